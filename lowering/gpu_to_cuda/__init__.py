@@ -1,1 +1,1 @@
-"""From the launches level to a program for a GPU: CUDA C++ text, and the list of launches."""
+"""Translation of the launches level to a GPU program: CUDA C++ text and the launch list."""

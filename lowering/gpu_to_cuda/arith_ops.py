@@ -1,4 +1,4 @@
-"""arith operations, on numbers and lane by lane on vectors."""
+"""C++ for arith operations, on scalars and lane by lane on vectors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _OPPOSITE = {"lt": ">=", "le": ">", "gt": "<=", "ge": "<"}
 
 
 def elementwise(kernel: KernelText, op: Operation, rule: Rule, *, repeated: bool = False) -> None:
-    """Defines the result of an operation on numbers, or lane by lane; `repeated`: the rule writes operands twice."""
+    """Defines an elementwise op's result; `repeated`: the rule uses operands more than once."""
     operands = [kernel.atom(each) if repeated else kernel.value(each) for each in op.operands]
     kernel.define(op.results[0], by_lane(kernel, op, operands, lambda parts: rule(kernel, op, parts)), op)
 
@@ -49,7 +49,7 @@ def elementwise(kernel: KernelText, op: Operation, rule: Rule, *, repeated: bool
 def by_lane(
     kernel: KernelText, op: Operation, operands: Sequence[Value], rule: Callable[[Sequence[Expression]], Expression]
 ) -> Value:
-    """What `rule` makes of operands that are numbers; of vectors, of their lanes."""
+    """Applies `rule` to scalars, or to each lane of vectors."""
     if not isinstance(op.results[0].type, VectorType):
         return rule([each for each in operands if isinstance(each, Expression)])
     parts = [kernel.lanes(value) for value in op.operands]
@@ -57,19 +57,19 @@ def by_lane(
 
 
 def widened(value: Expression, type: Attribute) -> Expression:
-    """16-bit floats as float, on which they are computed."""
+    """A 16-bit float converted to float, in which it is computed."""
     return call("to_f32", value) if is_half(type) else value
 
 
 def rounded(value: Expression, type: Attribute) -> Expression:
-    """A float as a 16-bit one, where that is the type."""
+    """A float rounded to 16 bits, where that is the type."""
     if not is_half(type):
         return value
     return call("to_bf16" if isinstance(element_of(type), BFloat16Type) else "to_f16", value)
 
 
 def in_f32(op: Operation, operands: Sequence[Expression]) -> list[Expression]:
-    """The operands, 16-bit floats widened."""
+    """The operands, with 16-bit floats widened to float."""
     return [widened(each, operand.type) for each, operand in zip(operands, op.operands, strict=True)]
 
 
@@ -78,7 +78,7 @@ def _short(op: Operation) -> str:
 
 
 def _narrow(kernel: KernelText, op: Operation, value: Expression) -> Expression:
-    """C computes on int at least: back to the type of narrow integers."""
+    """Converts back to a narrow integer type, as C computes in int at least."""
     kind = kernel.types.spelled(element_of(op.results[0].type))
     return call(kind, value) if kind in ("i8", "i16") else value
 
@@ -133,7 +133,7 @@ def _negative(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Exp
 
 
 def _unsigned(kernel: KernelText, value: Expression, type: Attribute) -> Expression:
-    """An integer read as one without a sign."""
+    """An integer interpreted as unsigned."""
     kind = kernel.types.spelled(element_of(type))
     if kind == "int" and value.number is not None:
         return Expression(f"{value.number % 2**32}u", number=value.number)
@@ -141,7 +141,7 @@ def _unsigned(kernel: KernelText, value: Expression, type: Attribute) -> Express
 
 
 def _read_signed(kernel: KernelText, value: Expression, type: Attribute) -> Expression:
-    """An integer read as one with a sign: the true value of one bit is -1."""
+    """An integer interpreted as signed: as an i1, true is -1."""
     return unary("-", call("int", value)) if is_truth(type) else value
 
 
@@ -191,7 +191,7 @@ def _compare_floats(kernel: KernelText, op: Operation) -> None:
 
 
 def _select(kernel: KernelText, op: Operation) -> None:
-    """Both values are there, whichever is taken: memory is not read, nor other lanes asked, under a condition."""
+    """A conditional expression of values already computed: no memory access or shuffle is conditional."""
     for each in op.operands[1:]:
         value = kernel.value(each)
         if any(not space.startswith("=") for space in value.depends):
@@ -200,7 +200,7 @@ def _select(kernel: KernelText, op: Operation) -> None:
 
 
 def _cast(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
-    """Between a 16-bit float and anything else by way of float."""
+    """Conversion between a 16-bit float and any other type, by way of float."""
     source, target = op.operands[0].type, op.results[0].type
     before = "float" if is_half(source) else kernel.types.spelled(element_of(source))
     after = "float" if is_half(target) else kernel.types.spelled(element_of(target))
@@ -224,7 +224,7 @@ def _cast(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Express
 
 
 def _low_bits(value: Expression, bits: int, *, signed: bool) -> Expression:
-    """The number that the low bits are; with a sign, the highest of them counts below zero."""
+    """The low bits as a number, sign-extended if `signed`."""
     low = binary("&", value, literal(2**bits - 1))
     if not signed:
         return low

@@ -1,11 +1,11 @@
-"""scf loops and branches: C++ loops whose carried values are variables.
+"""C++ for scf loops and branches; loop-carried values become variables.
 
 before:  %r = scf.for %i = %c0 to %c64 step %c1 iter_args(%sum = %zero) -> (f32) { ... scf.yield %next }
 after:   float sum = 0.0f;
          for (int i = 0; i < 64; ++i) { ... sum = next; }
 
-The attribute `unroll` of scf.for, alone or with a number, asks for `#pragma unroll`; `loop_annotation` with
-`unroll = 1`, as it is for LLVM, for none.
+The attribute `unroll` of scf.for, alone or with a number, emits `#pragma unroll`; `loop_annotation` with `unroll = 1`,
+as for LLVM, disables unrolling.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COUNTERS = ("i", "j", "k", "l", "m", "n")
 
 
 def _carry(kernel: KernelText, op: Operation, initial: Sequence[SSAValue], inside: Sequence[SSAValue]) -> list[str]:
-    """A variable for each value that a loop carries, which the results of the loop are after it."""
+    """A variable for each loop-carried value; after the loop it is the loop's result."""
     names: list[str] = []
     last = op.regions[0].block.last_op
     assert last is not None
@@ -38,7 +38,7 @@ def _carry(kernel: KernelText, op: Operation, initial: Sequence[SSAValue], insid
 
 
 def _set(kernel: KernelText, names: Sequence[str], values: Sequence[SSAValue]) -> None:
-    """All variables at once: a value that needs another's old value is put aside first."""
+    """Assigns all variables in parallel: old values that another assignment needs are saved first."""
     given = [kernel.value(value) for value in values]
     for position, value in enumerate(values):
         if any(f"={name}" in given[position].depends for name in names[:position]):
@@ -55,7 +55,7 @@ def _finish(kernel: KernelText, op: Operation, names: Sequence[str]) -> None:
 
 
 def _unrolling(op: Operation) -> str | None:
-    """The pragma that a loop asks for."""
+    """The unroll pragma that a loop asks for, if any."""
     unroll = op.attributes.get("unroll")
     if isinstance(unroll, UnitAttr):
         return "#pragma unroll"
@@ -109,7 +109,7 @@ def _yielded(kernel: KernelText, block: Block) -> Sequence[SSAValue]:
 
 
 def _while(kernel: KernelText, op: Operation) -> None:
-    """The loop is left in its middle, behind the part that computes the condition."""
+    """Emits `for (;;)` with a break after the condition's region."""
     before, after = (region.block for region in op.regions)
     if len(before.args) != len(op.operands):
         fail(op, "a loop needs as many values as its first block takes")

@@ -1,4 +1,4 @@
-"""CUDA C++ for the kernels of a module at the launches level: one translation unit that includes nothing.
+"""CUDA C++ for the kernels of a module at the launches level: one translation unit without includes.
 
 before:  gpu.func @scale(%x: memref<64xf32>, %y: memref<64xf32>) kernel ... {
            %i = gpu.thread_id x
@@ -11,9 +11,8 @@ after:   // /layer1/Mul
            y[thread] = x[thread] * 2.0f;
          }
 
-A closed table says what each operation becomes; one that is not in it is an error. `#line` directives give the ONNX
-node that a statement computes in place of the file, and keep the numbers of the lines. What is fused with what is said
-by the IR: compile without contraction.
+A closed table translates each operation; any other is an error. `#line` directives name the ONNX node of a statement in
+place of the file and keep the line numbers. FMA contraction is decided in the IR: compile with contraction off.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ HANDLERS: dict[str, Handler] = {
     **control_flow.HANDLERS,
     **gpu_ops.HANDLERS,
 }
-_WIDE = 2**31  # elements from which on an int is too small for an index
+_WIDE = 2**31  # number of elements beyond which int is too small for an index
 _HARMLESS = ("arith.", "math.", "vector.", "memref.", "gpu.thread_id", "gpu.block_id")
 _STORES = {"memref.store": 1, "vector.store": 1, "nvgpu.device_async_copy": -1}
 
 
 def cuda_text(module: ModuleOp) -> str:
-    """The prelude and all kernels. Raises CompileError for an operation that has no text, naming it."""
+    """The prelude and all kernels. Raises CompileError for an operation without a translation, naming it."""
     kernels = [each for inner in module.ops if isinstance(inner, KernelsOp) for each in inner.body.block.ops]
     functions = [each for each in kernels if isinstance(each, FuncOp)]
     if not functions:
@@ -106,7 +105,7 @@ def _nodes(function: FuncOp) -> Iterable[str]:
 
 
 def _comment(nodes: Sequence[str]) -> list[str]:
-    """The nodes on lines of comments that fit a page."""
+    """Comment lines that list the nodes, wrapped to the page width."""
     lines: list[str] = []
     line = "//"
     for position, node in enumerate(nodes):
@@ -119,12 +118,12 @@ def _comment(nodes: Sequence[str]) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    """A name on one line."""
+    """A name without line breaks."""
     return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
 def _written(function: FuncOp) -> set[SSAValue]:
-    """The buffers that are stored to, and those that they are views of."""
+    """The buffers that are stored to, together with those that they are views of."""
     written: set[SSAValue] = set()
     for op in function.walk():
         if op.name not in _STORES:
@@ -141,7 +140,7 @@ def _written(function: FuncOp) -> set[SSAValue]:
 
 
 def _dead(function: FuncOp) -> set[Operation]:
-    """What is computed and read for nothing."""
+    """Operations without effects whose results are unused."""
     dead: set[Operation] = set()
     for op in reversed(list(function.walk())):
         users = {use.operation for result in op.results for use in result.uses}
@@ -151,7 +150,7 @@ def _dead(function: FuncOp) -> set[Operation]:
 
 
 def _apart(function: FuncOp, launches: Sequence[Launch], written: set[SSAValue]) -> set[int]:
-    """The arguments whose bytes nothing else writes to, in any launch, nor read if they are written themselves."""
+    """The arguments for `__restrict__`: no other argument of any launch writes their bytes, nor reads written ones."""
     if not launches:
         return set()
     arguments = function.body.block.args
@@ -168,7 +167,7 @@ def _apart(function: FuncOp, launches: Sequence[Launch], written: set[SSAValue])
 
 
 def _span(argument: SSAValue) -> int:
-    """Bytes from the first element of a buffer to behind its last."""
+    """Bytes from a buffer's first element to the end of its last."""
     type = memref_type(argument)
     strides = [each for each in memref_ops.strides_of(None, argument) if isinstance(each, int)]
     steps = [(size - 1) * stride for size, stride in zip(type.get_shape(), strides, strict=True) if size]
@@ -176,7 +175,7 @@ def _span(argument: SSAValue) -> int:
 
 
 def _numbered(lines: Sequence[str | NodeMark]) -> Iterable[str]:
-    """The lines, with directives that say which node follows and leave their numbers as they are."""
+    """Inserts `#line` directives that name the node of the lines that follow and keep their numbers."""
     for number, line in enumerate(lines, start=1):
         if isinstance(line, NodeMark):
             name = _plain(line.node).replace("\\", "\\\\").replace('"', '\\"')

@@ -1,4 +1,4 @@
-"""C++ expressions under construction: their text, how tightly they bind, and what they depend on."""
+"""C++ expressions under construction: text, precedence, and dependences on memory and variables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 
 class Level(IntEnum):
-    """How tightly the outermost operator of a text binds, from the loosest on."""
+    """Precedence of a text's outermost operator, lowest first."""
 
     ANY = 0
     CONDITIONAL = 1
@@ -48,7 +48,7 @@ BINARY = {
     "/": Level.PRODUCT,
     "%": Level.PRODUCT,
 }
-# Operands of these stand in parentheses unless they are products or tighter: few know how they bind.
+# Operands of these are parenthesised unless they bind as tightly as products: few readers know their precedence.
 _UNFAMILIAR = {"|", "^", "&", "<<", ">>"}
 
 NOTHING: frozenset[str] = frozenset()
@@ -56,37 +56,37 @@ NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True)
 class Expression:
-    """One number. Text that is evaluated where it stands, once."""
+    """A scalar expression; its text is emitted once, at its place of evaluation."""
 
     text: str
     level: Level = Level.ATOM
     depends: frozenset[str] = NOTHING
-    """The memory spaces that it reads, and "=name" for a variable that a loop changes."""
+    """The memory spaces that it reads, and "=name" for each variable that a loop assigns to."""
     number: int | None = None
-    """The integer that it is known to be."""
+    """Its value if it is a known integer."""
     sides: tuple[str, str, str] | None = None
-    """The left operand of its outermost operator, that operator, and what stands right of it, without parentheses."""
+    """The outermost operator with its left and right operands as text, without parentheses."""
 
     def bound(self, level: Level) -> str:
-        """The text as an operand of an operator of that level."""
+        """The text as an operand of an operator of that precedence, in parentheses if needed."""
         return self.text if self.level >= level else f"({self.text})"
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """A vector: all of it as one expression, or each lane by itself, given the text of the lane's number, or both."""
+    """A vector: as one expression, as a function from a lane's number to its expression, or both."""
 
     whole: Expression | None = None
     at: Callable[[str], Expression] | None = None
 
     @property
     def depends(self) -> frozenset[str]:
-        """As that of an Expression."""
+        """The dependences, as for an Expression."""
         return self.sample.depends
 
     @property
     def sample(self) -> Expression:
-        """What tells how long a text is and what it depends on."""
+        """An expression that shows the length of the text and its dependences."""
         if self.whole is not None:
             return self.whole
         assert self.at is not None
@@ -97,17 +97,17 @@ Value: TypeAlias = "Expression | Lanes"
 
 
 def depends_of(parts: Iterable[Expression | Lanes]) -> frozenset[str]:
-    """What any of the parts depends on."""
+    """The union of the parts' dependences."""
     return NOTHING.union(*(part.depends for part in parts))
 
 
 def with_depends(value: Expression, depends: frozenset[str]) -> Expression:
-    """`value`, which depends on more."""
+    """`value` with further dependences."""
     return replace(value, depends=value.depends | depends)
 
 
 def literal(value: int) -> Expression:
-    """An int."""
+    """An int literal."""
     if value == -(2**31):
         return Expression("(-2147483647 - 1)", number=value)
     return Expression(str(value), Level.UNARY if value < 0 else Level.ATOM, number=value)
@@ -117,7 +117,7 @@ def binary(operator: str, a: Expression, b: Expression) -> Expression:
     """`a operator b`; operators of one level bind to the left."""
     level = BINARY[operator]
     least = Level.PRODUCT if operator in _UNFAMILIAR else level
-    # A chain such as a & b & c is clear; a / b * c and a - (b + c) are what they look like.
+    # Chains such as a & b & c need no parentheses; a / b * c and a - (b + c) keep their meaning.
     chained = a.level == level and level not in (Level.EQUALITY, Level.RELATION)
     first = a.bound(level if chained else Level(max(least, level + 1)) if a.level == level else least)
     second = b.bound(Level(max(least, level + 1)))
@@ -131,7 +131,7 @@ def unary(operator: str, a: Expression) -> Expression:
 
 
 def call(function: str, *arguments: Expression) -> Expression:
-    """`function(a, b)`, which a conversion such as `float(a)` is too."""
+    """`function(a, b)`; also a conversion such as `float(a)`."""
     text = ", ".join(each.text for each in arguments)
     return Expression(f"{function}({text})", Level.CALL, depends_of(arguments))
 
@@ -144,7 +144,7 @@ def conditional(condition: Expression, a: Expression, b: Expression) -> Expressi
 
 
 def subscript(base: str, index: Expression, depends: frozenset[str]) -> Expression:
-    """`base[index]`, an element of memory or a lane."""
+    """`base[index]`: an element of an array or a lane."""
     return Expression(f"{base}[{index.text}]", Level.CALL, index.depends | depends)
 
 

@@ -1,4 +1,4 @@
-"""gpu and nvgpu operations: where a thread is, and what threads do together, all functions of the prelude."""
+"""C++ for gpu and nvgpu operations: thread positions, and cooperative operations by functions of the prelude."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LANES = 32
 
 
 def _place(kernel: KernelText, op: Operation) -> None:
-    """A variable for each dimension that is asked for; a kernel may ask for one several times."""
+    """One variable for each dimension used, even if the kernel reads it several times."""
     assert isinstance(op, ThreadIdOp | BlockIdOp)
     axis, result = str(op.dimension.data.value), op.result
     which = "thread" if isinstance(op, ThreadIdOp) else "block"
@@ -53,7 +53,7 @@ def _copy(kernel: KernelText, op: Operation) -> None:
 
 
 def destination(op: Operation) -> SSAValue:
-    """The buffer that an asynchronous copy writes to."""
+    """The buffer that an asynchronous copy writes."""
     assert isinstance(op, AsyncCopyOp)
     return op.destination
 

@@ -1,7 +1,7 @@
-"""The text of one kernel under construction: statements, and what the values of the IR are in it.
+"""Emits the statements of one kernel and maps IR values to C++ expressions.
 
-A value that is used once, further down in the same block, is written where it is used, as long as the line stays
-short; anything else becomes a variable. What reads memory is written before anything that may change that memory.
+A value with a single use, later in the same block, is inlined there as long as the line stays short; any other becomes
+a variable. A pending expression that reads memory is emitted before any statement that may change that memory.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from .expressions import Expression, Lanes, Level, Value, call, subscript, total
 from .names import Names
 from .types import Types, braces, lanes_of
 
-LONGEST = 64  # characters of an expression that is written into another
+LONGEST = 64  # characters of an expression that may be inlined into another
 GLOBAL, SHARED, WARP = "global", "workgroup", "warp"
-"""What an expression may depend on, beside private arrays by name: memory, and the other lanes of the warp."""
+"""What expressions may depend on, besides private arrays by name: memory spaces, and the other lanes of the warp."""
 
 Handler: TypeAlias = "Callable[[KernelText, Operation], None]"
 
 
 def memref_type(value: SSAValue) -> MemRefType[Attribute]:
-    """The type of a buffer."""
+    """The memref type of a buffer."""
     type: Attribute = value.type
     assert isinstance(type, MemRefType)
     return cast("MemRefType[Attribute]", type)
@@ -38,14 +38,14 @@ def memref_type(value: SSAValue) -> MemRefType[Attribute]:
 
 @dataclass(frozen=True)
 class NodeMark:
-    """In place of a line: what follows computes this ONNX node."""
+    """Stands between lines: what follows belongs to this ONNX node."""
 
     node: str
 
 
 @dataclass(frozen=True)
 class Place:
-    """A buffer: `offset` elements behind a pointer, and how far apart its elements are."""
+    """Where a buffer lies: `offset` elements from a pointer, with its strides."""
 
     pointer: str
     strides: tuple[int | Expression, ...]
@@ -53,10 +53,10 @@ class Place:
     offset: tuple[tuple[Expression, int | Expression], ...] = ()
     constant: int = 0
     array: tuple[int, ...] = ()
-    """The dimensions of a C array that all of it is."""
+    """The dimensions of the C array, if the buffer is a whole one."""
 
     def element(self, indices: Sequence[Expression]) -> Expression:
-        """An element of it, which can be read, written, and taken the address of."""
+        """The element as an lvalue."""
         depends = frozenset((self.space,))
         if self.array:
             text = self.pointer
@@ -67,17 +67,17 @@ class Place:
         return subscript(self.start, self.distance(indices), depends)
 
     def distance(self, indices: Sequence[Expression] = ()) -> Expression:
-        """How many elements an element lies behind the pointer."""
+        """The element's distance from the pointer, in elements."""
         inside = zip(indices, self.strides, strict=True) if indices else ()
         return total((*self.offset, *inside), self.constant)
 
     @property
     def start(self) -> str:
-        """The pointer, where the buffer is an array too."""
+        """The pointer expression; for an array, that of its first element."""
         return f"(&{self.pointer}{'[0]' * len(self.array)})" if self.array else self.pointer
 
     def address(self, indices: Sequence[Expression]) -> str:
-        """A pointer to an element of it."""
+        """A pointer to an element."""
         element = self.element(indices)
         zero = f"{self.pointer}[0]"
         return self.pointer if element.text == zero else f"&{element.text}"
@@ -93,9 +93,9 @@ class KernelText:
         self.names = Names()
         self.lines = lines
         self.written: set[SSAValue] = set()
-        """The buffers that are written to, by way of any view of them."""
+        """The buffers that are written, through any view of them."""
         self.where: dict[tuple[str, str], str] = {}
-        """The variables that say which thread or block this is, by "thread" or "block" and dimension."""
+        """The variables of thread and block indices, by ("thread" or "block", dimension)."""
         self._handlers = handlers
         self._dead = dead
         self._values: dict[SSAValue, Value] = {}
@@ -108,18 +108,18 @@ class KernelText:
     # values
 
     def value(self, value: SSAValue) -> Value:
-        """What a value of the IR is, to be written now and only here."""
+        """The expression of an IR value, emitted here and nowhere else."""
         self._pending.pop(value, None)
         return self._values[value]
 
     def scalar(self, value: SSAValue) -> Expression:
-        """A number, to be written now and only here."""
+        """A scalar expression, emitted here and nowhere else."""
         found = self.value(value)
         assert isinstance(found, Expression)
         return found
 
     def atom(self, value: SSAValue) -> Value:
-        """A value that may be written several times, or where it may not be evaluated: a variable or a number."""
+        """A value that may be repeated, or used where it must not be evaluated: a variable or a literal."""
         found = self.value(value)
         if value in self._repeatable or (isinstance(found, Expression) and found.level == Level.ATOM):
             return found
@@ -127,18 +127,18 @@ class KernelText:
         return self._declare(value, found, value.owner)
 
     def scalar_atom(self, value: SSAValue) -> Expression:
-        """A number that may be written several times."""
+        """A scalar that may be repeated: a variable or a literal."""
         found = self.atom(value)
         assert isinstance(found, Expression)
         return found
 
     def unread(self, value: SSAValue) -> Expression:
-        """A number that may be written once, but anywhere: it reads no memory."""
+        """A scalar expression that reads no memory, so that it may be emitted at any place, once."""
         found = self.scalar(value)
         return self.scalar_atom(value) if any(not each.startswith("=") for each in found.depends) else found
 
     def lanes(self, value: SSAValue) -> Callable[[str], Expression]:
-        """A vector's lanes, each to be written once."""
+        """A vector's lanes, each to be emitted once."""
         found = self.value(value)
         if isinstance(found, Expression):
             return lambda _: found
@@ -149,7 +149,7 @@ class KernelText:
         return found.at
 
     def whole(self, value: SSAValue) -> Expression:
-        """A number, or a vector as one expression."""
+        """A scalar, or a vector as one expression."""
         found = self.value(value)
         if isinstance(found, Expression):
             return found
@@ -166,7 +166,7 @@ class KernelText:
         raise AssertionError("an argument of a block is a variable")
 
     def define(self, result: SSAValue, value: Value, op: Operation, *, many: bool = False) -> None:
-        """Says what a result is: written where it is used, or a variable. `many`: it may be written several times."""
+        """Binds a result to an expression, inlined or in a variable. `many`: it may be repeated."""
         self._values[result] = value
         if many:
             self._repeatable.add(result)
@@ -183,11 +183,11 @@ class KernelText:
             self._declare(result, value, op)
 
     def uses(self, value: SSAValue) -> int:
-        """How many times a value is used, but for what nobody needs."""
+        """The number of a value's uses, without those by dead operations."""
         return sum(use.operation not in self._dead for use in value.uses)
 
     def variable(self, value: SSAValue, name: str, *, changes: bool = False) -> None:
-        """Says that a value is a variable; `changes`: one that a loop assigns to."""
+        """Binds a value to a variable; `changes`: a loop assigns to it."""
         depends = frozenset((f"={name}",)) if changes else frozenset[str]()
         text = Expression(name, Level.ATOM, depends)
         self._repeatable.add(value)
@@ -204,7 +204,7 @@ class KernelText:
         return self._values[result]
 
     def name(self, value: SSAValue, wish: str = "value") -> str:
-        """A free name for a value: its own, or one after the operation that it comes from."""
+        """A free name for a value: its name hint, or one derived from its defining op."""
         if value.name_hint:
             return self.names.take(value.name_hint)
         owner = value.owner
@@ -216,7 +216,7 @@ class KernelText:
     def declare(
         self, name: str, type: Attribute, value: Value | None, *, constant: bool = False, op: Operation | None = None
     ) -> None:
-        """A variable, with its first value where there is one."""
+        """Declares a variable, initialised if a value is given."""
         spelled = self.types.spelled(type)
         if isinstance(value, Lanes) and value.whole is None:
             assert value.at is not None
@@ -231,7 +231,7 @@ class KernelText:
         self.line(f"{'const ' if constant else ''}{spelled} {name} = {text};", op)
 
     def assign(self, target: str, type: Attribute, value: Value, op: Operation | None = None) -> None:
-        """`target = value;`, lane by lane where there is no other way."""
+        """`target = value;`, lane by lane if the vector is no single expression."""
         whole = value if isinstance(value, Expression) else value.whole
         if whole is not None:
             if whole.text != target:
@@ -241,34 +241,34 @@ class KernelText:
             self.line(f"EACH_LANE({lanes_of(type)}) {_assignment(f'{target}[lane]', value.at('lane'))}", op)
 
     def vector(self, op: Operation, lanes: Sequence[Expression]) -> Lanes:
-        """A vector of given lanes, of the type of the result of `op`."""
+        """A vector of the given lanes, of the type of the result of `op`."""
         return braces(self.types.spelled(op.results[0].type), list(lanes))
 
     # buffers
 
     def place(self, buffer: SSAValue) -> Place:
-        """Where a buffer lies."""
+        """The place of a buffer."""
         return self._places[buffer]
 
     def put(self, buffer: SSAValue, place: Place) -> None:
-        """Says where a buffer lies."""
+        """Binds a buffer to its place."""
         self._places[buffer] = place
 
     def pointer(self, buffer: SSAValue, text: str, op: Operation | None) -> str:
-        """A variable that points to the first element of a buffer, which `text` does."""
+        """Declares a pointer variable for a buffer, initialised with `text`."""
         name = self.name(buffer, "buffer")
         self.line(f"{self.pointer_type(buffer)}* const {name} = {text};", op)
         return name
 
     def pointer_type(self, buffer: SSAValue) -> str:
-        """What a pointer into a buffer points to."""
+        """The element type of pointers into a buffer, const if it is never written."""
         kind = self.types.stored(memref_type(buffer).element_type)
         return kind if buffer in self.written else f"const {kind}"
 
     # statements
 
     def line(self, text: str, op: Operation | None = None) -> None:
-        """A statement, which belongs to the node of `op`."""
+        """Appends a statement, attributed to the node of `op`."""
         node = node_name(op) if op is not None else ""
         if node and node != self._node:
             self._node = node
@@ -276,18 +276,18 @@ class KernelText:
         self.lines.append(f"{self._indent}{text}")
 
     def starts_at(self, node: str) -> None:
-        """What follows computes `node`, which has been said already."""
+        """Attributes the following lines to `node`, which was announced already."""
         self._node = node
 
     def changed(self, *spaces: str) -> None:
-        """Writes down what has read memory that is about to change: of these spaces, or any."""
+        """Emits pending expressions that read memory of these spaces (default: any), which is about to change."""
         for value, op in list(self._pending.items()):
             reads = {each for each in self._values[value].depends if not each.startswith("=")}
             if reads and (not spaces or reads.intersection(spaces)):
                 self._declare(value, self._values[value], op)
 
     def block(self, block: Block) -> Operation:
-        """Writes a block's operations but the terminator, which is returned."""
+        """Emits a block's operations except the terminator, which is returned."""
         last = block.last_op
         assert last is not None, "every block ends with a terminator"
         for op in block.ops:
@@ -303,14 +303,14 @@ class KernelText:
 
     @contextmanager
     def braces(self, head: str, op: Operation | None = None) -> Generator[None]:
-        """`head {` ... `}` with names of its own."""
+        """`head {` ... `}` with a scope of names."""
         self.line(f"{head} {{", op)
         with self._inside():
             yield
 
     @contextmanager
     def otherwise(self) -> Generator[None]:
-        """`} else {` ... `}`, behind braces."""
+        """`} else {` ... `}`, after braces."""
         self.lines[-1] = f"{self._indent}}} else {{"
         with self._inside():
             yield
@@ -324,13 +324,13 @@ class KernelText:
         self.line("}")
 
     def space_of(self, buffer: SSAValue) -> str:
-        """The memory space of a buffer that is no private one."""
+        """The memory space of a buffer that is not private."""
         space = memref_type(buffer).memory_space
         return space.space.data if isinstance(space, AddressSpaceAttr) else GLOBAL
 
 
 def _assignment(target: str, value: Expression) -> str:
-    """`target = value;`, or `target += rest;` where it begins with itself."""
+    """`target = value;`, or `target += rest;` where the value is `target + rest`."""
     if value.sides is not None and value.sides[0] == target and value.sides[1] in ("+", "-", "*"):
         return f"{target} {value.sides[1]}= {value.sides[2]};"
     return f"{target} = {value.text};"

@@ -1,8 +1,8 @@
-"""The launch list: what a device does for one inference, as plain data read off `main`.
+"""The launch list of one inference as plain data, read from `main`.
 
     0 kernel_conv_0  grid 49x2x1  block 256x1x1  shared 16384 B  arg 3 + 0, arg 4 + 4096, arg 3 + 802816  (/conv1/Conv)
 
-An argument of a kernel is an argument of main, which is an address, and bytes behind it.
+A kernel's argument is an argument of main (an address) plus an offset in bytes.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ...dialects.symbols import symbol_named
 from ...passes.memory.analysis.buffers import Places
 
 NODES = "onnx.nodes"
-"""On a launch: the names of the ONNX nodes that it computes."""
+"""Attribute of a launch: the names of its ONNX nodes."""
 CALL = "kernel.call"
-"""On a launch: the number of the call that it belongs to."""
+"""Attribute of a launch: the number of its kernel call."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """An address: `offset` bytes behind argument `root` of main."""
+    """The address `offset` bytes behind argument `root` of main."""
 
     root: int
     offset: int
@@ -40,7 +40,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel on a grid of blocks of threads, with `shared` bytes of shared memory per block."""
+    """One kernel launch: grid, block, and bytes of shared memory per block."""
 
     kernel: str
     grid: tuple[int, int, int]
@@ -49,11 +49,11 @@ class Launch:
     arguments: tuple[Argument, ...]
     nodes: tuple[str, ...] = ()
     call: int = 0
-    """Which call of the plan it belongs to: a call may be several launches."""
+    """The number of its kernel call in the plan; one call may be several launches."""
 
 
 def launch_list(module: ModuleOp) -> tuple[Launch, ...]:
-    """The launches of `main`, in order. Raises CompileError for anything else that main does, and grids too large."""
+    """The launches of `main`, in order. Raises CompileError for any other operation, and for too large a grid."""
     main = symbol_named(module, "main")
     assert isinstance(main, FuncOp)
     return tuple(_launches(main))
@@ -85,7 +85,7 @@ def _launches(main: FuncOp) -> Iterator[Launch]:
 
 
 def _number(value: SSAValue) -> int:
-    """A constant of main."""
+    """The value of a constant of main."""
     op = value.owner
     if not isinstance(op, arith.ConstantOp) or not isinstance(op.value, IntegerAttr):
         raise CompileError("main: the size of a launch and where its buffers lie must be constants")
@@ -93,7 +93,7 @@ def _number(value: SSAValue) -> int:
 
 
 def _argument(value: SSAValue, places: Places) -> Argument:
-    """Where a buffer of main lies."""
+    """The address of a buffer of main."""
     place = places[value]
     if not isinstance(place.root, BlockArgument):
         raise CompileError("main: kernels can be launched on arguments of main only")

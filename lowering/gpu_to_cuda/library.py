@@ -1,8 +1,8 @@
-"""The maths library: the functions that operations of the math dialect become."""
+"""The CUDA math function for each operation of the math dialect."""
 
 from __future__ import annotations
 
-# By their names for f64; those for f32 end with an f.
+# The names for f64; those for f32 have the suffix f.
 FUNCTIONS = {
     "absf": "fabs",
     "ceil": "ceil",

@@ -1,4 +1,4 @@
-"""math operations: functions of the CUDA maths library, which g++'s has too."""
+"""C++ for math operations: calls of math functions that both CUDA and g++ provide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""memref operations: elements by their addresses, and views, which are pointers and offsets."""
+"""C++ for memref operations: element accesses, and views as pointers with offsets."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def bytes_of(element: Attribute) -> int:
 
 
 def is_view(owner: Operation | Block) -> TypeGuard[Operation]:
-    """Whether a buffer comes from an operation that shows its first operand's bytes."""
+    """Whether a buffer's defining op is a view of its first operand."""
     return isinstance(owner, Operation) and owner.name in VIEWS
 
 
 def strides_of(op: Operation | None, value: SSAValue, given: Sequence[Expression] = ()) -> tuple[int | Expression, ...]:
-    """The strides of a buffer in elements: those that its type tells, and those `given` for the others."""
+    """The strides of a buffer in elements: static ones from its type, the others from `given`."""
     known = memref_type(value).get_strides()
     rest = iter(given)
     strides = [] if known is None else [next(rest, None) if each is None else each for each in known]
@@ -49,7 +49,7 @@ def strides_of(op: Operation | None, value: SSAValue, given: Sequence[Expression
 
 
 def indices_of(kernel: KernelText, values: Sequence[SSAValue]) -> list[Expression]:
-    """Indices, to be written once."""
+    """Index expressions, to be emitted once."""
     return [kernel.scalar(each) for each in values]
 
 
@@ -76,7 +76,7 @@ def _store(kernel: KernelText, op: Operation) -> None:
 
 
 def _view(kernel: KernelText, op: Operation) -> None:
-    """Bytes become elements of another type."""
+    """Reinterprets bytes as elements of another type."""
     source, shift, *_ = op.operands
     place, result = kernel.place(source), op.results[0]
     moved = replace(place, offset=(*place.offset, (kernel.unread(shift), 1)))
@@ -87,7 +87,7 @@ def _view(kernel: KernelText, op: Operation) -> None:
 
 
 def _moved(kernel: KernelText, op: Operation, place: Place) -> None:
-    """A view of the same elements: a pointer of its own where it is used several times and a sum leads to it."""
+    """A view at a computed offset: gets a pointer variable if it has several uses and the offset is not constant."""
     result, distance = op.results[0], place.distance()
     if distance.number is not None:
         place = replace(place, offset=(), constant=distance.number)
@@ -100,7 +100,7 @@ def _moved(kernel: KernelText, op: Operation, place: Place) -> None:
 def _mixed(
     kernel: KernelText, op: Operation, name: str, dynamic: Iterator[SSAValue]
 ) -> list[tuple[Expression, int] | int]:
-    """The mixed list `static_<name>`, its dynamic entries taken from the operands that are left."""
+    """The mixed list `static_<name>`, with dynamic entries taken from the remaining operands."""
     return [
         (kernel.unread(next(dynamic)), 1) if each == DYNAMIC_INDEX else each
         for each in integers_of(op, f"static_{name}")
@@ -140,13 +140,13 @@ def _reinterpret_cast(kernel: KernelText, op: Operation) -> None:
 
 
 def _flat(kernel: KernelText, buffer: SSAValue) -> Place:
-    """Where a buffer lies, by a pointer to its first element."""
+    """The place of a buffer, by a pointer to its first element."""
     place = kernel.place(buffer)
     return replace(place, pointer=place.start, array=()) if place.array else place
 
 
 def _same_elements(kernel: KernelText, op: Operation) -> None:
-    """Casts, and other shapes of a contiguous buffer."""
+    """Casts, and reshapes of a contiguous buffer."""
     source, result = op.operands[0], op.results[0]
     place = _flat(kernel, source)
     kept = [each for each in place.strides if isinstance(each, Expression)]
@@ -162,7 +162,7 @@ def _dim(kernel: KernelText, op: Operation) -> None:
 
 
 def _alloca(kernel: KernelText, op: Operation) -> None:
-    """An array of the thread's own: registers, where all its indices are known once loops are unrolled."""
+    """A thread-local array; it lies in registers if all its indices are constant after unrolling."""
     result = op.results[0]
     shape = tuple(memref_type(result).get_shape()) or (1,)
     if op.operands or prod(shape) < 1:

@@ -1,4 +1,4 @@
-"""Names of C++ variables: those of the IR where they are free, without the words of the language and the prelude."""
+"""Names of C++ variables: those of the IR, unless taken or reserved by C++ or the prelude."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORDS = """
 
 @cache
 def prelude() -> str:
-    """The text that stands before the kernels."""
+    """The text emitted before the kernels."""
     return (files("mini_infer.lowering.gpu_to_cuda") / "prelude.cuh").read_text(encoding="utf-8")
 
 
@@ -36,13 +36,13 @@ def reserved() -> frozenset[str]:
 
 
 class Names:
-    """The names in scope: one taken inside braces is free again behind them."""
+    """The names in scope; names taken inside braces are released after them."""
 
     def __init__(self) -> None:
         self._taken = set(reserved())
 
     def take(self, wish: str) -> str:
-        """`wish` as an identifier, with a number where it is taken."""
+        """`wish` as an identifier, with a number appended if it is taken."""
         stem = re.sub(r"\W", "_", wish, flags=re.ASCII).strip("_") or "value"
         if stem[0].isdigit():
             stem = f"v{stem}"
@@ -54,12 +54,12 @@ class Names:
         return name
 
     def take_first(self, wishes: Sequence[str]) -> str:
-        """The first wish that is free; or the first with a number."""
+        """The first free wish, else the first one with a number."""
         return self.take(next((wish for wish in wishes if wish not in self._taken), wishes[0]))
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """Names taken inside are forgotten."""
+        """A context after which the names taken in it are free again."""
         outer = set(self._taken)
         yield
         self._taken = outer

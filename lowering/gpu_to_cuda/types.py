@@ -1,7 +1,7 @@
-"""How types and constants are spelled in C++.
+"""C++ spelling of types and constants.
 
-Integers are of no signedness in the IR: they are kept in signed types, and functions of the prelude read them
-otherwise. 16-bit floats are structures of their bits, what is only stored (dialects/graph/narrow_types.py) is an i8.
+Integers of the IR are signless: they are stored in signed types, and functions of the prelude reinterpret them. 16-bit
+floats are structs of their bits; storage-only types (dialects/graph/narrow_types.py) are i8.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from ...dialects.errors import CompileError
 from ...dialects.graph.narrow_types import is_narrow, is_narrow_float, packed_bits
 from .expressions import Expression, Lanes, Level, Value, call, depends_of, literal, unary
 
-_LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e9  # numbers outside are written with an exponent
+_LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e9  # numbers outside are written in scientific notation
 _INTEGERS = {1: "bool", 8: "i8", 16: "i16", 32: "int", 64: "i64"}
 
 
 def element_of(type: Attribute) -> Attribute:
-    """The element type of a vector type; any other type itself."""
+    """The element type of a vector type; any other type unchanged."""
     return cast("VectorType[Attribute]", type).element_type if isinstance(type, VectorType) else type
 
 
 def lanes_of(type: Attribute) -> int | None:
-    """Lanes of a vector of one dimension; None for a scalar."""
+    """The number of lanes of a one-dimensional vector type; None for a scalar."""
     if not isinstance(type, VectorType):
         return None
     shape = cast("VectorType[Attribute]", type).get_shape()
@@ -50,29 +50,29 @@ def lanes_of(type: Attribute) -> int | None:
 
 
 def is_half(type: Attribute) -> bool:
-    """Whether values are 16-bit floats."""
+    """Whether the type is a 16-bit float."""
     return isinstance(element_of(type), Float16Type | BFloat16Type)
 
 
 def narrow_bits(type: Attribute) -> int | None:
-    """Bits of an integer of less than 8, which is the low bits of an i8; None for other types."""
+    """The width of an integer type below 8 bits, stored in the low bits of an i8; None for other types."""
     element = element_of(type)
     return None if is_narrow_float(element) or not is_narrow(element) else packed_bits(element)
 
 
 def is_truth(type: Attribute) -> bool:
-    """Whether values are truth values."""
+    """Whether the type is a boolean."""
     return element_of(type) == i1
 
 
 class Types:
-    """Spells types; `wide` says that an index needs 64 bits."""
+    """The spelling of types; `wide`: index is a 64-bit type."""
 
     def __init__(self, wide: bool) -> None:
         self.index = "i64" if wide else "int"
 
     def spelled(self, type: Attribute) -> str:
-        """The C++ type of a value; raises CompileError where there is none."""
+        """The C++ type of a value. Raises CompileError for an unsupported type."""
         match type:
             case IndexType():
                 return self.index
@@ -94,11 +94,11 @@ class Types:
                 raise CompileError(f"{type} has no counterpart in CUDA C++")
 
     def stored(self, type: Attribute) -> str:
-        """The type in memory, where truth values are bytes."""
+        """The type in memory, where booleans are bytes."""
         return "u8" if type == i1 else self.spelled(type)
 
     def constant(self, value: Attribute, type: Attribute) -> Value:
-        """A number, or a vector of numbers."""
+        """A scalar or vector constant."""
         element = element_of(type)
         if isinstance(value, IntegerAttr | FloatAttr):
             return self.number(cast("FloatAttr", value).value.data, element)
@@ -109,7 +109,7 @@ class Types:
         return braces(self.spelled(type), numbers)
 
     def number(self, value: float, element: Attribute) -> Expression:
-        """A number of a scalar type."""
+        """A constant of a scalar type."""
         match element:
             case Float64Type():
                 number = _float(value, np.float64(value), "")
@@ -143,12 +143,12 @@ def braces(type: str, lanes: list[Expression]) -> Lanes:
 
 
 def _signed(value: int, bits: int) -> int:
-    """The number of a signed type with the low bits of `value`."""
+    """The low bits of `value` as a signed number."""
     return (value + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
 
 
 def _float(value: float, rounded: np.floating, suffix: str) -> Expression:
-    """The shortest digits that give the number."""
+    """The shortest decimal text that rounds to the number."""
     if math.isnan(value):
         return call("not_a_number")
     if np.isinf(rounded):

@@ -1,4 +1,4 @@
-"""vector operations: accesses of up to 16 bytes, and lanes."""
+"""C++ for vector operations: loads and stores of up to 16 bytes, and access to lanes."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def _extract(kernel: KernelText, op: Operation) -> None:
 
 
 def _insert(kernel: KernelText, op: Operation) -> None:
-    """A vector with another lane; lanes put one by one into a vector of which nothing stays are written at once."""
+    """Replaces one lane; a chain of insertions that sets every lane is emitted as one vector."""
     given = _inserted(kernel, op)
     result, count = op.results[0], lanes_of(op.results[0].type)
     user = next(iter(result.uses)).operation if result.has_one_use() else None
     if user is not None and user.name == op.name and user.operands[1] is result and _is_static(user):
-        return  # its lanes are written by the last one
+        return  # emitted by the last insertion of its chain
     chain, source = given
     if len(chain) == count:
         lanes = [kernel.scalar(chain[lane]) for lane in range(count or 0)]
@@ -99,7 +99,7 @@ def _is_static(op: Operation) -> bool:
 
 
 def _inserted(kernel: KernelText, op: Operation) -> tuple[dict[int, SSAValue], SSAValue]:
-    """The lanes that a chain of insertions gives, the last first, and the vector that they are put into."""
+    """The lanes set by a chain of insertions, last first, and the vector at its start."""
     chain: dict[int, SSAValue] = {}
     source = op.results[0]
     owner: object = op
@@ -145,7 +145,7 @@ _TRUTH = {"and": "&&", "or": "||", "xor": "!=", "add": "!=", "mul": "&&"}
 
 
 def _reduction(kernel: KernelText, op: Operation) -> None:
-    """Halves are joined with halves: the order of floats is left open, and this one waits least."""
+    """Tree reduction by halves: the order of a float sum is unspecified, and this one has the shortest chain."""
     vector, *accumulator = op.operands
     kernel.atom(vector)
     type = op.results[0].type
