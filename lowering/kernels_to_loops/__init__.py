@@ -1,5 +1,5 @@
-"""Kernels to loops on a CPU: one file per code family, and what they share.
+"""Lowering of kernels to loops on a CPU: one file for each kind of schedule, and shared code.
 
-lower_kernels.py is the pass; instance.py is what a family is given. Families write with nests.py and tiles/, and all of
-them with lowering/kernel_code/; none knows of what stands above it.
+lower_kernels.py is the pass; instance.py defines the KernelInstance that a family lowers. Families use nests.py, tiles/
+and lowering/kernel_code/; none of these depends on a family.
 """

@@ -1,4 +1,4 @@
-"""KernelInstance: one kernel being written as a function on buffers."""
+"""KernelInstance: one kernel being lowered to a function on buffers."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ T = TypeVar("T")
 
 @dataclass
 class CommonFunctions:
-    """Functions that kernels of one module have in common, each written when it is first asked for."""
+    """Functions shared by the kernels of one module, each built at its first use."""
 
     taken: set[str] = field(default_factory=set[str])
     functions: list[func.FuncOp] = field(default_factory=list[func.FuncOp])
     _known: dict[Hashable, func.FuncOp] = field(default_factory=dict[Hashable, func.FuncOp])
 
     def call(self, b: LoopBuilder, stem: str, key: Hashable, facts: T, write: Callable[[LoopBuilder, T], None]) -> None:
-        """Call what `write(builder, facts)` writes, once for all facts that differ in what is told only (extents.py).
+        """Calls the function that `write(builder, facts)` builds; facts that differ only in extents share one.
 
-        `key` says what else the code hangs on.
+        Extents (extents.py) become arguments. `key` identifies everything else that the code depends on.
         """
         shape, told = skeleton(facts)
         values = [b.index(value) if isinstance(value, int) else value for value, _ in told]
@@ -51,7 +51,7 @@ class CommonFunctions:
         b.call(self._known[whole], values)
 
     def fresh(self, stem: str) -> str:
-        """A name that no function of the module has yet."""
+        """A function name that is unused in the module."""
         name, count = stem, 1
         while name in self.taken:
             count += 1
@@ -62,7 +62,7 @@ class CommonFunctions:
 
 @dataclass(frozen=True)
 class _Share:
-    """What `KernelInstance.outlined` tells of a kernel: the places of its buffers, and the share of the work."""
+    """Arguments of an outlined function: the addresses of the kernel's buffers, and the share of the work."""
 
     buffer: tuple[SSAValue, ...]
     thread: Index
@@ -72,16 +72,16 @@ class _Share:
 
 @dataclass
 class KernelInstance(Instance[LoopBuilder]):
-    """What a code family needs to write one kernel for a CPU."""
+    """A CPU kernel being lowered, as its code family sees it."""
 
     target: CpuAttr
     common: CommonFunctions = field(default_factory=CommonFunctions)
-    places: Sequence[SSAValue] = ()  # of `buffers`, and at the end of scratch: see `outlined`
+    places: Sequence[SSAValue] = ()  # addresses of `buffers`, then that of scratch: see `outlined`
     helpers: list[func.FuncOp] = field(default_factory=list[func.FuncOp])
-    sizes: SSAValue | None = None  # the table of sizes of run time, where the kernel's shapes hang on any
+    sizes: SSAValue | None = None  # the table of run-time sizes, if the kernel's shapes are symbolic
 
     def placed(self, scratch: SSAValue | None = None) -> KernelInstance:
-        """The same with the places of its buffers, and of a part of scratch behind them."""
+        """The same instance with the addresses of its buffers, followed by that of a part of scratch."""
         buffers = [*self.buffers, *([] if scratch is None else [scratch])]
         return replace(self, places=[self.b.place(buffer, 0) for buffer in buffers])
 
@@ -93,9 +93,10 @@ class KernelInstance(Instance[LoopBuilder]):
         write: Callable[[KernelInstance, T], None],
         scratch: SSAValue | None = None,
     ) -> None:
-        """Call what `write(kernel, facts)` writes, once for all kernels whose facts differ in extents only.
+        """Calls the function that `write(kernel, facts)` builds; facts that differ only in extents share one.
 
-        `key` says what else the code hangs on. In it buffers are places, and extents are arguments.
+        `key` identifies everything else that the code depends on. In the function, buffers are addresses and extents
+        are arguments.
         """
         told = (_Share(tuple(self.placed(scratch).places), self.thread, self.threads, self.seat), facts)
 
@@ -107,7 +108,7 @@ class KernelInstance(Instance[LoopBuilder]):
         self.common.call(self.b, stem, key, told, body)
 
     def helper(self, suffix: str, arguments: Sequence[Attribute]) -> tuple[func.FuncOp, LoopBuilder]:
-        """A function of its own beside the kernel, for a micro-kernel that several loops call."""
+        """A function beside the kernel, for a micro-kernel that several loops call."""
         given = [*arguments, *([] if self.sizes is None else [self.sizes.type])]
         function, builder = define_function(f"{self.name}_{suffix}", given, noinline=True)
         if self.sizes is not None:
@@ -116,5 +117,5 @@ class KernelInstance(Instance[LoopBuilder]):
         return function, builder
 
     def call_helper(self, function: func.FuncOp, arguments: Sequence[Index]) -> None:
-        """Call such a function."""
+        """Calls a helper function."""
         self.b.call(function, [*arguments, *([] if self.sizes is None else [self.sizes])])

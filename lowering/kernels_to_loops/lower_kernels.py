@@ -1,4 +1,4 @@
-"""lower-kernels: every kernel becomes loops, one function per distinct kernel, strides and sharing.
+"""lower-kernels: kernels become loops, one function for each distinct kernel, strides and sharing.
 
 before:  func.func @stage_0(%x: ..., %arena: ..., %share: index, %shares: index, %seat: index) {
            kernel.call @conv_0 ins(%x, %w : ...) outs(%b : ...) scratch(%s : ...)
@@ -6,11 +6,10 @@ after:   func.func @stage_0(%x: ..., %arena: ..., %share: index, %shares: index,
            func.call @kernel_conv_0(%x, %w, %b, %s, %share, %shares, %seat)
          func.func private @kernel_conv_0(...) { scf/vector/memref/arith/math loops }
 
-A call in `main` itself, which one thread runs, is share 0 of 1, and where all calls are in `main` the code knows that
-there is no other. A buffer that a call both reads and writes is one
-argument of the function. How a kernel is written is decided by its schedule alone: the file of that name in
-families/ carries it out. Needs choose-schedule, bufferize and plan-arena to have run; without share-threads all is
-done by the one thread that calls `main`.
+A call in `main` itself, which one thread runs, is share 0 of 1; if all calls are in `main`, the code is specialised for
+that. A buffer that a call both reads and writes is one argument of the function. The schedule alone selects the code:
+the file of its name in families/. Needs choose-schedule, bufferize and plan-arena; without share-threads, the thread
+that calls `main` does all work.
 """
 
 from __future__ import annotations
@@ -50,13 +49,13 @@ from ..kernel_code.families import family_of
 from ..kernel_code.lane_access import NotVectorisable
 from .instance import CommonFunctions, KernelInstance
 
-KERNEL = "kernel_"  # before the name of a kernel: its function
+KERNEL = "kernel_"  # prefix of a kernel's function
 
 Key = tuple[str, tuple[Attribute, ...], tuple[int, ...]]
 
 
 def code_of(schedule: str) -> Callable[[KernelInstance], None]:
-    """What writes the code of a schedule: `lower` of the file that has its name."""
+    """The function `lower` of the file in families/ that is named like the schedule."""
     return cast("Callable[[KernelInstance], None]", family_of(f"{__package__}.families", schedule).lower)
 
 
@@ -85,7 +84,7 @@ def _build(
     types = [anywhere(number(buffers[i].type)) for i in distinct]
     types += [number(value.type) for value in (*call.scratch, *call.status)]
     types += [] if sizes is None else [sizes.type]
-    # Inlined, a kernel would be optimised again for each of its calls, in a main that grows with the graph.
+    # Inlining would optimise a kernel again for each of its calls, in a main that grows with the graph.
     function, builder = define_function(name, [*types, INDEX, INDEX, INDEX], noinline=True)
     arguments = list(function.body.block.args)
     of = dict(zip(distinct, arguments, strict=False))
@@ -109,7 +108,7 @@ def _build(
         write_checks(instance, arguments[-4 if sizes is None else -5])
     try:
         code_of(schedule.name)(instance)
-    except NotVectorisable:  # what trials found for the present sizes does not hold for all
+    except NotVectorisable:  # what trials found for the current sizes does not hold for all
         if sizes is None or not for_all_shapes:
             raise
         return _build(given, call, name, target, sharing, common, alone, sizes, for_all_shapes=False)
@@ -124,7 +123,7 @@ def _as_it_is(attribute: Attribute) -> Attribute:
 
 
 def _pinned(kernel: KernelOp) -> tuple[KernelOp, Callable[[Attribute], Attribute]]:
-    """The kernel at the present sizes, for which alone its code is right then; what puts them into attributes."""
+    """The kernel with current sizes as constants, valid for these only; and the same conversion for attributes."""
     ops = list(kernel.body.block.ops)
     for value in (*kernel.arguments, *(result for op in ops for result in op.results)):
         for size in shape_of(value):
@@ -135,7 +134,7 @@ def _pinned(kernel: KernelOp) -> tuple[KernelOp, Callable[[Attribute], Attribute
 
 @dataclass(frozen=True)
 class LowerKernels(ModulePass):
-    """Every kernel becomes loops."""
+    """Kernels become loops."""
 
     name = "lower-kernels"
 
@@ -173,7 +172,7 @@ class LowerKernels(ModulePass):
                     functions[key] = built[-1]
                 passed = [value for i, value in enumerate([*inner.ins, *inner.outs]) if sharing[i] == i]
                 passed += [*inner.scratch, *inner.status]
-                # Code may be for any place in a buffer, and for the present sizes only.
+                # The code may be valid at any offset in a buffer, and for the current sizes only.
                 types = functions[key].function_type.inputs.data
                 passed = [cast_before(inner, value, type) for value, type in zip(passed, types, strict=False)]
                 passed += [*([] if sizes is None else [sizes]), *share]

@@ -1,9 +1,9 @@
-"""Writing the loops of a domain: shared among threads, with lanes along one axis or in plain scalars.
+"""Builds the loops of a domain: distributed over threads, vectorised along one axis or scalar.
 
-Along the axis of the lanes there is a loop over wide vectors (a few registers at once, which keeps
-independent chains in flight), then one over single registers, then one vector with its last lanes masked.
-An axis of a few elements at the innermost end is written out instead, and its results are interleaved into
-whole vectors. Where the operand is transposed, square tiles are loaded row by row and turned in registers.
+Along the vectorised axis there is a loop over wide vectors (several registers, for independent dependence chains), then
+one over single registers, then one masked vector. A short innermost axis is unrolled instead, and its results are
+interleaved into whole vectors. Where the operand is transposed, square tiles are loaded row by row and transposed in
+registers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..kernel_code.index_expr import Expr, Var
 from ..kernel_code.lane_access import Interleaved, NotVectorisable, Square, Vector
 from .instance import KernelInstance
 
-# Threads are busy to the end when each has a few pieces of work.
+# Each thread gets several pieces of work, so that all are busy to the end.
 _WORK_PER_THREAD = 4
 _LONGEST_UNROLLED = 4
 _TILE = 16
@@ -34,12 +34,12 @@ _Share: TypeAlias = "Callable[[int], tuple[Index, Index]]"
 
 @dataclass(frozen=True)
 class Lanes:
-    """How lanes run: along `axis` (a position in Domain.axes()), in steps of `native` or a multiple of it."""
+    """Vectorisation along `axis` (a position in Domain.axes()), in vectors of `native` lanes or a multiple of it."""
 
     axis: int
     native: int
     most: int  # native lanes times the most registers that one vector takes
-    unrolled: bool = False  # the axis behind it is written out and interleaved
+    unrolled: bool = False  # the axis after it is unrolled and interleaved
     tile: int | None = None  # the axis that transposed operands are contiguous along
 
     def width(self, count: int) -> int:
@@ -54,7 +54,7 @@ class Lanes:
         return self.native
 
     def widths(self, count: int) -> list[int]:
-        """Lanes of the vectors that cover `count` elements: wide ones, then single registers for the rest."""
+        """Widths in lanes of the vectors that cover `count` elements: wide ones, then single registers for the rest."""
         wide = self.width(count)
         return [wide] if (is_fixed(count) and count % wide == 0) or wide == self.native else [wide, self.native]
 
@@ -62,10 +62,10 @@ class Lanes:
 def choose_lanes(
     trial: Trial, domain: Domain, element: Element, lanes: tuple[int, int], store: Sequence[int], gather: bool
 ) -> Lanes | None:
-    """The axis to run lanes along, or None where scalars are better.
+    """The axis to vectorise, or None where scalar code is better.
 
-    `lanes` are those of one register and the most for one vector, `store` the result's steps per axis;
-    `gather` says whether lanes pay off even where operands are read one by one.
+    `lanes` are those of one register and the most for one vector; `store` are the result's strides per axis; `gather`:
+    vectorisation pays off even where operands are loaded element by element.
     """
     native, most = lanes
     axes = domain.axes()
@@ -94,9 +94,9 @@ def choose_lanes(
 
 
 def _far_axes(trial: Trial, domain: Domain, element: Element, axis: int) -> list[int] | None:
-    """Axes along which operands are contiguous that lanes along `axis` read one by one (-1: there is none).
+    """The axes along which operands strided along `axis` are contiguous (-1: none).
 
-    None where there can't be lanes at all.
+    None where lanes along `axis` are impossible.
     """
     try:
         written = trial.write(domain, element, vector=axis, lanes=2)
@@ -111,7 +111,7 @@ def _far_axes(trial: Trial, domain: Domain, element: Element, axis: int) -> list
 
 
 def write_nest(k: KernelInstance, canvas: Canvas, domain: Domain, element: Element, lanes: Lanes | None) -> None:
-    """Every element of the domain, each thread its share."""
+    """Builds the loops over every element of the domain, distributed over threads."""
     nest = _Nest(k, canvas, domain, element)
     for piece in domain.pieces():
         if lanes is None:
@@ -127,7 +127,7 @@ def write_nest(k: KernelInstance, canvas: Canvas, domain: Domain, element: Eleme
 def share_loops(
     k: KernelInstance, v: Values, ranges: Sequence[tuple[int, int]], body: Callable[[list[Expr]], None]
 ) -> None:
-    """body(index) for every index of a box, in nested loops; each thread has a part of the outermost ones."""
+    """Nested loops that run body(index) for every index of a box; the outermost ranges are distributed over threads."""
     b, wanted = k.b, _WORK_PER_THREAD * k.target.threads.data if k.target.threads.data > 1 else 1
     sizes = [high - low for low, high in ranges]
     shared = 1
@@ -178,7 +178,7 @@ def run_lanes(
 ) -> None:
     """body(i) with vectors (or a scalar) along i, so that all of [low, high) is covered once.
 
-    With `share`, which gives this thread's part of so many pieces, every thread runs a part.
+    With `share`, which returns this thread's part of a number of pieces, every thread runs a part.
     """
     b, count = v.b, high - low
 
@@ -210,7 +210,7 @@ def run_lanes(
 
 
 class _Nest:
-    """The loops over pieces of one domain."""
+    """The loops over the pieces of one domain."""
 
     def __init__(self, k: KernelInstance, canvas: Canvas, domain: Domain, element: Element) -> None:
         self.k = k
@@ -222,13 +222,13 @@ class _Nest:
         self.element(self.canvas, self.domain.flat(index))
 
     def scalars(self, piece: Piece) -> None:
-        """One element at a time."""
+        """Scalar code, one element at a time."""
         share_loops(self.k, self.canvas.values, piece, self._write)
 
     def _around(self, outer: Sequence[tuple[int, int]], work: Callable[[list[Expr], _Share | None], None]) -> None:
-        """work(index, share) for every index of the outer axes; `share` where threads part the inside."""
+        """work(index, share) for every index of the outer axes; `share` where threads split the inner axis."""
         k, v = self.k, self.canvas.values
-        count = now(prod(high - low for low, high in outer))  # either way is right at all shapes
+        count = now(prod(high - low for low, high in outer))  # either choice is correct at all shapes
         if count > 1 and count >= _WORK_PER_THREAD * (k.target.threads.data - 1):
             share_loops(k, v, outer, lambda index: work(index, None))
             return
@@ -251,13 +251,13 @@ class _Nest:
         self._around(piece[: lanes.axis], work)
 
     def interleaved(self, piece: Piece, lanes: Lanes) -> None:
-        """Vectors along the axis before the innermost one, which is written out."""
+        """Vectors along the axis before the innermost one, which is unrolled."""
         v = self.canvas.values
         low, high = piece[lanes.axis]
         count = piece[lanes.axis + 1][1]
 
         def every(outer: list[Expr], i: Expr) -> None:
-            together = Interleaved(count) if v.vector is not None else None  # not of what is left over
+            together = Interleaved(count) if v.vector is not None else None  # of whole vectors, without the remainder
             for number in range(count):
                 if together is not None:
                     together.number = number
@@ -271,16 +271,16 @@ class _Nest:
         self._around(piece[: lanes.axis], work)
 
     def tiles(self, piece: Piece, lanes: Lanes, other: int) -> None:
-        """Square tiles over the innermost axis and the one that operands are contiguous along."""
+        """Square tiles over the innermost axis and the one along which operands are contiguous."""
         v, b = self.canvas.values, self.k.b
         (low, high), (other_low, other_high) = piece[lanes.axis], piece[other]
         size = _TILE
-        while size > min(now(high - low), now(other_high - other_low)):  # where none fits, there are strips only
+        while size > min(now(high - low), now(other_high - other_low)):  # if no tile fits, only strips are built
             size //= 2
         end, other_end = (stop - (stop - start) % size for start, stop in ((low, high), (other_low, other_high)))
         outer_axes = [axis for axis in range(lanes.axis) if axis != other]
 
-        # Of sizes of run time the plain ones are bounds that quotients are known of.
+        # For symbolic sizes, constants bound the quotients.
         bounds = end if is_fixed(end) else high, other_end if is_fixed(other_end) else other_high
 
         def tile(index: list[Expr], i: Index, j: Index) -> None:

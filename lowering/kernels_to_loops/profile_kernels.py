@@ -1,15 +1,14 @@
-"""profile-kernels: `main` adds up what each of its kernel calls takes, and how often it is made.
+"""profile-kernels: `main` accumulates the time and the number of runs of each kernel call.
 
-before:  func.call @share_stage_0(%team, %c16, %c2)
-after:   %t = func.call @mini_infer_clock() : () -> i64
+before:  func.call @share_stage_0(%team, %c16, %c2) after:   %t = func.call @mini_infer_clock() : () -> i64
          func.call @share_stage_0(%team, %c16, %c2)
          %u = func.call @mini_infer_clock() : () -> i64
          %times[0, 0] += %u - %t
          %times[0, 1] += 1
 
-`main` gets one more buffer, %times: memref<(calls)x2xi64> with role "times", before the team; all of it is 0 before a
-run. A call in a loop is made any number of times, and one in a branch perhaps never. Needs lower-kernels, and before it
-share-threads{apart=true}: then each stage is one call of a kernel.
+`main` gets another buffer, %times: memref<(calls)x2xi64> with role "times", before the team; it must be all 0 before a
+run. A call in a loop may run any number of times, one in a branch perhaps never. Needs lower-kernels, after
+share-threads{apart=true}: then each stage is one kernel call.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ CLOCK = "mini_infer_clock"
 
 @dataclass(frozen=True)
 class ProfileKernels(ModulePass):
-    """`main` adds up what each of its kernel calls takes, and how often it is made."""
+    """`main` accumulates the time and the number of runs of each kernel call."""
 
     name = "profile-kernels"
 

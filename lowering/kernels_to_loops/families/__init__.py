@@ -1,1 +1,1 @@
-"""Code families, in folders by what they compute: a file for each schedule that kernels are carried out by."""
+"""Code families, in folders by what they compute: one file for each kind of schedule."""

@@ -1,1 +1,1 @@
-"""Register tiles: sums held in registers over a whole inner sum, and what is done to them before they are stored."""
+"""Register tiles: accumulators held in registers over the whole contraction, and their epilogues."""

@@ -1,4 +1,4 @@
-"""A panel of bytes that the kernel packs itself: groups of a column side by side (BytePanelPacking)."""
+"""Packing of a byte panel by the kernel itself: groups of a column's bytes are contiguous (BytePanelPacking)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ...kernel_code.builder import Index, LoopBuilder, memref_type, vector_of
 def pack_bytes(
     b: LoopBuilder, source: SSAValue, panel: SSAValue, depth: Index, nr: int, valid: Index, *, by_rows: bool
 ) -> None:
-    """Copy `valid` columns of a window [depth, nr] to a panel [depth made up to whole groups, nr].
+    """Copies `valid` columns of a window [depth, nr] to a panel [depth rounded up to whole groups, nr].
 
-    `by_rows` says that columns lie side by side. What a group has beyond the depth is multiplied by zeros, and what
-    the panel has beyond the columns is not stored: only a group must be there whole.
+    `by_rows`: columns are contiguous in the source. Bytes of a group beyond the depth are multiplied by zeros, and
+    columns beyond `valid` are never stored: both may be anything.
     """
     size = memref_type(panel).get_shape()[0]
     groups = b.view(panel, 0, [size // GROUP, nr, GROUP], [nr * GROUP, GROUP, 1])

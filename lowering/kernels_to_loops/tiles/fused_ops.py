@@ -1,4 +1,4 @@
-"""Elementwise ops fused to a contraction: an epilogue on its finished sums, or a prologue that computes its rows."""
+"""Elementwise ops fused with a contraction: an epilogue on its sums, or a prologue that computes its rows."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ..instance import KernelInstance
 
 
 class Epilogue(Protocol):
-    """What is done to finished sums before they are stored. Epilogues of equal keys write the same code."""
+    """Applied to finished sums before they are stored. Epilogues with equal keys build the same code."""
 
     @property
     def operands(self) -> Sequence[SSAValue]:
-        """What it reads beside the sums; a tile is told where each lies."""
+        """Its operands besides the sums; a tile receives the address of each."""
         ...
 
     @property
     def inline(self) -> bool:
-        """Whether it runs on the sums in registers or in a second pass over the stored tile."""
+        """Whether it runs on the sums in registers, or in a second pass over the stored tile."""
         ...
 
     @property
@@ -36,17 +36,17 @@ class Epilogue(Protocol):
 
     @property
     def stem(self) -> str:
-        """What a function with this epilogue has behind its name."""
+        """Suffix of the name of a function with this epilogue."""
         ...
 
     def emit(self, b: LoopBuilder, sums: SSAValue, lanes: int, load: Callable[[SSAValue], SSAValue]) -> SSAValue:
-        """The vector of `lanes` to store for `sums`; `load` gives an operand's vector at the same place."""
+        """The vector of `lanes` to store for `sums`; `load` gives an operand's vector at the same position."""
         ...
 
 
 @dataclass(frozen=True)
 class TimesFactor:
-    """Sums times what an operand holds there."""
+    """Sums times the element of an operand at the same position."""
 
     factors: SSAValue
     inline: bool = True
@@ -65,7 +65,7 @@ class TimesFactor:
 
 @dataclass(frozen=True)
 class AddedToScaled:
-    """Sums and what was stored before, which is multiplied by a factor for its row."""
+    """Sums plus the previously stored value, scaled by a factor for its row."""
 
     stored: SSAValue
     factors: SSAValue
@@ -75,21 +75,21 @@ class AddedToScaled:
 
     @property
     def operands(self) -> Sequence[SSAValue]:
-        """What was stored, and the factors."""
+        """The stored values, and the factors."""
         return (self.stored, self.factors)
 
     def emit(self, b: LoopBuilder, sums: SSAValue, lanes: int, load: Callable[[SSAValue], SSAValue]) -> SSAValue:
-        """The sum, rounded once."""
+        """The fused multiply-add, rounded once."""
         return b.fma(load(self.stored), load(self.factors), sums)
 
 
 @dataclass(frozen=True)
 class FusedOps:
-    """`ops` turn the value `root` into the stored `result`; `operands` are the kernel arguments they read beside it.
+    """`ops` compute the stored `result` from the value `root`; `operands` are the kernel arguments they also read.
 
-    A prologue has no root: it reads its operands and constants alone, and perhaps only constants.
-    `inline` says whether an epilogue runs on the sums in registers or in a second pass over the stored tile. Where it
-    begins with the `halves` of the root's columns, sums are of as many columns of the one as of the other.
+    A prologue has no root: it reads its operands and constants alone, and perhaps only constants. `inline`: an epilogue
+    runs on the sums in registers, not in a second pass over the stored tile. Where it begins with the two `halves` of
+    the root's columns, a tile computes equally many columns of each.
     """
 
     root: SSAValue | None
@@ -101,7 +101,7 @@ class FusedOps:
 
     @property
     def key(self) -> Hashable:
-        """Equal where the same code is written, whichever kernel's ops they are."""
+        """Equal where the same code is built, whichever kernel's ops they are."""
         roots = () if self.root is None else (self.root,)
         given = (*roots, *self.halves, *self.operands)
         number: dict[SSAValue, int] = {value: -1 - index for index, value in enumerate(given)}
@@ -116,7 +116,7 @@ class FusedOps:
 
     @property
     def stem(self) -> str:
-        """What a function with this epilogue has behind its name."""
+        """Suffix of the name of a function with this epilogue."""
         return f"_{self.ops[-1].name.removeprefix('graph.')}" if self.ops else ""
 
     @classmethod
@@ -126,7 +126,7 @@ class FusedOps:
         return cls(form.root.results[0], form.stored, form.epilogue, operands, inline, form.halves)
 
     def emit(self, b: LoopBuilder, sums: SSAValue | None, lanes: int, load: Callable[[SSAValue], SSAValue]) -> SSAValue:
-        """The vector to store for `sums`, the root's if there is one; `load` gives an operand's at the same place."""
+        """The vector to store for `sums`, the root's if there is one; `load` gives an operand's vector there."""
         known: dict[SSAValue, SSAValue] = {}
         if self.root is not None and sums is not None:
             known[self.root] = sums
@@ -151,12 +151,12 @@ class FusedOps:
 
 
 def _constant(value: SSAValue) -> tuple[bytes, Attribute]:
-    """The bits and the type of a constant's elements, which are all the same."""
+    """The bits and the type of a splat constant's element."""
     assert isinstance(value.owner, ConstantOp)
     return value.owner.to_numpy().flat[0].tobytes(), element_type_of_value(value)
 
 
 def arguments_of(k: KernelInstance, ops: Sequence[Operation]) -> tuple[SSAValue, ...]:
-    """Kernel arguments that ops read, each once, in order."""
+    """The kernel arguments that ops read, each once, in order."""
     arguments = set(k.kernel.arguments)
     return tuple(dict.fromkeys(value for op in ops for value in op.operands if value in arguments))

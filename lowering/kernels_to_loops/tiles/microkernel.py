@@ -1,21 +1,20 @@
-"""Register tiles: rows x lanes sums held in registers over the whole inner sum, then the epilogue.
+"""Register-tile micro-kernels: rows x lanes accumulators in registers over the whole contraction, then the epilogue.
 
     for each tile of the strip:
         for kh: for tap: for k:
             b = panel[kh, tap, k, 0:lanes]
-            acc[i] += broadcast(a[kh, i, tap, k]) * b    for every row i whose tap lies inside the picture
+            acc[i] += broadcast(a[kh, i, tap, k]) * b    for every row i whose tap lies inside the image
         out[i, 0:lanes] = epilogue(acc[i])
         the next tile: `rows` rows further, or the next panel
 
-Long inner sums are made of parts, and those of few rows of chains: see sums.py.
+Long contractions are split into parts, and those of few rows into chains: see sums.py.
 
-A function of the module does a strip of tiles. It is told how many they are, how long the inner sum is and how far
-apart rows lie, so that all kernels with tiles of one shape and one epilogue call the same one. One accumulator is a
-vector of `lanes` elements, which LLVM splits over registers. The schedule is that of Goto and van de Geijn's inner
-kernel ("Anatomy of high-performance matrix multiplication", 2008); its blocking, for large products, is that of
-families/products/blocked_panels.py. That depth and strides are known at run time only costs nothing: 1.00 of the time
-of a tile that knows them (6x16 on Zen 3), and no register is spilled for it (6x16 for Zen 3 and Neoverse N1, 14x32 for
-Zen 5).
+A function of the module computes a strip of tiles. The number of tiles, the depth and the strides are its arguments, so
+that all kernels with tiles of one shape and one epilogue share it. One accumulator is a vector of `lanes` elements,
+which LLVM splits over registers. The schedule is that of Goto and van de Geijn's inner kernel ("Anatomy of
+high-performance matrix multiplication", 2008); its blocking, for large products, is in
+families/products/blocked_panels.py. Run-time depth and strides cost nothing: 1.00 of the time of a tile specialised for
+them (6x16 on Zen 3), without additional spills (6x16 for Zen 3 and Neoverse N1, 14x32 for Zen 5).
 """
 
 from __future__ import annotations
@@ -36,30 +35,30 @@ from .fused_ops import Epilogue
 from .steps import ByteDot, InnerStep
 from .sums import Parts
 
-# Taps of a filter row that are written out one after the other; beyond it a loop over them is as fast.
+# Number of filter-row taps that are unrolled; beyond it a loop over them is as fast.
 _MOST_WRITTEN_OUT = 16
 _PACE_BITS = 16  # of the fraction in which it is told how many rows a step is
-# The part of a tile that an operand is asked for ahead, so that its last rows come in time too: of the next tile it is
-# the first ones. 3136 x 64 x 256 with a residual in memory runs at 240 GFLOP/s, with none of it at 233 (Zen 5).
+# The fraction of a tile by which prefetches of an operand run ahead, so that its last rows come in time, too: of the
+# next tile they are the first. 3136 x 64 x 256 with a residual in memory runs at 240 GFLOP/s, else at 233 (Zen 5).
 _AHEAD = 4
 
 
 @dataclass(frozen=True)
 class TileOperand:
-    """How an operand of the epilogue lies beside the tile."""
+    """How an operand of the epilogue varies over the tile."""
 
     element: Attribute
-    in_place: bool  # the result's own bytes
-    by_row: bool  # whether it has another element for each row
-    by_column: bool  # and for each column
+    in_place: bool  # that of the result itself
+    by_row: bool  # whether it varies by row
+    by_column: bool  # whether it varies by column
 
 
 @dataclass(frozen=True)
 class Tile:
-    """The shape of a register tile: everything that its code is written for.
+    """The shape of a register tile: everything that its code is specialised for.
 
-    `taps` are [low, high) rows for each tap of a filter row. `valid` of the `stored` columns exist; 0: as many
-    as the strip is told.
+    `taps` are [low, high) rows for each tap of a filter row. `valid` of the `stored` columns exist; 0: their number is
+    an argument of the strip.
     """
 
     step: InnerStep
@@ -67,46 +66,46 @@ class Tile:
     lanes: int
     valid: int
     taps: tuple[tuple[int, int], ...]
-    result: Attribute  # the element type of the finished sums, with which the epilogue begins
+    result: Attribute  # the element type of the finished sums, the epilogue's input
     operands: tuple[TileOperand, ...] = ()
     has_bias: bool = False
-    walks_panels: bool = False  # whether the next tile of a strip is the next panel's, of the same rows
+    walks_panels: bool = False  # whether a strip iterates over panels, with the same rows
     filter_rows: bool = False  # whether the filter may have several rows
-    taps_adjoin: bool = False  # whether a tap's elements end where the next one's begin: alike ones are one loop
-    neighbours: bool = True  # whether the elements of a row's inner sum lie side by side
-    chains: int = 1  # independent sums that each element is made of, see sums.py
-    parts: Parts = "none"  # what of the inner sum is summed apart, see sums.py
-    prefetch: int = 0  # elements from a cache line that is asked for to the next, of `read`; 0: none is
-    asks_rows: bool = False  # whether it asks for the next tile's rows of the left-hand side
-    rest: int = 0  # elements that a tap's inner sum has beyond whole steps; the panel has a whole step for them
-    padding: int = 0  # what pixels outside of the picture hold
-    resumes: bool = False  # whether it goes on with sums of an earlier part of the inner sum, which wait in scratch
-    waits: bool = False  # whether its own sums wait there for a later part
+    taps_adjoin: bool = False  # whether taps are contiguous: those with equal rows are one loop
+    neighbours: bool = True  # whether the elements of a row's contraction are contiguous
+    chains: int = 1  # number of independent accumulators per element, see sums.py
+    parts: Parts = "none"  # which parts of the contraction are summed separately, see sums.py
+    prefetch: int = 0  # prefetch distance: elements of a cache line in units of `read`; 0: none
+    asks_rows: bool = False  # whether it prefetches the next tile's rows of the left-hand side
+    rest: int = 0  # elements of a tap's contraction after its last whole step; the panel is padded to a whole step
+    padding: int = 0  # the value of pixels outside of the image
+    resumes: bool = False  # whether it continues sums of an earlier part of the contraction, kept in scratch
+    waits: bool = False  # whether its own sums are kept there for a later part
     halves: bool = False  # whether the epilogue joins the two halves of the columns
 
     @property
     def stored(self) -> int:
-        """Columns that it stores."""
+        """Number of columns that it stores."""
         return self.lanes // 2 if self.halves else self.lanes
 
     @property
     def read(self) -> int:
-        """Elements of the panel that a step reads."""
+        """Elements of the panel read in one step."""
         return self.lanes * self.step.depth
 
     @property
     def clipped(self) -> bool:
-        """Whether some taps of some rows fall outside of the picture."""
+        """Whether some taps of some rows fall outside of the image."""
         return any(tap != (0, self.rows) for tap in self.taps)
 
     @property
     def asks(self) -> bool:
-        """Whether it asks for operands while it sums up; those of few rows wait for their panel anyway."""
+        """Whether it prefetches epilogue operands during the contraction; with few rows its panel is the bottleneck."""
         return self.chains == 1 and not self.waits
 
     @property
     def stem(self) -> str:
-        """A name for the tile's function."""
+        """Base name of the tile's function."""
         clip = "_" + "_".join(f"{low}to{high}" for low, high in self.taps) if self.clipped else ""
         taps = f"_{len(self.taps)}taps" if len(self.taps) > 1 and not self.clipped else ""
         kind = "bytes" if isinstance(self.step, ByteDot) else "tile"
@@ -122,7 +121,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class MemoryRows:
-    """Rows in memory: the place of the first, and how far it is to the next one, in elements."""
+    """Rows in memory: the address of the first, and their stride in elements."""
 
     place: SSAValue
     stride: Index
@@ -130,23 +129,22 @@ class MemoryRows:
 
 @dataclass(frozen=True)
 class Strip:
-    """What a strip of tiles is told. Places are windows without dimensions (LoopBuilder.place).
+    """Run-time arguments of a strip of tiles. Addresses are windows without dimensions (LoopBuilder.place).
 
     `a` is the first tile's rows of the left-hand side; further strides of it lead to the next filter row, tap and
-    element of the inner sum. `panel_row` is from one element of the inner sum to the
-    next in the panel (steps that take several have them side by side), `ahead` is what is asked for meanwhile, a row
-    for each of them. `next_panel` and `next_result` are from tile to tile where the strip walks panels.
-    Of the filter's rows those in [`above`, `above` + `filter_rows`) lie in the picture, and `below` are outside behind
-    them: what pads the picture is added for the others.
+    element of the contraction. `panel_row` is the panel's stride between elements of the contraction (steps that take
+    several have them contiguous), `ahead` is prefetched meanwhile, a row for each of them. `next_panel` and
+    `next_result` are strides between tiles where the strip iterates over panels. Filter rows in [`above`, `above` +
+    `filter_rows`) lie inside the image, and `below` are outside after them: for the others the padding value is added.
     """
 
     tiles: Index
-    depth: Index  # elements of a tap's inner sum
+    depth: Index  # elements of a tap's contraction
     a: MemoryRows
     panel: SSAValue
     panel_row: Index
     out: MemoryRows
-    operands: Sequence[MemoryRows | None] = ()  # None: the result's own bytes
+    operands: Sequence[MemoryRows | None] = ()  # None: that of the result itself
     bias: SSAValue | None = None
     filter_rows: Index = 1
     a_filter_row: Index = 0
@@ -157,13 +155,13 @@ class Strip:
     next_result: Index = 0
     above: Index = 0
     below: Index = 0
-    columns: Index = 0  # of the tiles, where these don't say it
-    part: Index = 0  # rows of the filter, or elements of a run, that are summed apart
-    sums: MemoryRows | None = None  # where sums wait between parts of the inner sum
+    columns: Index = 0  # number of rows of the tiles, if it is no constant
+    part: Index = 0  # filter rows, or elements of a run, that are summed separately
+    sums: MemoryRows | None = None  # where sums are kept between parts of the contraction
 
 
 def call_tiles(k: KernelInstance, tile: Tile, epilogue: Epilogue, strip: Strip) -> None:
-    """A strip of tiles, by the function that all kernels of the module have for such tiles."""
+    """Calls the module's function for a strip of such tiles, building it at its first use."""
 
     def write(b: LoopBuilder, strip: Strip) -> None:
         b.loop(0, strip.tiles, lambda number, _: _TileWriter(b, tile, epilogue, strip, number).write())
@@ -172,7 +170,7 @@ def call_tiles(k: KernelInstance, tile: Tile, epilogue: Epilogue, strip: Strip) 
 
 
 def _told(b: LoopBuilder, tile: Tile, strip: Strip) -> Strip:
-    """The strip with all numbers told that tiles of this shape read, and without those that they don't."""
+    """The strip with only those arguments that tiles of this shape use."""
 
     def number(value: Index, read: bool = True) -> Index:
         return b.index(value) if read else 0
@@ -208,7 +206,7 @@ def _told(b: LoopBuilder, tile: Tile, strip: Strip) -> Strip:
 
 
 class _TileWriter:
-    """One tile of a strip being written: its windows."""
+    """Builds the code of one tile of a strip: its windows."""
 
     def __init__(self, b: LoopBuilder, tile: Tile, epilogue: Epilogue, strip: Strip, number: Index) -> None:
         self.b, self.tile, self.epilogue, self.strip, self.number = b, tile, epilogue, strip, number
@@ -266,7 +264,7 @@ class _TileWriter:
         sums = self._sums([start] * tile.rows) if strip.sums is None else self._resumed(strip.sums, start)
         if tile.waits:
             return
-        # What does not change from row to row is loaded once, ahead of the rows.
+        # What does not vary by row is loaded once, before the rows.
         self.fixed = {value: self._load(value, 0) for value, operand in self.operands.items() if not operand.by_row}
         element = memref_type(self.out).element_type
 
@@ -277,7 +275,7 @@ class _TileWriter:
             for row in range(tile.rows):
                 store(sums[row], row)
             return
-        # Sums wait for the second pass where the result goes, unless they are of another type or twice as many.
+        # Sums wait for the second pass in the result's memory, unless they are of another type or twice as many.
         fit = tile.step.sums == element and not tile.halves
         waiting, valid = (self.out, self.valid) if fit else (b.alloca(tile.step.sums, [tile.rows, tile.lanes]), None)
         for row in range(tile.rows):
@@ -289,7 +287,7 @@ class _TileWriter:
         b.loop(0, tile.rows, second_pass)
 
     def _resumed(self, waiting: MemoryRows, start: SSAValue) -> Sequence[SSAValue]:
-        """The sums with those of the parts before this one, which are stored again where a later one follows."""
+        """The sums plus those of earlier parts of the contraction, stored again if a later part follows."""
         b, tile = self.b, self.tile
         m = Arithmetic(b, start.type)
         rows = b.view(
@@ -309,7 +307,7 @@ class _TileWriter:
         return convert(self.b, sums, self.tile.step.sums, self.tile.result)
 
     def _sums(self, start: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """The tile's sums, beginning with `start`."""
+        """The tile's sums, starting from `start`."""
         b, tile = self.b, self.tile
         m = Arithmetic(b, start[0].type)
         zero = m.constant(0)
@@ -351,12 +349,12 @@ class _TileWriter:
     def _apart(
         self, totals: Sequence[SSAValue], sums: Callable[[Sequence[SSAValue]], Sequence[SSAValue]]
     ) -> Sequence[SSAValue]:
-        """The totals and what `sums` makes of zeros."""
+        """The totals plus `sums`, accumulated separately from zero."""
         m = Arithmetic(self.b, totals[0].type)
         return [m.add(total, part) for total, part in zip(totals, sums([m.constant(0)] * len(totals)), strict=True)]
 
     def _padded_rows(self, start: SSAValue) -> SSAValue:
-        """The sums of all rows of the tile with what rows of the filter outside of the picture add to them."""
+        """The sums of all rows of the tile with the padding that filter rows outside of the image contribute."""
         strip, taps = self.strip, len(self.tile.taps)
         last = self.b.add(strip.above, strip.filter_rows)
 
@@ -370,7 +368,7 @@ class _TileWriter:
     def _padded(
         self, panel: SSAValue, kh: Index, first: int, last: int, sums: Sequence[SSAValue]
     ) -> Sequence[SSAValue]:
-        """A row's sums with taps [first, last) of a filter row that all lie outside of the picture."""
+        """A row's sums with taps [first, last) of a filter row that all lie in the padding."""
         b, step, lanes = self.b, self.tile.step, self.tile.lanes
         row = step.padding(b, self.tile.padding)
 
@@ -381,7 +379,7 @@ class _TileWriter:
         return b.loop(*bounds, add, step=step.depth, carried=sums, unrolled=False)
 
     def _run(self, kh: Index, low: int, tap: Index, sums: Sequence[SSAValue], taps: int = 1) -> Sequence[SSAValue]:
-        """The sums with those of taps that adjoin."""
+        """The sums with those of contiguous taps added."""
         b, tile = self.b, self.tile
         start, depth = b.mul(tap, self.tap), b.mul(self.strip.depth, taps)
         end = b.sub(depth, tile.rest)
@@ -402,7 +400,7 @@ class _TileWriter:
     def _step(
         self, kh: Index, low: int, tap: Index, start: Index, i: Index, totals: Sequence[SSAValue], count: int
     ) -> list[SSAValue]:
-        """The sums of rows from `low` on with `count` elements more, from element `i` of a tap on."""
+        """The sums of rows from `low` on, with `count` more elements from element `i` of a tap on."""
         b, tile, step = self.b, self.tile, self.tile.step
         at = b.add(i, start)
         column = step.column(b, self.panel, [kh, at, 0], tile.lanes)
@@ -423,11 +421,11 @@ class _TileWriter:
         return [step.accumulate(b, row(number), column, total) for number, total in enumerate(totals)]
 
     def _ask(self, i: Index) -> None:
-        """Ask for what the epilogue reads beside the sums, a row after the other over a run of the inner sum.
+        """Prefetches the epilogue's operands, one row after the other over a run of the contraction.
 
-        Loaded when sums are finished, a residual that is in no second-level cache holds a tile up; asked for all at
-        once, its lines keep the panel's waiting. With one, products of 4096 x 256 x 256, 784 x 128 x 512 and 3136 x 64
-        x 256 run at 238, 251 and 227 GFLOP/s instead of 198, 176 and 123 (Zen 5).
+        Loaded after the contraction, a residual outside of the second-level cache stalls the tile; prefetched all at
+        once, its lines delay the panel's. With one per step, products of 4096 x 256 x 256, 784 x 128 x 512 and 3136 x
+        64 x 256 run at 238, 251 and 227 GFLOP/s instead of 198, 176 and 123 (Zen 5).
         """
         b = self.b
         row = b.div(b.mul(i, self.pace), 1 << _PACE_BITS)
@@ -437,7 +435,7 @@ class _TileWriter:
                 b.prefetch(window, [row, lane], near=True)
 
     def _ask_rows(self, kh: Index, tap: Index, i: Index) -> None:
-        """Ask for a line of the next tile's rows, another row with each step of a line's elements."""
+        """Prefetches a cache line of the next tile's rows, another row in each line's worth of steps."""
         b = self.b
         line = 8 * CACHE_LINE // bits_of(memref_type(self.a).element_type)
         row = b.rem(i, line)
@@ -447,7 +445,7 @@ class _TileWriter:
     def _loop(
         self, multiply: Callable[..., list[SSAValue]], first: Index, end: Index, sums: Sequence[SSAValue]
     ) -> Sequence[SSAValue]:
-        """The inner loop; with several chains, every chain sums its own part of each step."""
+        """The inner loop; with several chains, every chain accumulates its own part of each step."""
         b, tile = self.b, self.tile
         step, chains = tile.step.depth, tile.chains
         if chains == 1:
@@ -475,7 +473,7 @@ class _TileWriter:
         return loaded(self.b, self.b.vload(window, [row, 0], lanes, self.valid))
 
     def _emit(self, sums: SSAValue, row: Index) -> SSAValue:
-        """The stored vector for row `row`."""
+        """The vector to store for row `row`."""
 
         def load(value: SSAValue) -> SSAValue:
             return self.fixed[value] if value in self.fixed else self._load(value, row)

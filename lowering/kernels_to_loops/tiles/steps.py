@@ -1,8 +1,8 @@
-"""Inner steps of register tiles: how a few elements of the inner sum are read, and added to the sums.
+"""Inner steps of register tiles: how elements of the contraction are loaded and accumulated.
 
-A tile holds rows x lanes sums. One step takes `depth` elements of the inner sum from every row of the left-hand side
-and from every column of the panel, which lie side by side there: 1 for a multiply-add of two vectors; an instruction
-that adds up several products, as CPUs have for small integers and bf16, takes as many.
+A tile has rows x lanes sums. One step takes `depth` contiguous elements of the contraction from every row of the
+left-hand side and every column of the panel: 1 for a multiply-add of two vectors; more for dot-product instructions, as
+CPUs have for small integers and bf16.
 """
 
 from __future__ import annotations
@@ -21,42 +21,42 @@ from ...kernel_code.builder import Index, LoopBuilder, memref_type, vector_of
 
 
 class InnerStep(Protocol):
-    """One step of a tile's inner sum. Equal steps write the same code."""
+    """One step of a tile's contraction. Equal steps build the same code."""
 
     @property
     def depth(self) -> int:
-        """Elements of the inner sum that a step takes."""
+        """Number of elements of the contraction in one step."""
         ...
 
     @property
     def sums(self) -> Attribute:
-        """The element type of the sums; that of the result may be another one."""
+        """The element type of the accumulators; that of the result may differ."""
         ...
 
     def column(self, b: LoopBuilder, panel: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
-        """What the step reads of `lanes` columns, from element `at` of the panel on: `lanes * depth` elements."""
+        """Loads `lanes` columns from element `at` of the panel on: `lanes * depth` elements."""
         ...
 
     def row(self, b: LoopBuilder, a: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
-        """What the step reads of one row, from element `at` of the left-hand side on, for `lanes` columns."""
+        """Loads one row from element `at` of the left-hand side on, broadcast to `lanes` columns."""
         ...
 
     def part(self, b: LoopBuilder, a: SSAValue, at: Sequence[Index], count: int) -> SSAValue:
-        """As `row`, where of the step's elements only `count` are left: zeros stand for the others."""
+        """As `row`, with only `count` elements of the step left: the others are zeros."""
         ...
 
     def padding(self, b: LoopBuilder, value: int) -> SSAValue:
-        """As `row`, all elements of which are the number that a picture is padded with."""
+        """As `row`, with all elements equal to the padding value of the image."""
         ...
 
     def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
-        """The sums of `lanes` columns with the step's products added."""
+        """Adds the step's products to the accumulators of `lanes` columns."""
         ...
 
 
 @dataclass(frozen=True)
 class MultiplyAdd:
-    """total + a * b with one rounding, on f32 or f64. The panel may hold numbers of another, narrower type."""
+    """total + a * b, rounded once, in f32 or f64. The panel may hold a narrower type."""
 
     sums: Attribute
     panel: Attribute | None = None
@@ -67,15 +67,15 @@ class MultiplyAdd:
         return convert(b, loaded(b, b.vload(panel, at, lanes)), self.panel or self.sums, self.sums)
 
     def row(self, b: LoopBuilder, a: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
-        """One element in every lane."""
+        """One element, broadcast to every lane."""
         return b.splat(b.load(a, at), lanes)
 
     def part(self, b: LoopBuilder, a: SSAValue, at: Sequence[Index], count: int) -> SSAValue:
-        """Never less than the one element."""
+        """Same as `row`: a step of one element is never partial."""
         raise AssertionError(count)
 
     def padding(self, b: LoopBuilder, value: int) -> SSAValue:
-        """Floats are padded with 0, which adds nothing."""
+        """Floats are padded with 0, which contributes nothing."""
         raise AssertionError(value)
 
     def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
@@ -85,19 +85,19 @@ class MultiplyAdd:
 
 @dataclass(frozen=True)
 class ByteDot:
-    """Sums of 32 bits of products of bytes, which are unsigned where that is said."""
+    """32-bit sums of products of bytes; each side is signed or unsigned."""
 
     unsigned_row: bool
     unsigned_columns: bool
 
     @property
     def depth(self) -> int:
-        """A group."""
+        """Number of bytes in a group."""
         return GROUP
 
     @property
     def sums(self) -> Attribute:
-        """32 bits."""
+        """32-bit integers."""
         return i32
 
     def column(self, b: LoopBuilder, panel: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
@@ -105,12 +105,12 @@ class ByteDot:
         return loaded(b, b.vload(panel, at, GROUP * lanes))
 
     def row(self, b: LoopBuilder, a: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
-        """A group, which stands for all columns."""
+        """A group, broadcast to all columns."""
         neighbours = (memref_type(a).get_strides() or [None])[-1] == 1
         return loaded(b, b.vload(a, at, GROUP)) if neighbours else self.part(b, a, at, GROUP)
 
     def part(self, b: LoopBuilder, a: SSAValue, at: Sequence[Index], count: int) -> SSAValue:
-        """A group of which only `count` bytes are there, with zeros behind them."""
+        """A group of only `count` bytes, zero-padded."""
         group = self.padding(b, 0)
         for byte in range(count):
             element = loaded(b, b.load(a, [*at[:-1], b.add(at[-1], byte)]))
@@ -118,9 +118,9 @@ class ByteDot:
         return group
 
     def padding(self, b: LoopBuilder, value: int) -> SSAValue:
-        """The number as the bits of a signed byte."""
+        """The number as the bits of a signed byte, repeated."""
         return b.constant((value + 128) % 256 - 128, vector_of(i8, GROUP))
 
     def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
-        """Four products more in each sum."""
+        """Adds four products to each sum."""
         return b.insert(DotOp(row, column, total, self.unsigned_row, self.unsigned_columns))

@@ -1,4 +1,4 @@
-"""Cutting a row of output pixels into register tiles, and telling apart the tiles that touch a border."""
+"""Tiling of a row of output pixels into register tiles, with classes for tiles that touch a border."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from ...kernel_code.extents import Extent
 
 @dataclass(frozen=True)
 class TileClass:
-    """Consecutive tiles of a row that run the same code; `first`, `count` and `start` may be told at run time.
+    """Consecutive tiles of a row that run the same code; `first`, `count` and `start` may be run-time values.
 
-    Tiles `first` to `first + count - 1` of the row have `rows` pixels each; the first of them starts at pixel
-    `start`. `taps` gives for each tap of the filter row the pixels [low, high) of the tile whose input lies
-    inside the picture.
+    Tiles `first` to `first + count - 1` of the row have `rows` pixels each; the first of them starts at pixel `start`.
+    `taps` gives for each tap of the filter row the pixels [low, high) of the tile whose input lies inside the image.
     """
 
     first: Index
@@ -35,7 +34,7 @@ class TileClass:
 
 
 def split(total: int, largest: int) -> list[int]:
-    """`total` in the fewest nearly equal parts of at most `largest`."""
+    """Splits `total` into the fewest nearly equal parts of at most `largest`."""
     if total == 0:
         return []
     count = -(-total // largest)
@@ -53,12 +52,12 @@ def tile_classes(
     dilation: int = 1,
     width: int | None = None,
 ) -> list[TileClass]:
-    """The tiles of a row of `pixels` outputs, grouped; `width` is that of the input row (None: no borders)."""
+    """The tile classes of a row of `pixels` outputs; `width` is that of the input row (None: no borders)."""
     if not is_fixed(pixels):
         if width is None:
             return _even_classes(b, pixels, largest, taps)
         return _classes_of_run_time(b, pixels, largest, taps, stride, pad, dilation, width)
-    alike: list[tuple[int, tuple[tuple[int, int], ...], int]] = []  # rows, taps, how many tiles
+    alike: list[tuple[int, tuple[tuple[int, int], ...], int]] = []  # rows, taps, number of tiles
     start = 0
     for rows in split(pixels, largest):
         valid = tuple(
@@ -81,7 +80,7 @@ def tile_classes(
 
 
 def block_classes(b: LoopBuilder, pixels: int, block: int, largest: int) -> list[TileClass]:
-    """A row in blocks that are cut into tiles again: what whole blocks leave over at run time comes in tiles."""
+    """The classes of a row in blocks that are tiled again; for a run-time length, the remainder comes in tiles."""
     if is_fixed(pixels):
         return tile_classes(b, pixels, block)
     whole = pixels // block
@@ -93,20 +92,20 @@ def block_classes(b: LoopBuilder, pixels: int, block: int, largest: int) -> list
 
 
 MOST_OVERHANGS = 8
-"""Ways in which the taps of a row may lie over its end that code is written for."""
+"""Number of ways in which a row's taps may extend beyond its end that have code of their own."""
 
 
 def _even_classes(b: LoopBuilder, pixels: int, largest: int, taps: int) -> list[TileClass]:
-    """A row without borders in nearly equal tiles, as `split` cuts it: a class for each size that they may have.
+    """The classes of a row without borders in nearly equal tiles, as `split` cuts it, one for each size.
 
-    Whole tiles and one of what is left over took a product of 128 x 2048 x 512 1.05 times as long, on Zen 5: a tile of
-    two rows waits for itself and for its panel.
+    Full tiles plus one for the remainder took a product of 128 x 2048 x 512 1.05 times as long, on Zen 5: a tile of two
+    rows is bound by latency and by its panel.
     """
     least, most = bounds_of(pixels)
     told = range(max(least, 1), min(most, max(least, largest * largest) + largest) + 1)
     count = b.max(b.index(-(-pixels // largest)), 1)
     rows = b.div(b.index(pixels), count)
-    longer = b.sub(b.index(pixels), b.mul(rows, count))  # so many tiles have one row more than the others
+    longer = b.sub(b.index(pixels), b.mul(rows, count))  # number of tiles with one row more than the others
     none = b.index(0)
     classes: list[TileClass] = []
     for size in sorted({size for known in told for size in split(known, largest)}, reverse=True):
@@ -122,26 +121,26 @@ def _even_classes(b: LoopBuilder, pixels: int, largest: int, taps: int) -> list[
 def _classes_of_run_time(
     b: LoopBuilder, pixels: int, largest: int, taps: int, stride: int, pad: int, dilation: int, width: int
 ) -> list[TileClass]:
-    """The tiles of a row that is as long as will be seen at run time.
+    """The tile classes of a row whose length is known at run time.
 
-    A first tile, where it touches the left border; whole ones; and what is left over at the right border, with a class
-    for every number of pixels that it may have, of which one has tiles. Rows too short for that have classes of their
-    own. How far the last pixel's last tap lies beyond the picture hangs on the row where there are strides: where that
-    decides on a tile's taps, it has a class for each case. A pad that hangs on the row's length (SAME with strides) is
-    the one that is seen now.
+    A first tile, if it touches the left border; full ones; and the remainder at the right border, with a class for
+    every number of pixels it may have, of which one has tiles. Rows too short for that have classes of their own. With
+    strides, how far the last pixel's last tap extends beyond the image depends on the row's length: where that changes
+    a tile's taps, there is a class for each case. A pad that depends on the row's length (SAME with strides) is taken
+    at its current value, under a guard.
     """
     pad = pinned(pad)
     overhang = (pixels - 1) * stride + (taps - 1) * dilation - pad - (width - 1)
     nearest, farthest = bounds_of(overhang)
     if farthest - nearest >= MOST_OVERHANGS:
         overhang = nearest = farthest = pinned(overhang)
-    left = -(-pad // stride)  # pixels that touch each border
+    left = -(-pad // stride)  # number of pixels that touch each border
     right = max(0, -(-farthest // stride))
     if left > largest:
         return tile_classes(b, pinned(pixels), largest, taps, stride, pad, dilation, pinned(width))
 
     def inside(start: int, rows: int, behind: int, over: int) -> tuple[tuple[int, int], ...]:
-        """For each tap the rows of a tile that it lies inside of, `behind` pixels of the row follow the tile."""
+        """For each tap, the rows of a tile for which it lies inside; `behind` pixels of the row follow the tile."""
         valid: list[tuple[int, int]] = []
         for tap in range(taps):
             low = max(0, -(-(pad - tap * dilation) // stride) - start)
@@ -153,14 +152,14 @@ def _classes_of_run_time(
     classes: list[TileClass] = []
 
     def add(condition: SSAValue | None, made: TileClass) -> None:
-        """A class that has tiles on a condition; else it is in nobody's way."""
+        """A class that has tiles if the condition holds, else none."""
         if condition is not None:
             first, count = (b.select(condition, b.index(each), b.index(0)) for each in (made.first, made.count))
             made = replace(made, first=first, count=count)
         classes.append(made)
 
     def add_row(condition: SSAValue | None, first: Index, start: Index, begin: int, total: int) -> None:
-        """The last `total` pixels of the row, the first of which is its pixel `start`, surely beyond `begin`."""
+        """The last `total` pixels of the row, starting at its pixel `start`, which is surely beyond `begin`."""
         done = 0
         for index, rows in enumerate(split(total, largest)):
             ways: dict[tuple[tuple[int, int], ...], list[int]] = {}
@@ -193,9 +192,9 @@ def _classes_of_run_time(
 
 
 def halving_classes(b: LoopBuilder, pixels: int, largest: int) -> list[TileClass]:
-    """A row in tiles of few sizes, also where it is as long as will be seen at run time: what is left over is halved.
+    """A row in tiles of few sizes, also for a run-time length: the remainder is halved repeatedly.
 
-    Where each size has much code of its own, and small tiles cost more than a few of them.
+    For code that is large for each size, and whose small tiles cost more than a few large ones.
     """
     if is_fixed(pixels):
         return tile_classes(b, pixels, largest)
@@ -211,7 +210,7 @@ def halving_classes(b: LoopBuilder, pixels: int, largest: int) -> list[TileClass
 def inner_classes(
     b: LoopBuilder, pixels: int, largest: int, taps: int, stride: int, pad: int, dilation: int, width: int
 ) -> list[TileClass]:
-    """Tiles of one pixel around those of `largest` that touch no border; all of one where that is the largest."""
+    """Tiles of `largest` pixels with tiles of one pixel at the borders; for `largest` = 1, those alone."""
     if largest == 1:
         return tile_classes(b, pixels, 1)
     above = -(-pad // stride)
@@ -235,9 +234,9 @@ def _inside(start: int, rows: int, shift: int, stride: int, width: int) -> tuple
 
 
 class Alike(Protocol):
-    """Things in a row that run the same code, `count` of them from number `first` on.
+    """A run of consecutive things in a row that share code: `count` of them from number `first` on.
 
-    There may be none; then `first` is 0, or no more than that of those behind them.
+    It may be empty; then `first` is 0, or no more than that of the next run.
     """
 
     @property
@@ -255,7 +254,7 @@ C = TypeVar("C", bound=Alike)
 
 
 def by_class(b: LoopBuilder, classes: Sequence[C], index: Index, body: Callable[[C], None]) -> None:
-    """Run `body` with the class that number `index` of the row belongs to."""
+    """Runs `body` with the class of number `index` of the row."""
     first, *others = classes
     if not others:
         body(first)

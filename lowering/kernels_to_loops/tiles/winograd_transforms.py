@@ -1,20 +1,18 @@
-"""Winograd's transforms of one tile, a register of channels at a time: functions that a module's kernels share.
+"""Winograd's transforms of one tile, one register of channels at a time: functions shared by a module's kernels.
 
     transform_input: for each register of channels:
-        for each row of pixels inside the picture: its columns by B, into the square      (rows outside are zeros)
+        for each row of pixels inside the image: its columns by B, into the square        (rows outside are zeros)
         for each column of the square: its rows by B^T, into the matrices of the coordinates
-
     transform_output: for each register of channels:
         for each row of coordinates: its columns by A, into the square
-        for each column of results: its rows by A^T, then bias and epilogue, into the picture
-        (with a pool: for each two columns, of which the largest of each two rows go there)
-
+        for each column of results: its rows by A^T, then bias and epilogue, into the image
+        (with a pool: two columns at a time, storing the largest of each 2x2)
     transform_filters: the columns of a row of filters by G: 3 matrices become one for each coordinate of the row
 
-The square lies on the stack, in the first-level cache: 36 numbers are too many for registers, and its rows are what
-loops run over, so code is written once for a row. Columns of pixels that lie outside are left out by code for each
-case, of which a row of tiles has few. For the points see graph/packing/winograd_filters.py; opposite ones share
-their even and their odd terms.
+The square lies on the stack, in the first-level cache: 36 numbers are too many for registers, and loops run over its
+rows, so code is built once for a row. Columns of pixels outside of the image are left out by specialised code for each
+case, of which a row of tiles has few. For the interpolation points see graph/packing/winograd_filters.py; opposite ones
+share their even and odd terms.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ from .fused_ops import FusedOps
 
 @dataclass(frozen=True)
 class Pixels:
-    """Pixels in memory: the place of the first, and how far it is to the next row and column, in elements."""
+    """Pixels in memory: the address of the first, and the strides of rows and columns, in elements."""
 
     place: SSAValue
     row: Index
@@ -47,7 +45,7 @@ class Pixels:
 
 @dataclass(frozen=True)
 class PixelKind:
-    """What code for the pixels of an operand hangs on: whether rows, columns and channels differ, and their type."""
+    """What code depends on for an operand's pixels: whether it varies by row, column and channel, and its type."""
 
     by_row: bool
     by_column: bool
@@ -57,7 +55,7 @@ class PixelKind:
 
 @dataclass(frozen=True)
 class Matrices:
-    """Where the row of a tile lies in the matrix of coordinate 0, and how far it is to the next matrix, in elements."""
+    """The address of a tile's row in the matrix of coordinate 0, and the stride between matrices, in elements."""
 
     place: SSAValue
     next: Index
@@ -70,7 +68,7 @@ class Matrices:
 
 @dataclass(frozen=True)
 class InputTile:
-    """The first pixel of a tile, though it may lie outside of the picture; rows [first, last) of it lie inside."""
+    """The first pixel of a tile, possibly outside of the image; rows [first, last) of the tile lie inside."""
 
     pixels: Pixels
     first: Index
@@ -81,11 +79,11 @@ class InputTile:
 
 @dataclass(frozen=True)
 class OutputTile:
-    """Sums of a tile, and where its results go, of which so many rows and columns lie in the picture, or its pool."""
+    """The sums of a tile, and the address of its results, of which some rows and columns lie inside the image."""
 
     sums: Matrices
     out: Pixels
-    operands: tuple[Pixels | None, ...]  # None: the result's own bytes
+    operands: tuple[Pixels | None, ...]  # None: that of the result itself
     bias: SSAValue | None
     rows: Index
     columns: Index
@@ -94,7 +92,7 @@ class OutputTile:
 
 @dataclass(frozen=True)
 class FilterRow:
-    """Where a row of filters that are transformed by rows lies, and where its coordinates go, of so many elements."""
+    """The address of a row of half-transformed filters, and that of its coordinates, with `count` elements each."""
 
     filters: Matrices
     into: Matrices
@@ -103,33 +101,33 @@ class FilterRow:
 
 @dataclass(frozen=True)
 class InputShape:
-    """What code of an input transform is written for: pixels in columns [low, high) lie inside the picture."""
+    """What an input transform is specialised for: pixels in columns [low, high) lie inside the image."""
 
     tile: int
     lanes: int
-    whole: bool  # whether channels are whole registers
+    whole: bool  # whether channels fill whole registers
     low: int
     high: int
 
 
 @dataclass(frozen=True)
 class OutputShape:
-    """What code of an output transform is written for, beside the epilogue."""
+    """What an output transform is specialised for, besides the epilogue."""
 
     tile: int
     lanes: int
     whole: bool
-    operands: tuple[PixelKind | None, ...]  # None: the result's own bytes
-    pooled: bool = False  # whether of each 2x2 results the largest is stored
+    operands: tuple[PixelKind | None, ...]  # None: that of the result itself
+    pooled: bool = False  # whether the largest of each 2x2 results is stored
 
     @property
     def stored(self) -> int:
-        """Rows and columns of what is stored of a tile."""
+        """Rows and columns stored for a tile."""
         return self.tile // 2 if self.pooled else self.tile
 
 
 class _Terms:
-    """Sums of vectors times constants."""
+    """Linear combinations of vectors with constant factors."""
 
     def __init__(self, b: LoopBuilder, lanes: int) -> None:
         self.b, self.m = b, Arithmetic(b, VectorType(f32, [lanes]))
@@ -148,7 +146,7 @@ class _Terms:
         return self.b.fma(self.m.constant(factor), y, x)
 
     def sum(self, *terms: tuple[float, SSAValue]) -> SSAValue:
-        """The sum of terms (factor, vector), the first ones last."""
+        """The sum of terms (factor, vector), added from the last to the first."""
         total = self.zero
         for factor, value in reversed(terms):
             total = self.plus(total, factor, value)
@@ -167,7 +165,7 @@ class _Terms:
         return [*made, self.sum((p * p * q * q, d[1]), (-(p * p + q * q), d[3]), (1, d[5]))]
 
     def to_filters(self, tile: int, g: Sequence[SSAValue]) -> list[SSAValue]:
-        """G g but its first and last elements, which are g[0] and g[2]."""
+        """G g without its first and last elements, which are g[0] and g[2]."""
         first, *pairs, last = filter_transform(tile).tolist()
         made: list[SSAValue] = []
         for one, x, other in pairs[::2]:
@@ -194,7 +192,7 @@ class _Terms:
 def _registers(
     b: LoopBuilder, channels: Index, lanes: int, whole: bool, body: Callable[[Index, Index | None], None]
 ) -> None:
-    """`body(first channel, how many of its lanes are channels)` for each register; None: all are."""
+    """`body(first channel, number of valid lanes)` for each register; None: all lanes are valid."""
 
     def register(channel: Index, _: Sequence[SSAValue]) -> None:
         body(channel, None if whole else b.min(b.sub(channels, channel), lanes))
@@ -203,7 +201,7 @@ def _registers(
 
 
 def transform_input(common: CommonFunctions, b: LoopBuilder, shape: InputShape, told: InputTile) -> None:
-    """B^T d B of a tile of pixels, for each coordinate a row of as many channels as fill registers."""
+    """B^T d B of a tile of pixels; for each coordinate, a row of channels padded to whole registers."""
     tile, lanes = shape.tile, shape.lanes
     side = tile + FILTER - 1
 
@@ -227,7 +225,7 @@ def transform_input(common: CommonFunctions, b: LoopBuilder, shape: InputShape, 
                 ]
                 for column, value in enumerate(terms.to_coordinates(tile, d)):
                     b.vstore(value, square, [row, column, 0])
-                for column in range(side, side + tile):  # what the tile to the right has more
+                for column in range(side, side + tile):  # distance from the tile to its right neighbour
                     b.prefetch(pixels, [row, column, channel])
 
             def column(column: Index, _: Sequence[SSAValue]) -> None:
@@ -246,7 +244,7 @@ def transform_input(common: CommonFunctions, b: LoopBuilder, shape: InputShape, 
 
 
 def transform_filters(common: CommonFunctions, b: LoopBuilder, tile: int, lanes: int, told: FilterRow) -> None:
-    """G of a row of filters, each coordinate a matrix; `count` is whole registers."""
+    """G applied to a row of filters, one matrix for each coordinate; `count` is a multiple of a register's lanes."""
     side = tile + FILTER - 1
 
     def write(b: LoopBuilder, told: FilterRow) -> None:
@@ -278,12 +276,12 @@ def transform_output(
 
 
 def _varies(operand: PixelKind | None) -> bool:
-    """Whether an operand has pixels of its own."""
+    """Whether an operand varies by pixel."""
     return operand is not None and operand.by_column and operand.by_channel
 
 
 class _OutputWriter:
-    """The results of a tile being written."""
+    """Builds the code for the results of a tile."""
 
     def __init__(self, b: LoopBuilder, shape: OutputShape, epilogue: FusedOps, told: OutputTile) -> None:
         self.b, self.shape, self.epilogue, self.told = b, shape, epilogue, told
@@ -349,7 +347,7 @@ class _OutputWriter:
             b.loop(0, self.told.rows, second_pass, unrolled=False)
 
     def _pool(self, column: Callable[[Index], list[SSAValue]], x: Index, channel: Index, valid: Index | None) -> None:
-        """The largest of each two rows of columns 2 x and 2 x + 1."""
+        """Stores the maximum of each two rows of columns 2 x and 2 x + 1."""
         b, m = self.b, self.terms.m
         best: list[SSAValue] = []
         for at in (b.mul(x, 2), b.add(b.mul(x, 2), 1)):
@@ -362,12 +360,12 @@ class _OutputWriter:
             b.when(there, lambda y=y, result=result: b.vstore(result, self.out, [y, x, channel], valid))
 
     def _store(self, value: SSAValue, y: Index, x: Index, channel: Index, valid: Index | None) -> None:
-        """The epilogue of one pixel's sums, and its result."""
+        """Applies the epilogue to one pixel's sums and stores the result."""
         result = self._finished(value, y, x, channel, valid)
         self.b.vstore(stored(self.b, result, memref_type(self.out).element_type), self.out, [y, x, channel], valid)
 
     def _finished(self, value: SSAValue, y: Index, x: Index, channel: Index, valid: Index | None) -> SSAValue:
-        """The epilogue of one pixel's sums."""
+        """Applies the epilogue to one pixel's sums."""
         b, lanes = self.b, self.lanes
 
         def load(operand: SSAValue) -> SSAValue:

@@ -1,1 +1,1 @@
-"""Attention: by rows, by blocks of keys, for few queries; linear attention."""
+"""CPU code of attention: by rows, by blocks of keys, for few queries; and linear attention."""

@@ -1,17 +1,16 @@
-"""Scaled dot-product attention, one head at a time, without a score matrix in memory.
+"""Scaled dot-product attention, one head at a time, with the scores of a block of rows in scratch.
 
     for (batch, head) in this thread's share:
         pack the head's keys, transposed, into panels in scratch
         for each block of query rows:
             scores = q k^T            register tiles, a panel of keys at a time, into scratch
-            softmax of each row       scale, mask, maximum, exp, sum; the next head's rows are asked for
-            out = scores v / sum      register tiles over the value rows as they lie
+            softmax of each row       scale, mask, maximum, exp, sum; prefetches the next head's rows
+            out = scores v / sum      register tiles over the value rows, unpacked
 
-Few queries read keys as they lie, and the heads that share keys are the rows (attention_few.py).
-
-q, k, v are read through strided windows, so the transposes between [tokens, heads * size] and [heads, tokens, size]
-cost nothing; neither does a transpose of the result. Where rows are causal, keys behind the last row of a block are
-left out. Whole rows of scores are kept; blocks of keys, for long sequences, are in attention_blocks.py.
+For few queries, keys are read unpacked, and the heads that share keys are the rows (attention_few.py). q, k, v are read
+through strided windows, so the transposes between [tokens, heads * size] and [heads, tokens, size] cost nothing;
+neither does a transpose of the result. Where rows are causal, keys after the last row of a block are skipped. Whole
+rows of scores are kept; attention_blocks.py processes long sequences by blocks of keys.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ from .score_rows import ScoreRows
 
 
 def lower(k: KernelInstance) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     AttentionWriter(k, the_root(k.kernel, AttentionOp)).write()
 
 
 class AttentionWriter:
-    """Writes one kernel's loops, head by head with whole rows of scores."""
+    """Builds one kernel's loops, head by head with whole rows of scores."""
 
     def __init__(self, k: KernelInstance, root: AttentionOp) -> None:
         self.k, self.b, self.root = k, k.b, root
@@ -66,7 +65,7 @@ class AttentionWriter:
         self.factor = TileOperand(self.element, in_place=False, by_row=True, by_column=False)
 
     def write(self) -> None:
-        """The loops over heads."""
+        """Builds the loops over heads."""
         b, few, queries = self.b, self.few, self.sizes.queries
         low, high = bounds_of(queries)
         if low > few:
@@ -86,7 +85,7 @@ class AttentionWriter:
         few.write(scores, self._weights_of_row(scores, factors), product)
 
     def with_panels(self) -> None:
-        """Head by head, keys in panels."""
+        """The loops over heads with keys packed into panels."""
         s, b = self.sizes, self.b
         scores, factors = (self.k.scratch_part(name) for name in ("scores", "factors"))
         softmax: dict[str, func.FuncOp] = {}
@@ -107,7 +106,7 @@ class AttentionWriter:
         self.heads(head)
 
     def heads(self, body: Callable[[Index, Index, Index, Index, SSAValue], None]) -> None:
-        """`body(item, batch, head, head of keys, panels)` for this thread's heads, whose keys are in the panels."""
+        """`body(item, batch, head, head of keys, panels)` for this thread's heads, with the keys packed into panels."""
         s, b, k = self.sizes, self.b, self.k
         panels = k.scratch_part("keys")
         pack: list[func.FuncOp] = []
@@ -124,9 +123,9 @@ class AttentionWriter:
         k.items(s.batch * s.heads, head)
 
     def _ahead(self, item: Index, row: Index) -> list[SSAValue]:
-        """The next head's queries, keys and values from a row on, where these are asked for.
+        """Windows of the next head's queries, keys and values from `row` on, where they are prefetched.
 
-        Behind the last head there is nothing to be had, which does no harm: asking is not reading.
+        After the last head they are out of range, which is harmless for a prefetch.
         """
         if not self.ahead:
             return []
@@ -147,10 +146,10 @@ class AttentionWriter:
         scores: SSAValue,
         before: Index = 0,
     ) -> None:
-        """scores[rows, `end` keys] = q k^T, a panel of keys at a time; `before` panels are of keys before these."""
+        """scores[rows, `end` keys] = q k^T, a panel of keys at a time; the keys start after `before` panels."""
         s, b, query = self.sizes, self.b, self.query
         at = b.linear(index, query.strides[:3], query.offset)
-        # Registers of the last panel without a key are left out where it is known which they are.
+        # Registers of the last panel without any key are left out where their number is static.
         rest = -(-(end % self.nr) // self.lanes) * self.lanes if isinstance(end, int) and is_fixed(end) else self.nr
         whole = b.div(end if 0 < rest < self.nr else b.add(end, self.nr - 1), self.nr)
         for first, count, lanes in ((0, whole, self.nr), (whole, 1, rest % self.nr)):
@@ -180,9 +179,9 @@ class AttentionWriter:
         scores: SSAValue,
         factors: SSAValue,
     ) -> None:
-        """out[rows, width] = factor * weights v, with the keys before `end`; rows are along an axis of out."""
+        """out[rows, width] = factor * weights v over keys before `end`; `axis` is that of out along which rows lie."""
         s, b, out = self.sizes, self.b, self.out
-        # Where rows are heads, more sums than theirs measured slower.
+        # Where rows are heads, sums with more registers than these measured slower.
         chains = chains_of(s.queries, s.keys) if axis == 2 else 1
         tile = replace(self.tile(rows, s.keys), chains=chains, operands=(self.factor,))
 
@@ -204,15 +203,15 @@ class AttentionWriter:
         operands: Sequence[MemoryRows | None],
         into: Callable[[int], MemoryRows],
     ) -> None:
-        """Weights by `end` rows, of at most `most`, of v from `values` (batch, head, key) on, put where `into` says.
+        """The product of weights and `end` (at most `most`) rows of v from `values` on, stored to `into`.
 
-        A tile has as many columns as it can hold.
+        `values` is a (batch, head, key). A tile has as many columns as fit.
         """
         s, b = self.sizes, self.b
         columns = pinned(s.width)
         whole = columns // self.nr
         rest = columns - whole * self.nr
-        # A panel's row is read in whole registers, so columns behind the last must exist: else fewer lanes.
+        # A panel's row is read in whole registers: without readable elements after the last column, fewer lanes.
         lanes = -(-rest // self.lanes) * self.lanes
         lanes = lanes if whole * self.nr + lanes <= columns else rest
         parts, part = parts_of(most, most, 1, tile.chains)
@@ -257,7 +256,7 @@ class AttentionWriter:
         factors: SSAValue,
         ahead: Sequence[SSAValue],
     ) -> None:
-        """Scores become weights, row by row, and rows `ahead` are asked for."""
+        """Converts scores to weights row by row, prefetching the rows `ahead`."""
         mask = self.mask_rows(index, self.mr)
         if "softmax" not in functions:
             functions["softmax"] = self.softmax_function("softmax", scores.type, factors.type, mask, ahead)
@@ -265,7 +264,7 @@ class AttentionWriter:
         self.k.call_helper(functions["softmax"], [*given, *([mask] if mask is not None else []), *ahead])
 
     def _weights_of_row(self, scores: SSAValue, factors: SSAValue) -> Callable[[Sequence[Index], Index], None]:
-        """What makes one row of scores, at a (batch, head, query), weights."""
+        """A function that converts one row of scores, at a (batch, head, query), to weights."""
         functions: list[func.FuncOp] = []
         length = self.score_row
 
@@ -281,7 +280,7 @@ class AttentionWriter:
         return row
 
     def mask_rows(self, index: Sequence[Index], rows: int) -> SSAValue | None:
-        """The mask of so many queries, from one on; behind (batch, head, query) there may be a first key."""
+        """The mask of `rows` queries; `index` is (batch, head, query) and possibly a first key."""
         if self.mask is None:
             return None
         at = self.b.linear(index, self.mask.strides[: len(index)], self.mask.offset)
@@ -296,9 +295,9 @@ class AttentionWriter:
         ahead: Sequence[SSAValue] = (),
         running: Sequence[SSAValue] = (),
     ) -> func.FuncOp:
-        """(scores, factors, rows, the first row's query, the end of keys, mask, rows ahead, peaks and sums so far)
+        """A function (scores, factors, rows, first row's query, end of keys, mask, rows ahead, running peaks and sums).
 
-        The end is told where it is not always the same.
+        The end of keys is an argument only where it varies.
         """
         told = self.causal or len(running) > 0
         given: list[Attribute] = [scores_type, factors_type, INDEX, INDEX, *([INDEX] if told else [])]
@@ -325,11 +324,11 @@ class AttentionWriter:
         return function
 
     def _pack_function(self, keys_type: Attribute, panels_type: Attribute) -> func.FuncOp:
-        """(keys [S, D], panels [S / nr, D, nr]): the keys transposed; the last one again behind itself."""
+        """A function (keys [S, D], panels [S / nr, D, nr]): packs keys transposed, padded with the last one."""
         s, lanes = self.sizes, self.lanes
         function, b = self.k.helper("pack_keys", [keys_type, panels_type])
         keys, panels = function.body.block.args[:2]
-        # Squares of keys x elements go through registers, other elements one by one.
+        # Squares of keys x elements are transposed in registers, the remaining elements one by one.
         contiguous = strides_of(memref_type(keys))[1] == 1
         depth = s.depth // lanes * lanes if contiguous else 0
         whole = s.keys // lanes * lanes

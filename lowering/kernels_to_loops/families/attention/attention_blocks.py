@@ -1,12 +1,12 @@
-"""Attention with a running softmax: some rows of queries meet a block of keys at a time.
+"""Attention with online softmax: query rows are combined with one block of keys at a time.
 
     for (batch, head) in this thread's share:
         pack the head's keys into panels in scratch
         for each group of tiles of query rows:
-            for each block of keys that one of them may look at:
+            for each block of keys that any of them attends to:
                 for each tile:
                     scores = q k^T
-                    softmax of each row so far      its peak and sum go on; what came before gets a factor
+                    softmax of each row so far      updates its peak and sum; earlier results get a factor
                     sums = factors * sums + scores v
             out = sums / sum of weights
 
@@ -37,7 +37,7 @@ from .attention import AttentionWriter
 
 
 def lower(k: KernelInstance) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     _BlockWriter(k, the_root(k.kernel, AttentionOp)).write()
 
 
@@ -51,7 +51,7 @@ class _BlockWriter(AttentionWriter):
 
     @override
     def with_panels(self) -> None:
-        """Head by head, groups of rows of queries, block by block of keys."""
+        """The loops over heads, groups of query rows, and blocks of keys."""
         s, b = self.sizes, self.b
 
         def head(item: Index, batch: Index, index: Index, group: Index, panels: SSAValue) -> None:
@@ -114,7 +114,7 @@ class _BlockWriter(AttentionWriter):
         group: Index,
         panels: SSAValue,
     ) -> None:
-        """A tile of queries, row `row` of the group's, meets `count` keys from the `first` of a block on."""
+        """Combines a tile of queries, from the group's row `row` on, with `count` keys from the block's `first` on."""
         s, b, parts = self.sizes, self.b, self.parts
         scores, factors = parts["scores"], parts["factors"]
         self.scores(tiles, at, count, panels, scores, b.div(first, self.nr))
@@ -138,7 +138,7 @@ class _BlockWriter(AttentionWriter):
         self.product(tile, [at[0], group, first], self.block, count, scores, epilogue, rows, into)
 
     def _begin_function(self) -> func.FuncOp:
-        """(peaks, totals, sums, rows): nothing has been met."""
+        """A function (peaks, totals, sums, rows) that initialises the running softmax."""
         running, sums = self._running(), self.parts["sums"]
         function, b = self.k.helper("begin", [*(each.type for each in running), sums.type, INDEX])
         peaks, totals, sums, rows = function.body.block.args[:4]
@@ -154,7 +154,7 @@ class _BlockWriter(AttentionWriter):
         return function
 
     def _finish_function(self, out: SSAValue) -> func.FuncOp:
-        """(totals, sums, out, rows): out = sums / totals; a row that kept no key is zero, or NaN."""
+        """A function (totals, sums, out, rows): out = sums / totals; zero (or NaN) for a row without keys."""
         totals, sums = self.parts["totals"], self.parts["sums"]
         function, b = self.k.helper("finish", [totals.type, sums.type, out.type, INDEX])
         totals, sums, out, rows = function.body.block.args[:4]
@@ -177,7 +177,7 @@ class _BlockWriter(AttentionWriter):
         return function
 
     def _over_row(self, b: LoopBuilder, body: Callable[[Index, int], None]) -> None:
-        """`body(column, how many)` for every register of a row of sums."""
+        """`body(column, lanes)` for every register of a row of sums."""
         columns = pinned(self.sizes.width)
         whole = columns // self.lanes * self.lanes
         b.loop(0, whole, lambda at, _: body(at, self.lanes), step=self.lanes)

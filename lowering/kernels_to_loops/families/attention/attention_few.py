@@ -1,10 +1,10 @@
-"""Attention of few queries: keys are read where they lie, once for all heads that share them.
+"""Attention of few queries: keys are read unpacked, once for all heads that share them.
 
 for (batch, head of keys) in this thread's share:
     for each query, and each block of heads that share the keys:
         scores = q k^T            products along the elements of a key, whole registers at a time
         softmax of each row
-        out = scores v            register tiles over the value rows as they lie; rows are heads
+        out = scores v            register tiles over the value rows, unpacked; rows are heads
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ....kernel_code.builder import Index, memref_type
 from ....kernel_code.operand_windows import OperandWindow
 from ...instance import KernelInstance
 
-SUMS = 8  # registers of sums: they hide the latency of additions, and leave some for what is multiplied
+SUMS = 8  # accumulator registers: enough to hide the latency of additions, with some left for operands
 
 
 @dataclass(frozen=True)
 class FewQueries:
-    """What writes the loops over heads and queries."""
+    """Builds the loops over heads and queries."""
 
     k: KernelInstance
     sizes: AttentionSizes
@@ -40,7 +40,7 @@ class FewQueries:
         softmax: Callable[[Sequence[Index], Index], None],
         product: Callable[[int, Sequence[Index], Index], None],
     ) -> None:
-        """`softmax(index, row)` makes weights of a row of scores, `product(rows, index, group)` the result."""
+        """`softmax(index, row)` turns a row of scores into weights; `product(rows, index, group)` is the result."""
         s, b = self.sizes, self.k.b
 
         def item(number: Index) -> None:
@@ -60,7 +60,7 @@ class FewQueries:
         self.k.items(s.batch * s.key_heads, item)
 
     def _scores(self, index: Sequence[Index], heads: int, keys: SSAValue, scores: SSAValue) -> None:
-        """scores[heads, keys]: each is the sum of a register, which is one of products along the key."""
+        """scores[heads, keys]: dot products accumulated in vector registers along the key, then reduced."""
         s, b, window = self.sizes, self.k.b, self.query
         at = b.linear(index, window.strides[:3], window.offset)
         queries = b.view(window.buffer, at, [heads, s.depth], (window.strides[1], window.strides[3]))

@@ -1,4 +1,4 @@
-"""Linear attention: each thread has some heads' columns of the state, in a vector, for all steps.
+"""Linear attention: each thread computes vectors of state columns of some heads, for all steps.
 
 for (batch, head, vector of columns) in this thread's share:
     the columns' state in scratch, step after step            kernel_code/elements/state_columns.py
@@ -17,7 +17,7 @@ from ...instance import KernelInstance
 
 
 def lower(k: KernelInstance) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     op, b = the_root(k.kernel, LinearAttentionOp), k.b
     batch, groups, _, width = shape_of(op.last)
     lanes, state = k.schedule_as(LinearAttention).lanes, k.scratch_part("state")

@@ -1,10 +1,10 @@
-"""The softmax inside attention: rows of scores in scratch become rows of weights, and a factor for each row.
+"""The softmax inside attention: converts rows of scores in scratch to weights, with a factor for each row.
 
     for each row:
-        pass 1: the largest score; what a mask, a cap or a position makes of scores is stored
+        pass 1: the largest score; scores after mask, softcap and position are stored
         pass 2: exponentials, stored and summed; the factor is 1 / sum
 
-The factors go into what is stored of weights times values, which has fewer elements than there are weights.
+The factors are applied to the product of weights and values, which has fewer elements than the weights.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from ....kernel_code.reductions import Reduction
 Body = Callable[[Index, int, SSAValue, bool], SSAValue]
 
 WIDE = 4
-"""Registers of a row at once: their exponentials are independent of each other."""
+"""Registers of a row in flight: their exponentials are independent of each other."""
 
 
 @dataclass
 class ScoreRows:
-    """Writes weights that times a factor are softmax(scale * scores + mask), row by row, in place.
+    """Rewrites rows of scores in place as weights; weights times factor are softmax(scale * scores + mask).
 
-    With `softcap` scores are capped. Beside each row, one of every window `ahead` is asked for.
+    With `softcap`, scores are capped. Beside each row, one of each window in `ahead` is prefetched.
 
-    Rows have room for whole registers of `lanes`; those the mask rejects and, when causal, those behind the row's own
-    position get weight 0. A row that keeps no key becomes zeros, with `nan_rows` NaN.
+    Rows are padded to whole registers of `lanes`; masked elements and, when causal, those after the row's own position
+    get weight 0. A row without keys becomes zeros, with `nan_rows` NaN.
 
-    Where rows come in blocks of keys, the peak and the sum of what came before are `running`, and go on. Then a factor
-    is what earlier weights are to be multiplied by, for the peak that they were made with may have been less.
+    Where keys come in blocks, `running` holds each row's peak and sum over earlier blocks, and is updated. The factor
+    is then the one for earlier results, whose peak may have been smaller.
     """
 
     b: LoopBuilder
@@ -58,13 +58,13 @@ class ScoreRows:
     def write(self, rows: Index, first: Index, end: Index) -> None:
         """`rows` rows, the first of which is query `first`; weights for the keys before `end`.
 
-        Queries are counted from the position of the first key on.
+        Queries are numbered from the position of the first key on.
         """
         b = self.b
         element = memref_type(self.scores).element_type
         narrow = Arithmetic(b, element)
         peaks, sums = Reduction(b, "peak", element), Reduction(b, "sum", element)
-        # A larger score stays one when it is scaled; all others are scaled before they are compared.
+        # Plain scores can be compared before they are scaled; all others are scaled first.
         later = self.softcap is None and self.scale > 0 and (self.mask is None or self.mask_is_bool)
         stored = not later or self.mask is not None
 
@@ -77,7 +77,7 @@ class ScoreRows:
             whole = b.mul(b.div(limit, self.lanes), self.lanes)
 
             def score(at: Index, lanes: int, again: bool, past: bool) -> SSAValue:
-                """Scores; what lies behind the limit, where they may reach past it, is the least one."""
+                """Scores; with `past`, those beyond the row's limit are minus infinity."""
                 value = b.vload(self.scores, [i, at], lanes)
                 wide = Arithmetic(b, value.type)
                 if stored and not again:
@@ -116,14 +116,14 @@ class ScoreRows:
         b.loop(0, rows, row)
 
     def _ask(self, window: SSAValue, row: Index) -> None:
-        """Ask for a row of what is read later."""
+        """Prefetches a row that is read later."""
         type = memref_type(window)
         line = 8 * CACHE_LINE // bits_of(type.element_type)
         for column in range(0, type.get_shape()[1], line):
             self.b.prefetch(window, [row, column], near=True)
 
     def _sweep(self, whole: Index, end: Index, reduction: Reduction, body: Body) -> SSAValue:
-        """What `body(at, lanes, found, past)` finds in a row; registers from `whole` on may reach past its limit."""
+        """Reduces `body(at, lanes, found, past)` over a row; registers from `whole` on may extend beyond the limit."""
         b, lanes = self.b, self.lanes
         wide = WIDE * lanes
         blocks = b.mul(b.div(whole, wide), wide)
@@ -159,5 +159,5 @@ class ScoreRows:
 
 
 def _unless(m: Arithmetic, condition: SSAValue | None, number: float, value: SSAValue) -> SSAValue:
-    """`value`, but the number where there is a condition and it holds."""
+    """`value`, or the number if there is a condition and it holds."""
     return value if condition is None else m.select(condition, m.constant(number), value)

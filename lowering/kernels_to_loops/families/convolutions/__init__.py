@@ -1,1 +1,1 @@
-"""Convolutions in ways of their own: Winograd, depthwise, bands of several layers, one element after the other."""
+"""CPU code of convolutions that are not register tiles over panels: Winograd, depthwise, fused bands, direct."""

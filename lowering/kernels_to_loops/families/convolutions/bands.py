@@ -1,13 +1,13 @@
-"""A convolution, a depthwise one of its result, and perhaps one of single pixels of that, a band of rows at a time.
+"""A fused chain of convolution, depthwise convolution and optional 1x1 convolution, a band of rows at a time.
 
     for each band of rows of the depthwise convolution's result in this thread's share:
-        the rows it reads that the band before made too, moved to the start of scratch
-        for panel, for each other row it reads, for tile: into scratch
+        move the rows shared with the previous band to the start of scratch
+        for panel, for each other row the band reads, for tile: first convolution, into scratch
         for each row of tiles of the band, for each tile, register of channels: the depthwise convolution
-        for panel, for each row, for tile: the last one, from scratch to the result
+        for panel, for each row, for tile: the 1x1 convolution, from scratch to the result
 
-Scratch begins with the first row that a band looks at, be it inside of the picture or not. Rows that two bands need are
-computed once, but where a thread's share begins.
+Scratch begins with the first row that a band reads, inside of the image or not. Rows that two bands read are computed
+once, except at the start of a thread's share.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .depthwise import DepthwiseRows, Pictures
 
 
 def lower(k: KernelInstance) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     form = separable_form(k.kernel)
     for each in (form.expand, form.project):
         if each is not None:
@@ -58,17 +58,17 @@ class _Writer:
         tiles, per_band = height // rows, options.band // rows
         bands = -(-tiles // per_band)
         begin, end = self.k.part(b.mul(g.batch, bands))
-        kept = max(0, rows_read(g, 1) - stride)  # rows that a band and the next one read
+        kept = max(0, rows_read(g, 1) - stride)  # rows that consecutive bands share
 
         def item(i: Index, _: Sequence[SSAValue]) -> None:
             image, index = b.delinearize(i, [g.batch, bands])
             first = b.mul(index, per_band)
             last = b.add(first, per_band) if tiles % per_band == 0 else b.min(b.add(first, per_band), tiles)
             y, count = b.mul(first, rows), b.mul(b.sub(last, first), rows)
-            top = b.sub(b.mul(y, stride), g.pad[0])  # the first row that the band would look at
+            top = b.sub(b.mul(y, stride), g.pad[0])  # the first row that the band would read
             low = b.max(0, top)
             high = b.min(g.height, b.add(top, b.add(b.mul(count, stride), rows_read(g, 1) - stride)))
-            # The band before, if this thread has made it, was whole and of the same image.
+            # The previous band, if computed by this thread, was complete and of the same image.
             there = b.max(low, b.min(g.height, b.add(top, kept)))
             is_first = b.make(arith.OrIOp, b.compare("eq", i, begin), b.compare("eq", index, 0))
             if kept:
@@ -82,7 +82,7 @@ class _Writer:
         b.loop(begin, end, item)
 
     def _keep(self, rows: int, distance: int) -> None:
-        """Rows of scratch from `distance` on become its first ones."""
+        """Moves `rows` rows of scratch from `distance` on to its start."""
         b, lanes = self.b, self.options.lanes
         row = self.g.width * self.g.channels
         elements = b.view(self.read, 0, [(distance + rows) * row], [1])
@@ -98,7 +98,7 @@ class _Writer:
 
 
 class _Product:
-    """One of the outer convolutions: it writes `into` scratch, or reads a `source` in scratch."""
+    """The first or last convolution: writes `into` scratch, or reads from scratch as its `source`."""
 
     def __init__(
         self, k: KernelInstance, form: ContractionForm, into: SSAValue | None = None, source: SSAValue | None = None
@@ -118,7 +118,7 @@ class _Product:
         self.adjoin = geometry_of(form).pointwise and len(nest.classes) == 1 and _rows_adjoin(nest)
 
     def rows(self, image: Index, low: Index, high: Index, top: Index) -> None:
-        """Rows [low, high) of a picture, of which row `top` is the first one in scratch."""
+        """Rows [low, high) of an image; row `top` is the first one in scratch."""
         b, nest, tiling = self.b, self.calls.nest, self.calls.tiling
         offset = b.sub(0, b.mul(top, self.row))
         if self.reads:
@@ -141,7 +141,7 @@ class _Product:
 
 
 def _rows_adjoin(nest: Nest) -> bool:
-    """Whether the tiles of a row are all alike, and a row goes on where the one above ends, in every buffer."""
+    """Whether all tiles of a row are alike, and consecutive rows are contiguous in every buffer."""
     width = nest.pixels[-1]
     steps = [each.pixels[-2:] for each in (nest.a, nest.out, *nest.operands)]
     return isinstance(width, int) and all(row == width * pixel for row, pixel in steps if isinstance(pixel, int))

@@ -1,19 +1,19 @@
 """Depthwise convolution, channels-last: one vector register of channels at a time, over a tile of output pixels.
 
     for item in this thread's share:              item = (image, row group, chunk of channels)
-        for each class of column tiles:           a function of the module, told how many tiles there are
+        for each class of column tiles:           a shared function; the number of tiles is an argument
             for each tile, for each register of filters:
                 keep the tile's sums (rows x columns) in registers;
                 load each input pixel once and feed every (row, tap) that uses it
 
-Tiles are cut so that the sums, the filter and one input fit the registers. Those at the border of the picture have
-functions of their own, without the taps that fall outside; so there is no padded copy. Tiles of one row visit the
-filter row by row, in a loop over those rows that lie inside the picture: one code for all rows of the picture. A
-picture whose height is known at run time only has such tiles above and below those of several rows. Bytes are widened
-to 32 bits as they are loaded. Where a channel has several filters, a pixel's lanes are repeated as they are loaded;
-where the filters of whole channels do not fill a register, its last lanes stay empty.
+Tiles are sized so that the sums, the filter and one input fit the registers. Tiles at the border of the image have
+functions of their own without the taps that fall outside, so there is no padded copy. Tiles of one row iterate over the
+filter rows inside the image, with the same code for all rows. An image whose height is symbolic has such tiles only
+above and below those of several rows. Bytes are widened to 32 bits when loaded. Where a channel has several filters, a
+pixel's lanes are repeated when loaded; where the filters of whole channels do not fill a register, its last lanes are
+unused.
 
-Where the means of rows are a result too, each tile adds what its pixels are worth to those of its rows.
+Where the means of rows are also a result, each tile adds its pixels' share to the means of its rows.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CHANNELS_HELD = 4  # channels of a group whose taps of a row of 3 share 32 regis
 
 @dataclass(frozen=True)
 class Patch:
-    """A tile's shape: a class of rows and a class of columns, and whether the rows of the filter are a loop."""
+    """The shape of a tile: a class of rows, a class of columns, and whether filter rows are a loop."""
 
     rows: TileClass
     columns: TileClass
@@ -53,7 +53,7 @@ class Patch:
 
     @property
     def repeats(self) -> bool:
-        """Whether there may be several tiles in a row: inside the picture."""
+        """Whether there may be several such tiles in a row: those inside the image."""
         return self.columns.whole
 
     @property
@@ -64,9 +64,9 @@ class Patch:
 
 @dataclass(frozen=True)
 class _Pixels:
-    """Pixels in memory: the place of the first, and how far it is to the next row and column, in elements.
+    """Pixels in memory: the first one's position, and the strides of rows and columns, in elements.
 
-    `kind` says whether rows, columns and channels differ, and the type of an element.
+    `kind` says along which of rows, columns and channels they vary, and the element type.
     """
 
     place: SSAValue
@@ -77,7 +77,7 @@ class _Pixels:
 
 @dataclass(frozen=True)
 class _Means:
-    """The means of rows of pixels, and the share that a pixel has in one."""
+    """The means of rows of pixels, and the weight of one pixel in a mean."""
 
     rows: _Pixels
     share: SSAValue
@@ -85,23 +85,23 @@ class _Means:
 
 @dataclass(frozen=True)
 class _Told:
-    """What a patch's function is told of the tiles that it does: where the first is, and how many follow it."""
+    """Run-time arguments of a patch's function: the position of the first tile, and the number of tiles."""
 
     x: _Pixels
     out: _Pixels
-    operand: tuple[_Pixels | None, ...]  # None: the result's own bytes
+    operand: tuple[_Pixels | None, ...]  # None: that of the result itself
     filter: SSAValue
     bias: SSAValue | None
     means: _Means | None
     first: Index  # of the registers of filters
     last: Index
     filters: Index
-    filter_rows: tuple[Index, ...]  # from the first to before the last, where they are a loop
+    filter_rows: tuple[Index, ...]  # [first, last), where filter rows are a loop
     tiles: Index
 
 
 def lower(k: KernelInstance) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     form = contraction_form(k.kernel)
     assert isinstance(form.root, ConvOp)
     DepthwiseRows(k, form, Pictures(argument_buffer(k, form.lhs)), Pictures(k.results[0])).write()
@@ -109,7 +109,7 @@ def lower(k: KernelInstance) -> None:
 
 @dataclass(frozen=True)
 class Pictures:
-    """A buffer of all pictures, or of one at a time, of which row `top` is the buffer's first one."""
+    """A buffer of all images, or of one at a time; row `top` of the image is its first row."""
 
     buffer: SSAValue
     alone: bool = False
@@ -117,7 +117,7 @@ class Pictures:
 
 
 class DepthwiseRows:
-    """Rows of a depthwise convolution of the kernel, whose schedule says how it is cut into tiles."""
+    """Computes rows of the kernel's depthwise convolution, tiled as the schedule says."""
 
     def __init__(self, k: KernelInstance, form: ContractionForm, x: Pictures, out: Pictures) -> None:
         root = form.root
@@ -155,7 +155,7 @@ class DepthwiseRows:
         self.whole = g.filters % self.panel == 0
 
     def write(self) -> None:
-        """All of this share."""
+        """Builds the loops over all items of this share."""
         b, g = self.b, self.g
         blocks = -(-g.filters // self.panel)
         chunks = min(self.chunks, blocks)
@@ -170,14 +170,14 @@ class DepthwiseRows:
         self.k.items(b.product(sizes), item)
 
     def write_rows(self, image: Index, first: Index, last: Index, x: Pictures, out: Pictures) -> None:
-        """Rows of tiles [first, last) of an image, from `x` to `out`: the same buffers, at other rows."""
+        """Rows of tiles [first, last) of an image, from `x` to `out` (the kernel's buffers, or bands of them)."""
         there = copy(self)
         there.x, there.out = x, out
         blocks = -(-self.g.filters // self.panel)
         self.b.loop(first, last, lambda row, _: there._row(image, row, 0, blocks))
 
     def _row(self, image: Index, row: Index, low: Index, high: Index) -> None:
-        """Row `row` of tiles of an image, of the registers of filters from `low` to before `high`."""
+        """Row `row` of tiles of an image, for registers [low, high) of filters."""
         b = self.b
 
         def tiles(rows: TileClass) -> None:
@@ -233,18 +233,18 @@ class DepthwiseRows:
         self.k.common.call(b, stem, key, told, write)
 
     def _first_row(self, rows: TileClass, row: Index) -> Index:
-        """The first row of pixels of row `row` of tiles, which is of a class."""
+        """The first row of pixels in row `row` of tiles, which has class `rows`."""
         b = self.b
         return b.add(b.mul(b.sub(row, rows.first), rows.rows), rows.start)
 
     def _means(self, image: Index, y: Index) -> _Means | None:
-        """Those of an image's rows from y on."""
+        """The means of an image's rows from y on; None if they are not a result."""
         if self.means is None:
             return None
         return _Means(self._pixels(self.means, [image, y, 0]), self.b.constant(1 / self.g.out_width, self.sums))
 
     def _clear(self, image: Index, y: Index, low: Index, high: Index) -> None:
-        """The means of row y of an image, of the registers of filters from `low` to before `high`, are 0."""
+        """Clears the means of row y of an image for registers [low, high) of filters."""
         b, panel, filters = self.b, self.panel, self.g.filters
         assert self.means is not None
         means, zero = self.means, Arithmetic(b, VectorType(self.sums, [self.lanes])).constant(0)
@@ -257,9 +257,9 @@ class DepthwiseRows:
         b.loop(low, high, clear)
 
     def _filter_rows(self, y: Index) -> tuple[SSAValue, SSAValue]:
-        """[first, last): rows of the filter that lie inside the picture for the output row y."""
+        """[first, last): the rows of the filter inside the image for output row y."""
         b, g = self.b, self.g
-        above = b.sub(g.pad[0], b.mul(y, g.stride[0]))  # rows of the picture, perhaps fewer than none
+        above = b.sub(g.pad[0], b.mul(y, g.stride[0]))  # rows of the image inside, possibly negative
         step = g.dilation[0]
 
         def reached(rows: Index) -> Index:
@@ -272,7 +272,7 @@ class DepthwiseRows:
         return [0 if pictures.alone else image, self.b.sub(row, pictures.top), column]
 
     def _pixels(self, buffer: SSAValue, at: Sequence[Index], value: SSAValue | None = None) -> _Pixels:
-        """The pixels from `at` (image, row, column) on of a buffer of pictures, or of a value broadcast to one."""
+        """The pixels from `at` (image, row, column) on of a buffer of images, or of a `value` broadcast to one."""
         rank = len(memref_type(self.k.results[0]).get_shape())
         strides = strides_of(memref_type(buffer)) if value is None else aligned_strides(self.k, value, rank)
         image, row, column, channel = strides if rank == 4 else (strides[0], 0, *strides[1:])
@@ -282,7 +282,7 @@ class DepthwiseRows:
 
 
 class _Patch:
-    """A tile being written: so many tiles to the right of the first."""
+    """The code of a tile, at a number of tiles to the right of the first."""
 
     def __init__(self, of: DepthwiseRows, b: LoopBuilder, patch: Patch, told: _Told, number: Index) -> None:
         g = of.g
@@ -315,7 +315,7 @@ class _Patch:
         self.share = None if told.means is None else b.splat(told.means.share, of.lanes)
 
     def write(self, block: Index) -> None:
-        """One register of filters."""
+        """Computes one register of filters."""
         b, lanes, patch, out = self.b, self.lanes, self.patch, self.out
         channel = b.mul(block, self.panel)
         valid = self.panel if self.whole else b.min(b.sub(self.filters, channel), self.panel)
@@ -351,7 +351,7 @@ class _Patch:
         if self.epilogue.inline:
             self._add_to_means(channel, valid, {place: store(value, *place) for place, value in sums.items()})
             return
-        # Sums wait for the second pass where the result goes, unless they are of another type.
+        # Sums wait for the second pass in the result's memory, unless they are of another type.
         size = [patch.rows.rows, patch.columns.rows]
         there, at = (out, channel) if type == element else (b.alloca(type, [*size, lanes]), 0)
         for (y, x), value in sums.items():
@@ -366,7 +366,7 @@ class _Patch:
             self._add_to_means(channel, valid, {at: b.vload(out, [*at, channel], lanes, valid) for at in positions})
 
     def _add_to_means(self, channel: Index, valid: Index, results: Mapping[tuple[int, int], SSAValue]) -> None:
-        """What the tile's pixels are worth, to the means of their rows."""
+        """Adds the tile's pixels to the means of their rows."""
         b = self.b
         if self.means is None or self.share is None:
             return
@@ -403,7 +403,7 @@ class _Patch:
         return sums
 
     def _filter(self, block: Index, channel: Index, kh: Index, kw: int) -> SSAValue:
-        """A tap of a channel of each group, which may be narrower in memory."""
+        """One tap of a channel of each group; its type in memory may be narrower."""
         b, (rows, columns) = self.b, self.g.kernel
         tap = b.sum([b.mul(channel, rows * columns), b.mul(kh, columns), kw])
         element = memref_type(self.weight).element_type
@@ -417,13 +417,13 @@ class _Patch:
     def _pixel(
         self, at: tuple[Index, int], block: Index, valid: Index, first: Index = 0, count: int | None = None
     ) -> list[SSAValue]:
-        """What each filter reads of a pixel, less what the picture is padded with.
+        """A pixel's channel for each filter, minus the padding value.
 
-        It is one channel of each group after the other: `count` of them, all if None, from the `first` on.
+        One vector for each of the group's channels: `count` of them (None: all), from channel `first` on.
         """
         b, element, group = self.b, memref_type(self.source).element_type, self.group
         channels = self.panel // group.filters * group.channels
-        lanes = 1 << (channels - 1).bit_length()  # others are no register's
+        lanes = 1 << (channels - 1).bit_length()  # beyond the last register
         place = [*at, b.add(b.mul(block, channels), first)]
         there = loaded(b, b.vload(self.source, place, lanes, b.sub(self._channels(valid), first)))
         value = convert(b, there, element, self.m.element)
@@ -438,7 +438,7 @@ class _Patch:
         ]
 
     def _all_padding(self, block: Index) -> SSAValue:
-        """The sums where everything is padding: taps inside of the picture add what they have more."""
+        """The sums if every tap were padding; taps inside the image then add the difference."""
         total = self.m.constant(0)
         for channel in range(self.group.channels):
             for kh in range(self.g.kernel[0]):
@@ -451,7 +451,7 @@ class _Patch:
         return self.b.fma(pixel, filter, total) if self.m.is_float else self.m.add(total, self.m.mul(pixel, filter))
 
     def _looped_sums(self, block: Index, valid: Index, start: SSAValue) -> dict[tuple[int, int], SSAValue]:
-        """The sums of a tile of one row: in each row of the filter, each input pixel is loaded once for some channels.
+        """The sums of a one-row tile: in each filter row, each input pixel is loaded once for several channels.
 
         The taps of those channels are held in registers.
         """

@@ -1,15 +1,15 @@
 """3x3 convolutions by Winograd's transforms, a block of tiles at a time.
 
     for each block of tiles, and chunks [first, last) of output channels that this thread's share has of it:
-        each tile's pixels, transformed, into scratch                       tiles[coordinate][tile][channel]
+        transform each tile's pixels into scratch                           tiles[coordinate][tile][channel]
         for each chunk:
             for each coordinate, panel of the chunk: strips of register tiles over the block's tiles, into scratch
-                (filters that are packed half transformed: by rows of coordinates, each of which is made first)
-            each tile's sums, transformed back, with bias and epilogue, and pooled, into the result
+                (half-transformed packed filters: by rows of coordinates, transformed before each)
+            transform each tile's sums back, with bias, epilogue and pool, into the result
 
-Where tiles lie at the border of the picture, the transforms are told how many rows and columns of them lie inside; no
-padded copy is made. The register tiles are those of panels: see tiles/microkernel.py. A share that begins within a
-block transforms its tiles again. Where the batch is known at run time, a block has tiles of one picture.
+For tiles at the border of the image, the numbers of rows and columns inside are arguments of the transforms; no padded
+copy is made. The register tiles are those of panels: see tiles/microkernel.py. A share that begins within a block
+repeats its input transforms. Where the batch is symbolic, a block has tiles of one image.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from ...tiles.winograd_transforms import (
 from ..products.contraction_nest import Access, access, aligned_strides, argument_buffer
 
 LONG, PART = 256, 128
-"""Channels beyond which sums are made of parts, and elements of a part: the transform back multiplies their rounding.
+"""Channels beyond which sums are split into parts, and a part's elements: the back-transform amplifies rounding.
 
 With 512 channels and tiles of 4 the largest error fell by 1.4 and the mean one by 1.9, for 0.5 % of the time (Zen 5);
 256 channels would take up to 4 % more.
@@ -61,7 +61,7 @@ With 512 channels and tiles of 4 the largest error fell by 1.4 and the mean one 
 
 @dataclass(frozen=True)
 class Columns:
-    """Tiles of a row, `count` of them from tile `first` on, whose pixels lie inside in columns [low, high)."""
+    """Tiles of a row, `count` from tile `first` on, whose pixels in columns [low, high) lie inside the image."""
 
     first: Index
     count: Index
@@ -71,23 +71,23 @@ class Columns:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a kernel's code is told: pictures as tiles, these in blocks, channels in chunks, and where buffers lie.
+    """Run-time arguments of the code: tiles per image, blocks, chunks, and strides of buffers.
 
-    The first `longer` blocks have `block` tiles, the others one less. `row` are elements from tile to tile of a
-    coordinate's matrix, `next` from matrix to matrix, of pixels and of sums.
+    The first `longer` blocks have `block` tiles, the others one less. `row` is the stride between tiles of a
+    coordinate's matrix, `next` that between matrices, of pixels and of sums.
     """
 
-    groups: Index  # of tiles that are cut into blocks: pictures of run time, or one
-    together: Index  # tiles of each
+    groups: Index  # groups of tiles that blocks don't cross: symbolic images, or 1
+    together: Index  # tiles of each group
     blocks: Index
     longer: Index
     block: int
-    rows: Index  # of tiles of a picture
+    rows: Index  # tiles per image
     columns: Index
     pad: tuple[Index, Index]
     height: Index
     width: Index
-    out_height: Index  # of what is stored, perhaps of a pool
+    out_height: Index  # strides of the stored result, possibly of a pool
     out_width: Index
     channels: Index
     filters: Index
@@ -110,25 +110,25 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Code:
-    """What it is written for, beside the sizes."""
+    """What the code is specialised for, beside the sizes."""
 
     options: Winograd
     whole: bool  # whether input channels are whole registers, and whether output channels are
     whole_filters: bool
-    tail: int  # columns of the last panel, in whole registers
+    tail: int  # columns of the last panel, rounded up to whole registers
     kinds: tuple[PixelKind | None, ...]
     chains: int
     parts: Parts
-    pooled: bool  # whether of each 2x2 results the largest is stored
+    pooled: bool  # whether the largest of each 2x2 results is stored
 
     @property
     def stored(self) -> int:
-        """Rows and columns of what is stored of a tile."""
+        """Rows and columns stored for a tile."""
         return self.options.tile // 2 if self.pooled else self.options.tile
 
 
 def lower(k: KernelInstance) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     form = contraction_form(k.kernel)
     assert isinstance(form.root, ConvOp)
     if form.unpack is None:
@@ -208,7 +208,7 @@ def _kind(k: KernelInstance, operand: Access) -> PixelKind:
 
 
 def _classes(g: ConvGeometry, tile: int) -> tuple[Columns, ...]:
-    """The tiles of a row, those that see the same columns of pixels together."""
+    """The tiles of a row, grouped by which columns of their pixels lie inside the image."""
     side = tile + FILTER - 1
     seen: list[tuple[int, int]] = []
     for column in range(-(-g.out_width // tile)):
@@ -229,7 +229,7 @@ class _Writer:
         self, k: KernelInstance, sizes: Sizes, code: Code, sums: FusedOps, epilogue: FusedOps, weight: int
     ) -> None:
         self.k, self.b, self.sizes, self.code = k, k.b, sizes, code
-        # Sums are stored as they are: the epilogue is the output transform's.
+        # Sums are stored without epilogue, which the output transform applies.
         self.sums, self.epilogue = sums, epilogue
         self.options = code.options
         self.tile = self.options.tile
@@ -259,7 +259,7 @@ class _Writer:
         self.k.runs(b.mul(s.groups, s.blocks), s.chunks, item)
 
     def _tile(self, group: Index, start: Index, number: Index) -> tuple[Index, Index, Index]:
-        """The picture, row and column of tiles of a block's tile."""
+        """The image, row and column of the tile `number` of a block."""
         b, s = self.b, self.sizes
         index = b.add(b.mul(group, s.together), b.add(start, number))
         image, row, column = b.delinearize(index, [1, s.rows, s.columns])
@@ -296,7 +296,7 @@ class _Writer:
         by_class(b, s.classes, column, transform)
 
     def _products(self, chunk: Index, whole: SSAValue) -> None:
-        """The sums of a chunk's output channels, of all coordinates."""
+        """The sums of a chunk's output channels, for all coordinates."""
         b, s, nr = self.b, self.sizes, self.options.nr
         size = b.mul(s.channels, nr)  # of a panel
         coordinates = self.side * self.side
@@ -313,10 +313,10 @@ class _Writer:
         b.loop(0, coordinates * s.panels, panel)
 
     def _products_of_rows(self, chunk: Index, whole: SSAValue, made: SSAValue) -> None:
-        """The same of a panel that is transformed by rows alone: by columns here, for a row of coordinates at a time.
+        """The same for half-transformed filters: their columns are transformed here, one row of coordinates at a time.
 
-        Their first and last columns are there already. What the next row is made of is asked for meanwhile, a part by
-        each coordinate.
+        The first and last columns need no transform. The next row's source is prefetched meanwhile, a part during each
+        coordinate.
         """
         b, s, nr = self.b, self.sizes, self.options.nr
         size = b.mul(s.channels, nr)
@@ -398,7 +398,7 @@ class _Writer:
         call_tiles(self.k, tile, self.sums, strip)
 
     def _asked(self) -> int:
-        """Elements from a line that is asked for to the next, of a step: half transformed filters have fewer."""
+        """Distance in elements of prefetched lines within a step: smaller for half-transformed filters."""
         line, nr = self.options.prefetch, self.options.nr
         if not line or not self.options.half:
             return line

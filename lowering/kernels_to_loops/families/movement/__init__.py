@@ -1,1 +1,1 @@
-"""What is made element by element, or moved: maps, pools, selections."""
+"""CPU code of elementwise kernels, data movement, pools and selections."""

@@ -1,12 +1,12 @@
-"""Selection of what comes first in a row: a heap of the best so far, kept as places where the result goes.
+"""TopK by a heap of element indices, kept in the result's memory.
 
     for each row in this thread's share:
-        heap = the first `count` places            the last in order at its top
-        for each further element, some at a time:
-            if it comes before the top: it takes the top's place
-        the top of what is left goes to the end, again and again
+        heap = the first `count` indices           the last in order at its top
+        for each further element, several at a time:
+            if it precedes the top: it replaces the top
+        heap sort: the top goes to the end of the remaining heap, repeatedly
 
-A row of n elements takes n steps, and where they come in the worst order n log(count).
+A row of n elements takes O(n) time, in the worst order O(n log(count)).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ...instance import KernelInstance
 
 
 def lower(k: KernelInstance) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     op = the_root(k.kernel, TopKOp)
     v, shape, axis = element_values(k.b, k.kernel, k.operands), shape_of(op.result), op.axis.value.data
     if 0 in shape:
@@ -54,12 +54,12 @@ def lower(k: KernelInstance) -> None:
 
 
 AT_ONCE = 16
-"""Elements that are compared with the top together: a few registers."""
+"""Elements compared with the top at once: a few registers."""
 
 
 @dataclass(frozen=True)
 class _Heap:
-    """Places of a row's elements: `count` of them from `first` on, `step` apart. None comes after the one above it."""
+    """A heap of element indices: `count` from `first` on, `step` apart. No child comes after its parent in order."""
 
     b: LoopBuilder
     order: RowOrder
@@ -69,7 +69,7 @@ class _Heap:
     count: int
 
     def fill(self) -> None:
-        """Makes a heap of the elements that come first."""
+        """Builds the heap of the first `count` elements in order."""
         b, count = self.b, self.count
         b.loop(0, count, lambda i, _: self._put(i, i))
         inner = count // 2
@@ -91,7 +91,7 @@ class _Heap:
             return b.when(self.order.is_ahead(found.number, last), enter, lambda: [last])
 
         def look_at_some(start: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            """Most have nothing that comes before the top: that is asked of all of them at once."""
+            """Most vectors have no element that precedes the top: one comparison tests all lanes."""
             found = [self.order.element(b.add(start, i)).number for i in range(AT_ONCE)]
             ahead = [self.order.is_ahead(number, carried[0]) for number in found]
             some = reduce(lambda one, other: b.make(arith.OrIOp, one, other), ahead)
@@ -104,7 +104,7 @@ class _Heap:
         b.loop(whole, self.order.size, look, carried=carried)
 
     def sort(self) -> None:
-        """Brings the heap into order, the first element first."""
+        """Sorts the heap, the first element first."""
 
         def take(i: Index, _: Sequence[SSAValue]) -> None:
             end = self.b.sub(self.count - 1, i)
@@ -115,7 +115,7 @@ class _Heap:
         self.b.loop(0, self.count - 1, take)
 
     def _sift(self, at: Index, size: Index, item: Ranked) -> None:
-        """Puts an element into a heap of `size`, at `at` or below: what comes after it rises."""
+        """Inserts an element into a heap of `size`, at `at` or below: children that come after it rise."""
         b = self.b
 
         def level(_: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -139,7 +139,7 @@ class _Heap:
             return b.when(b.compare("slt", left, size), compare, lambda: [hole, left])
 
         start = [b.index(at), b.index(b.add(b.mul(at, 2), 1))]
-        levels = bounds_of(self.count)[1].bit_length() - 1  # those beyond the last one do nothing
+        levels = bounds_of(self.count)[1].bit_length() - 1  # lanes beyond the last element do nothing
         self._put(b.loop(0, levels, level, carried=start)[0], item.place)
 
     def _entry(self, i: Index) -> Ranked:

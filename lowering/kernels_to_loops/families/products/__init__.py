@@ -1,1 +1,1 @@
-"""Matrix products, and convolutions as such: panels of packed weights, register tiles."""
+"""CPU code of matrix products and convolutions as products: packed panels and register tiles."""

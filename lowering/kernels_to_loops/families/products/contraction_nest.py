@@ -1,7 +1,7 @@
-"""A contraction as loops see it: sizes, and how each buffer is addressed by right-hand side, pixel and column.
+"""The loop nest of a contraction: sizes, and the addressing of each buffer by right-hand side, pixel and column.
 
-It is made before anything is written, from shapes and strides alone. Numbers that only say how far loops run and
-where elements lie are extents (kernel_code/extents.py), so kernels that differ in them only have one function.
+It is derived from shapes and strides alone, before code is built. Loop counts and strides are extents
+(kernel_code/extents.py), so that kernels that differ only in them share a function.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ...instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
 from ...tiles.tiles import TileClass, tile_classes
 
-SCRATCH = -1  # the place behind those of a kernel's buffers
+SCRATCH = -1  # the place after those of a kernel's buffers
 
 
 @dataclass(frozen=True)
 class Access:
-    """How a buffer is addressed: offset + right-hand side index + pixel index + column, in elements.
+    """Affine addressing of a buffer: offset + right-hand side index + pixel index + column, in elements.
 
     `buffer` is the number of a place: see KernelInstance.places.
     """
@@ -38,40 +38,40 @@ class Access:
     offset: Index
     outer: tuple[Index, ...]  # strides over right-hand sides
     pixels: tuple[Index, ...]  # strides over pixel dimensions, the last one tiled
-    column: Index  # stride over columns (for a: over the inner sum)
+    column: Index  # stride over columns (for a: over the contracted dimension)
 
 
 @dataclass(frozen=True)
 class FilterRows:
-    """The vertical extent of a filter: `count` rows at `dilation`, `stride` input rows per pixel row."""
+    """The vertical extent of a filter: `count` rows at `dilation`, `stride` input rows per output row."""
 
     count: Index
     stride: Index
     pad: Index
     dilation: Index
-    height: Index  # rows of the picture
-    row: Index  # elements from one picture row to the next
-    clipped: bool  # whether some rows of the filter fall outside of the picture
+    height: Index  # rows of the image
+    row: Index  # stride of image rows in elements
+    clipped: bool  # whether some filter rows can fall outside of the image
 
     @classmethod
     def single(cls) -> FilterRows:
-        """One row that is always inside."""
+        """A filter with one row, always inside."""
         return cls(1, 1, 0, 1, 1, 0, False)
 
 
 @dataclass(frozen=True)
 class Nest:
-    """A contraction as the loops see it.
+    """The loop nest of a contraction.
 
-    `taps` is how many columns the filter has, and `side_by_side` whether those of a pixel are neighbours in memory.
+    `taps` is the number of filter columns, and `side_by_side` whether a pixel's taps are contiguous in memory.
     `classes` are the tiles of a row of pixels.
     """
 
-    outer: tuple[Index, ...]  # sizes: how many right-hand sides
-    pixels: tuple[Index, ...]  # sizes; the last dimension is cut into tiles
+    outer: tuple[Index, ...]  # number of right-hand sides
+    pixels: tuple[Index, ...]  # sizes of the pixel dimensions; the last is tiled
     columns: Index
-    depth: Index  # length of the whole inner sum
-    run: Index  # contiguous part of it
+    depth: Index  # total length of the contracted dimension
+    run: Index  # length of its contiguous part
     taps: int
     tap_stride: Index
     side_by_side: bool
@@ -80,11 +80,11 @@ class Nest:
     a: Access
     out: Access
     operands: tuple[Access, ...]
-    bias: int | None  # the argument that holds it
+    bias: int | None  # the argument's position
 
 
 def nest_of(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, mr: int) -> Nest:
-    """The nest of a kernel's root in tiles of at most `mr` rows, which writes its sums to the kernel's result."""
+    """The nest of a kernel's root in tiles of at most `mr` rows; the target of its sums is the kernel's result."""
     if isinstance(form.root, ConvOp):
         return conv_nest(k, form, epilogue, form.root, mr)
     return matmul_nest(k, form, epilogue, form.root, mr)
@@ -98,7 +98,7 @@ def aligned_strides(k: KernelInstance, value: SSAValue, rank: int) -> list[int]:
 
 
 def argument_buffer(k: KernelInstance, value: SSAValue) -> SSAValue:
-    """The buffer of a kernel argument; CompileError where the value is computed in the body."""
+    """The buffer of a kernel argument. Raises CompileError for a value computed in the body."""
     buffer = k.buffer_of(value)
     if buffer is None:
         raise CompileError(f"{describe(k.kernel)} @{k.name}: its code can't read a value computed in the body")
@@ -108,7 +108,7 @@ def argument_buffer(k: KernelInstance, value: SSAValue) -> SSAValue:
 def access(
     k: KernelInstance, buffer: SSAValue, outer: Sequence[int], pixels: Sequence[int], column: int, offset: int = 0
 ) -> Access:
-    """An access of one of the kernel's buffers, from plain numbers."""
+    """The addressing of one of the kernel's buffers, from strides in elements."""
     return Access(k.buffers.index(buffer), Extent(offset), extents(outer), extents(pixels), Extent(column))
 
 
@@ -122,7 +122,7 @@ def matmul_nest(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, ro
     row_axis = -1 if root.transpose_a is not None else -2
     depth, depth_stride = view.sizes[depth_axis], view.strides[depth_axis]
     a = [0] * (rank - len(strides)) + strides[:-2] + [strides[row_axis]]
-    # A right-hand side with matrices of its own per batch is walked in the outer loop, else batches are rows.
+    # A right-hand side that is batched iterates in the outer loop; otherwise batch entries are further rows.
     packed = form.unpack is not None or form.blocks is not None
     batch = [0] * (rank - 2) if packed else rhs_batch_strides(k, root, rank)
     outer = [axis for axis in range(rank - 2) if batch[axis] != 0 and out_shape[axis] != 1]
@@ -173,9 +173,9 @@ def conv_nest(
     into: Access | None = None,
     source: Access | None = None,
 ) -> Nest:
-    """The nest of a convolution, which writes to the kernel's result or, with its strides, `into` another buffer.
+    """The nest of a convolution, with the kernel's result as target or, with its strides, the buffer `into`.
 
-    One of single pixels may read another `source` than the kernel's operand.
+    A 1x1 convolution may read another `source` than the kernel's operand.
     """
     g = conv_geometry(root)
     channels, filters = g.channels // g.groups, g.filters // g.groups

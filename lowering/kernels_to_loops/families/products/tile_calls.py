@@ -1,4 +1,4 @@
-"""Strips of register tiles of one kernel: which functions they run, and where their windows begin."""
+"""Calls of register-tile functions: selection of the function, and the windows of each strip."""
 
 from __future__ import annotations
 
@@ -33,30 +33,31 @@ from .contraction_nest import Access, Nest
 
 @dataclass(frozen=True)
 class Tiling:
-    """A contraction cut into tiles: rows of pixels by panels of `nr` columns.
+    """A contraction tiled into rows of pixels by panels of `nr` columns.
 
-    A panel has `depth` elements of each column, and `run` of them for each tap: whole steps. A tile stores `columns`
-    of them, half as many as there are where the epilogue joins those of two halves; the last panel's stores `tail`.
+    A panel has `depth` elements for each column, `run` of them for each tap, both in whole steps. A tile stores
+    `columns` columns, half as many as it computes where the epilogue joins two halves; the last panel's tile stores
+    `tail`.
     """
 
     nest: Nest
     step: InnerStep
     run: Index
     depth: Index
-    rest: int  # elements of a tap's inner sum beyond whole steps
+    rest: int  # elements of a tap's inner sum after its last whole step
     panels: Index
     tail: Index
     nr: int
     columns: int
-    lanes: int  # of a vector register
+    lanes: int  # lanes of a vector register
     chains: int
     parts: Parts
     part: Index
-    prefetch: int  # elements of a cache line, where the next panel is asked for; 0: it is not
+    prefetch: int  # prefetch distance of the next panel: elements of a cache line; 0: no prefetch
 
     @classmethod
     def of(cls, k: KernelInstance, form: ContractionForm, nest: Nest) -> Tiling:
-        """The panels that the kernel's schedule asks for."""
+        """The tiling that the kernel's schedule asks for."""
         options = k.schedule_as(Panels)
         nr = options.nr
         columns = nr // 2 if form.halves else nr
@@ -88,21 +89,21 @@ class Tiling:
 
 @dataclass(frozen=True)
 class Site:
-    """Where a row of tiles lies: its right-hand side, panel of columns and row of pixels, and where its panel is."""
+    """The position of a row of tiles: right-hand side, panel of columns, row of pixels, and the panel's address."""
 
     rhs: tuple[Index, ...]
     panel: Index
     row: tuple[Index, ...]  # all pixel dimensions but the last
     panels: SSAValue
     at: Index  # elements from the start of `panels`
-    start: Index = 0  # the pixel that tile 0 begins with
+    start: Index = 0  # the first pixel of tile 0
 
 
 @dataclass(frozen=True)
 class DepthPart:
-    """A part of the inner sum: `depth` elements from `start` on, and whether it is the `first` and the `last` one.
+    """A part of the contracted dimension: `depth` elements from `start` on; it may be the `first` or `last` one.
 
-    In between, sums wait in scratch, in rows of `row` elements from `sums` on, of which tile `tile` has the first.
+    Partial sums are kept in scratch, in rows of `row` elements from `sums` on; the first belongs to tile `tile`.
     """
 
     start: Index
@@ -116,7 +117,7 @@ class DepthPart:
 
 @dataclass(frozen=True)
 class _Row:
-    """Where the first pixel of a site lies in every buffer, in elements, and what its tiles have in common."""
+    """The position of a site's first pixel in every buffer, in elements, and other facts common to its tiles."""
 
     a: Index
     panel: SSAValue
@@ -132,14 +133,14 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Width:
-    """`valid` columns of a tile of `lanes` are stored; 0: as many as the last panel has, which is known at run time."""
+    """`valid` columns of a tile of `lanes` are stored; 0: the number in the last panel, a run-time value."""
 
     lanes: int
     valid: int
 
 
 class TileCalls:
-    """Writes calls of strips of tiles; `k.places` are where the nest's buffers lie."""
+    """Builds calls of strips of tiles; `k.places` are the addresses of the nest's buffers."""
 
     def __init__(self, k: KernelInstance, tiling: Tiling, form: ContractionForm, epilogue: FusedOps) -> None:
         self.k, self.tiling, self.epilogue = k, tiling, epilogue
@@ -158,9 +159,10 @@ class TileCalls:
         part: DepthPart | None = None,
         asks_rows: bool = False,
     ) -> None:
-        """Tiles `first` to `last` - 1 of a row, of the tiling's nest or of one that differs in offsets only.
+        """Tiles [first, last) of a row, of the tiling's nest or of one that differs in offsets only.
 
-        Of a product they may sum a part of the inner sum alone, and ask for the next tile's rows.
+        With `part` they sum only a part of the contracted dimension; with `asks_rows` they prefetch the next tile's
+        rows.
         """
         row = self._row(nest or self.nest, site, 0 if part is None else part.start)
         self.by_width(
@@ -168,7 +170,7 @@ class TileCalls:
         )
 
     def by_width(self, panel: Index, body: Callable[[_Width], None]) -> None:
-        """Run `body` with the number of columns that the panel really has: fewer in the last one."""
+        """Runs `body` with the number of columns that the panel has: fewer in the last one."""
         b, tiling = self.b, self.tiling
         nr, tail, lanes, columns = tiling.nr, tiling.tail, tiling.lanes, tiling.columns
         if isinstance(tail, int) and is_fixed(tail):
@@ -252,9 +254,9 @@ class TileCalls:
         part: DepthPart | None,
         asks_rows: bool,
     ) -> None:
-        """`count` tiles of the class `shape` from tile `first` of the row on, so wide."""
+        """`count` tiles of class `shape` and the given width, from tile `first` of the row on."""
         b, tiling = self.b, self.tiling
-        # Taps that lie side by side are one loop; not with several chains, which would take turns in another order, nor
+        # Contiguous taps are one loop, except with several chains, whose order of addition would change, and
         # where a tap ends within a step.
         taps, step = shape.taps, tiling.step
         adjoin = nest.side_by_side and tiling.chains == 1 and not tiling.rest
@@ -322,7 +324,7 @@ class TileCalls:
         return TileOperand(element, in_place, in_place or access.pixels[-1] != 0, in_place or access.column != 0)
 
     def _channel(self, nest: Nest, site: Site, column: Index) -> Index:
-        """The output channel that a panel's first column is, among those of all right-hand sides."""
+        """The output channel of a panel's first column, numbered over all right-hand sides."""
         at = column
         step = nest.columns
         for index, size in zip(reversed(site.rhs), reversed(nest.outer), strict=True):
@@ -331,11 +333,11 @@ class TileCalls:
         return at
 
     def _filter_rows(self, nest: Nest, row: Sequence[Index]) -> tuple[Index, Index, Index]:
-        """How many filter rows lie above the picture, in it, and below it."""
+        """The numbers of filter rows above, inside and below the image."""
         rows, b = nest.rows, self.b
         if not rows.clipped:
             return 0, rows.count, 0
-        top = b.sub(b.mul(row[-1], rows.stride), rows.pad)  # picture row under filter row 0
+        top = b.sub(b.mul(row[-1], rows.stride), rows.pad)  # image row under filter row 0
         low = b.div(b.max(0, b.sub(b.sub(rows.dilation, 1), top)), rows.dilation)
         below = b.add(b.sub(b.sub(rows.height, 1), top), rows.dilation)  # > 0 where at least filter row 0 is inside
         high = b.min(rows.count, b.div(b.max(0, below), rows.dilation))
@@ -347,7 +349,7 @@ class TileCalls:
 
 
 def _step_of(form: ContractionForm) -> InnerStep:
-    """What a contraction's tiles go on by."""
+    """The inner step of a contraction's tiles."""
     types = [element_type_of_value(operand) for operand in form.root.operands[:2]]
     if all(map(is_byte, types)):
         return ByteDot(*(is_unsigned(type) for type in types))
@@ -355,12 +357,12 @@ def _step_of(form: ContractionForm) -> InnerStep:
 
 
 def tiles_of(b: LoopBuilder, nest: Nest) -> Index:
-    """How many tiles a row of pixels is cut into."""
+    """The number of tiles in a row of pixels."""
     return b.sum(each.count for each in nest.classes)
 
 
 def _rows(form: ContractionForm) -> int:
-    """The most rows that a tile could have, whatever the buffers' strides: those of a product, the pixels of a row."""
+    """The largest useful tile height, independent of strides: the rows of a product, or the pixels of a row."""
     shape = shape_of(form.root.results[0])
     if isinstance(form.root, ConvOp):
         return prod(shape[:-1]) if conv_geometry(form.root).pointwise else shape[-2]

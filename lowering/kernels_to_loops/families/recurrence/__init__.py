@@ -1,1 +1,1 @@
-"""Recurrent networks: a step of time after the other."""
+"""CPU code of recurrent layers (LSTM, GRU, RNN), one time step after the other."""

@@ -1,4 +1,4 @@
-"""Recurrent layers: the input's share of the gates as one matrix product, then the steps one after the other.
+"""Recurrent layers: the input products of all steps as one matrix product, then the steps in sequence.
 
     for (direction, block of batch elements) in this thread's share:
         from_input[steps, rows, gates] = x w^T + bias of w      register tiles over packed panels
@@ -7,8 +7,8 @@
                 products = r h                                  a few panels at a time, sums in registers
                 c, h, .. = cell(from_input[step], products)     vectors of hidden units
 
-The recurrence is bound by reading r once per step. Every other step reads its panels from the last to the first, so
-that a cache which holds a part of r still has it: always in one order, each panel would be gone when its turn comes.
+Performance is bound by reading r in each step. Odd steps traverse its panels in reverse order, so that the part of r
+still in the cache is used first; in one fixed order an LRU cache smaller than r would always miss.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from ...tiles.tiles import TileClass, by_class, halving_classes, tile_classes
 
 
 def lower(k: KernelInstance) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     _Writer(k, the_root(k.kernel, RecurrenceOp)).write()
 
 
 @dataclass(frozen=True)
 class _Block:
-    """Batch elements that a thread takes at once, from `first` on, in one direction."""
+    """A block of batch elements that a thread processes together, from `first` on, in one direction."""
 
     direction: Index
     first: Index
@@ -57,7 +57,7 @@ class _Block:
 
 @dataclass(frozen=True)
 class _BufferUnit(Unit):
-    """Hidden units from `channel` on of the batch element `row`; `valid` of the `lanes` exist."""
+    """A vector of hidden units from `channel` on of batch element `row`; `valid` of its `lanes` exist."""
 
     b: LoopBuilder
     buffers: Mapping[str, SSAValue]
@@ -115,7 +115,7 @@ class _Writer:
         self.scratch = {part.name: k.scratch_part(part.name) for part in options.scratch(k.kernel).own}
 
     def _packed(self, value: SSAValue) -> SSAValue:
-        """The buffer of panels behind a weight: [directions, panels, depth, nr]."""
+        """The packed buffer of a weight: [directions, panels, depth, nr]."""
         source = value
         while isinstance(source.owner, Operation) and isinstance(source.owner, ReshapeOp | UnpackOp):
             source = source.owner.operands[0]
@@ -129,7 +129,7 @@ class _Writer:
 
     def write(self) -> None:
         b = self.b
-        # One, or a second one of blocks that are smaller by one; of a batch of run time also halves of blocks.
+        # One size of blocks, or two that differ by one; for a symbolic batch also halves of blocks.
         classes = halving_classes(b, self.batch, self.rows)
         blocks = b.sum(block.count for block in classes)
 
@@ -232,7 +232,7 @@ class _Writer:
             panel(whole, tail)
 
     def _start(self, initial: SSAValue | None, block: _Block, state: SSAValue) -> None:
-        """The state before the first step."""
+        """Initialises the state before the first step."""
 
         def unit(row: Index, channel: Index, valid: Index | None) -> None:
             b = self.b
@@ -245,7 +245,7 @@ class _Writer:
         self._units(self.b, block.rows, unit)
 
     def _finish(self, result: SSAValue, block: _Block, state: SSAValue) -> None:
-        """The state after the last step, where it is asked for."""
+        """Stores the state after the last step, if it is used."""
         for buffer in self._buffers_of(result):
 
             def unit(row: Index, channel: Index, valid: Index | None, buffer: SSAValue = buffer) -> None:
@@ -260,7 +260,7 @@ class _Writer:
         return [buffer for value, buffer in pairs if value is result]
 
     def _units(self, b: LoopBuilder, rows: int, body: Callable[[Index, Index, Index | None], None]) -> None:
-        """`body(row, first hidden unit, how many of the vector's lanes exist)` over a block's hidden units."""
+        """`body(row, first hidden unit, number of valid lanes)` over a block's hidden units."""
         whole = self.hidden // self.nr * self.nr
 
         def element(row: Index, _: Sequence[SSAValue]) -> None:
@@ -271,7 +271,7 @@ class _Writer:
         b.loop(0, rows, element)
 
     def _recurrent_product(self, phase: CellPhase, block: _Block, t: Index) -> None:
-        """products = r state in step `t`, for the panels that hold the phase's gates."""
+        """products = r state in step `t`, for the panels of the phase's gates."""
         b, size = self.b, self.hidden * self.nr
         at = b.mul(block.direction, self.panels * size)
         panels = b.view(self.recurrence, at, [self.panels, self.hidden, self.nr], [size, self.nr, 1])
@@ -286,7 +286,7 @@ class _Writer:
         self.k.call_helper(self.functions[key], given)
 
     def _product_function(self, name: str, types: Sequence[Attribute], rows: int, first: int, last: int) -> func.FuncOp:
-        """(panels, state, products, back): panels from `first` to before `last`, the last ones first if `back` is 1."""
+        """A function (panels, state, products, back) over panels [first, last), in reverse order if `back` is 1."""
         function, b = self.k.helper(name, types)
         panels, state, products, back = function.body.block.args[:4]
         vector = VectorType(self.element, [self.nr])
@@ -328,7 +328,7 @@ class _Writer:
         return function
 
     def _cell(self, phase: CellPhase, block: _Block, time: Index) -> None:
-        """New states of one step's products, and y of h."""
+        """Applies the cell to one step's products: new states, and y from h."""
         b = self.b
         row = [self.width, 1]
         given = {**self.scratch}
@@ -358,7 +358,7 @@ class _Writer:
     def _cell_function(
         self, name: str, phase: CellPhase, rows: int, names: Sequence[str], values: Sequence[SSAValue]
     ) -> func.FuncOp:
-        """One phase of a step; the arguments are called `names`, those behind them are where y goes."""
+        """A function for one phase of a step; its arguments are called `names`, the further ones address y."""
         function, b = self.k.helper(name, [value.type for value in values])
         arguments = list(function.body.block.args)
         buffers = dict(zip(names, arguments, strict=False))

@@ -1,1 +1,1 @@
-"""What is done along rows: softmax, norms, reductions, local response normalisation."""
+"""CPU code of row kernels: softmax, norms, reductions, local response normalisation."""

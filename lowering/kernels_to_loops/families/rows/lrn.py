@@ -1,10 +1,10 @@
-"""Normalisation over neighbouring channels, channels-last: a pixel at a time, so that it can be done in place.
+"""Local response normalisation, channels-last: one pixel at a time, so that it works in place.
 
     for each pixel in this thread's share:
-        scratch = the squares of its channels, zeros on both sides
+        scratch = the squares of its channels, zero-padded on both sides
         for vectors of channels: x / (bias + alpha / size * sum of `size` neighbours in scratch)^beta
 
-A power of 0.75, the usual one, is two square roots; another one is an exponential of a logarithm.
+The usual exponent 0.75 is computed by two square roots; another one by exp and log.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ...instance import KernelInstance
 
 
 def lower(k: KernelInstance) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     roots = [op for op in k.body if isinstance(op, LrnOp)]
     if len(roots) != 1 or len(k.body) != 1:
         raise CompileError(f"{describe(k.kernel)}: a kernel of this family holds one graph.lrn and nothing else")
@@ -76,7 +76,7 @@ def lower(k: KernelInstance) -> None:
 
 
 def _power(m: Arithmetic, base: SSAValue, exponent: float) -> SSAValue:
-    """base ** exponent of positive numbers."""
+    """base ** exponent for positive bases."""
     root = m.unary("sqrt", base) if exponent in (0.5, 0.75) else base
     if exponent == 0.75:
         return m.mul(root, m.unary("sqrt", root))

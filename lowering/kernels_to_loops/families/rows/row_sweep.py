@@ -1,8 +1,8 @@
-"""Passes over one row of a row kernel: loops over its elements that combine numbers on the way.
+"""Passes over one row of a row kernel: reduction loops over its elements.
 
-Lanes run along the row, or there is one row in each lane, or none of both. Along the row there is a loop over
-wide vectors, then one over single registers and a masked one for the rest; each has sums of its own, which are
-put together at the end.
+Vector lanes run along the row, or across rows (one row per lane), or code is scalar. Along the row there is a loop over
+wide vectors, then one over single registers, then a masked vector for the rest; each has accumulators of its own, which
+are combined at the end.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ Body: TypeAlias = "Callable[[Expr], Sequence[SSAValue]]"
 class Sweep:
     """One row, or a vector of rows; `inner` are the sizes of its axes, cut into `pieces`.
 
-    Along the row every block of lanes runs a pass's body once; across rows, and in scalar code, every element.
+    With lanes along the row, a pass's body runs once for each vector; otherwise once for each element.
     """
 
     v: Values
     inner: Sequence[int]
     pieces: Sequence[Piece]
-    lanes: Lanes | None  # along the row; None: the lanes of `v`, or none
+    lanes: Lanes | None  # lanes run along the row; None: across rows (those of `v`), or scalar
     kept: SSAValue | None  # scratch for the row
 
     @property
     def keeps(self) -> bool:
-        """Whether there is room for a row."""
+        """Whether scratch holds a row."""
         return self.kept is not None
 
     def run(self, reductions: Sequence[Reduction], body: Body) -> list[SSAValue]:
-        """body(position in the row) for all of it; the values it gives, combined."""
+        """Runs body(position in the row) over the whole row and reduces the values it returns."""
         totals: list[SSAValue] = []
         for piece in self.pieces:
             part = _Pass(self, piece, reductions, body).run()
@@ -62,11 +62,11 @@ class Sweep:
 
     @property
     def _whole_vectors(self) -> bool:
-        """Whether lanes behind the row's end may be written to scratch: a masked store delays the load behind it."""
+        """Whether lanes beyond the row's end may be stored to scratch: a masked store delays a following load."""
         return len(self.pieces) == 1 and len(self.inner) == 1
 
     def keep(self, position: Expr, value: SSAValue) -> None:
-        """Write an element (or a block) of the row to scratch, which is as long as whole registers."""
+        """Stores an element (or vector) of the row to scratch, which is padded to whole registers."""
         assert self.kept is not None
         v, vector = self.v, self.v.vector
         value = v.spread(value)
@@ -78,7 +78,7 @@ class Sweep:
             v.b.vstore(value, self.kept, [position.emit(v.b)], None if self._whole_vectors else vector.valid)
 
     def kept_at(self, position: Expr) -> SSAValue:
-        """An element (or a block) of the row from scratch."""
+        """Loads an element (or vector) of the row from scratch."""
         assert self.kept is not None
         v, vector = self.v, self.v.vector
         if vector is None:
@@ -100,12 +100,12 @@ class _Pass:
 
     @property
     def widths(self) -> list[int]:
-        """Lanes of the vectors along the row, in their order; [0] where none run along it."""
+        """Widths in lanes of the vectors along the row, in their order; [0] for scalar or across-row code."""
         low, high = self.piece[-1]
         return [0] if self.sweep.lanes is None else self.sweep.lanes.widths(high - low)
 
     def run(self) -> list[SSAValue]:
-        """The loops; one value per reduction."""
+        """Builds the loops; one value per reduction."""
         start = [self._start(reduction, width) for width in self.widths for reduction in self.reductions]
         ends = self._level([], start)
         count = len(self.reductions)
@@ -121,13 +121,13 @@ class _Pass:
         return self.sweep.v.spread(reduction.start())
 
     def _together(self, values: Sequence[SSAValue]) -> list[SSAValue]:
-        """The lanes of each value as one number, where lanes run along the row."""
+        """Reduces the lanes of each value, where lanes run along the row."""
         if self.sweep.lanes is None:
             return list(values)
         return [reduction.across(value) for reduction, value in zip(self.reductions, values, strict=True)]
 
     def _step(self, index: Sequence[Expr], carried: Sequence[SSAValue], valid: int = 0) -> list[SSAValue]:
-        """The body at one index of the row, joined to what is carried; `valid` lanes count (0: all)."""
+        """Runs the body at one index of the row and reduces into the carried values; `valid` lanes count (0: all)."""
         values = self.body(linear(index, row_major(self.sweep.inner)))
         return [
             reduction.combine(total, self._only(reduction, self.sweep.v.spread(value), valid))
@@ -135,12 +135,12 @@ class _Pass:
         ]
 
     def _only(self, reduction: Reduction, value: SSAValue, valid: int) -> SSAValue:
-        """The value in valid lanes, in the others what changes nothing."""
+        """The value in valid lanes, the reduction's neutral element in the others."""
         b = self.sweep.v.b
         return b.select(b.mask(lanes_of(value), valid), value, reduction.start(value.type)) if valid != 0 else value
 
     def _level(self, outer: list[Expr], carried: Sequence[SSAValue]) -> list[SSAValue]:
-        """The loops over the row's axes behind the `outer` ones."""
+        """Builds the loops over the row's axes inside the `outer` ones."""
         v = self.sweep.v
         low, high = self.piece[len(outer)]
         last = len(outer) == len(self.piece) - 1
@@ -155,7 +155,7 @@ class _Pass:
         return list(v.b.loop(low, high, step, carried=carried))
 
     def _blocks(self, outer: Sequence[Expr], carried: Sequence[SSAValue]) -> list[SSAValue]:
-        """Blocks of lanes along the last axis: wide ones, single registers, a masked one."""
+        """Vectors along the last axis: wide ones, single registers, a masked one."""
         v, count = self.sweep.v, len(self.reductions)
         start, high = self.piece[-1]
         low, ends = start, list(carried)

@@ -1,13 +1,12 @@
-"""Reductions, softmax and normalisations: a row in a few passes, each thread its share of the rows.
+"""Reductions, softmax and normalisations: a few passes per row, with rows distributed over threads.
 
-    for each row:                                  lanes along the row, or across rows where these are
-    innermost
+    for each row:                                  lanes along the row, or across rows if these are innermost
         pass 1: x of the row is evaluated (and kept in scratch unless x is an operand); sum, or maximum
         pass 2: squares of deviations summed; or exponentials, kept and summed
-        pass 3: results, and what is fused behind them, are stored
+        pass 3: results with their epilogue are stored
 
-Sums run in the lanes of several registers and are put together at the end, which is both fast and exact.
-What a pass does for each kind of root is in row_ops.py.
+Sums are accumulated in the lanes of several registers and combined at the end, which is both fast and accurate. The
+passes of each kind of root are in row_ops.py.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ from .row_sweep import Sweep
 
 
 def lower(k: KernelInstance) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     form = the_row_form(k.kernel)
     if all(0 not in shape_of(value) for value in k.yielded):
         _RowWriter(k, form).write()
 
 
 class _RowWriter:
-    """Plans the loops of one kernel and writes them."""
+    """Plans and builds the loops of one kernel."""
 
     def __init__(self, k: KernelInstance, form: RowForm) -> None:
         self.k = k
@@ -47,7 +46,7 @@ class _RowWriter:
         self.elements = RowElements(k.kernel, form)
 
     def write(self) -> None:
-        """The loops over rows, and over each row's elements."""
+        """Builds the loops over rows, and over each row's elements."""
         k, form = self.k, self.form
         domain, lanes = self._loops()
         values = element_values(k.b, k.kernel, k.operands)
@@ -64,9 +63,9 @@ class _RowWriter:
         write_nest(k, canvas, rows, every, None if form.along else lanes)
 
     def _loops(self) -> tuple[Domain, Lanes | None]:
-        """The loops over rows, as the buffers allow, and over a row, as dense buffers would.
+        """The loops over rows, merged as the buffers allow, and over a row, as dense buffers would.
 
-        How a row is walked says in which order its elements are added, and where a buffer lies may not change that.
+        The order in which a row's elements are added must not depend on the layout of buffers.
         """
         k, sizes = self.k, [self.elements.outer_shape, self.elements.inner_shape]
         given = [memref_type(value) for value in (*k.operands, *k.results)]
@@ -81,7 +80,7 @@ class _RowWriter:
         return mixed, self._lanes(plain, domain) if self.form.along else self._lanes(actual, mixed)
 
     def _lanes(self, trial: Trial, domain: Domain) -> Lanes | None:
-        """Lanes along the last axis of the row, or of the rows; None where elements need their own code."""
+        """Lanes along the last axis of the row, or across rows; None where elements need scalar code."""
         k, form = self.k, self.form
         rows = len(domain.groups[0])
         last = len(domain.axes()) - 1 if form.along else rows - 1
