@@ -1,6 +1,6 @@
-"""Polynomials that more than one level writes down."""
+"""Minimax polynomials that several levels use."""
 
-# 2**f where |f| <= 1/2, a minimax fit of the relative error: 1.1e-7, and 1.7e-7 with each step rounded to f32.
+# 2**f for |f| <= 1/2: relative error 1.1e-7, and 1.7e-7 with each step rounded to f32.
 EXP2 = (
     1.0,
     0.6931470036506653,

@@ -1,10 +1,11 @@
-"""The levels that a module goes through, and which one it has reached.
+"""The levels of a module, stated by the attribute `mini_infer.level`, and checks that a module is at its level.
 
-A module states it: `builtin.module attributes {mini_infer.level = "kernels"}`, written by the import and by each pass
-that takes it to another level. Nothing guesses it: a module that states nothing goes through the passes of an explicit
-pipeline unchecked, and whatever else has to know takes it to be at the graph level, as modules written by hand are.
-What could not be at the level that a module is at is refused. Ops are told by their names, so that looking at a module
-imports no dialect that the module does not use.
+The import and every pass that changes the level set it: `builtin.module attributes {mini_infer.level = "kernels"}`. The
+level is never inferred: a module without the attribute passes through an explicit pipeline unchecked, and is otherwise
+taken to be at the graph level, like modules written by hand.
+
+A module with ops or types that contradict its stated level is refused. Ops are compared by name, so that no dialect is
+imported that the module does not use.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ _LEVEL_OF_TEXT: dict[Attribute, Level] = {StringAttr(each): each for each in LEV
 
 
 def argument_roles(main: Operation) -> list[str]:
-    """What each argument of a `main` on buffers is for, such as "input" or "arena"; "" if unsaid."""
+    """The role of each argument of a `main` on buffers, such as "input" or "arena"; "" if it has none."""
     return argument_texts(main, ROLE)
 
 
 def check_level(pass_name: str, module: ModuleOp, seen: Level | None = None) -> Level | None:
-    """The level that the module states; raises ConfigError for a pass that works on another one.
+    """The level that the module states. Raises ConfigError for a pass that works on another level.
 
-    Whether the module can be at that level is looked at unless it was `seen` there: passes leave it so.
+    Contradictions to the level are looked for unless it was already `seen` there, as passes introduce none.
     """
     needed, level = LEVEL_OF_PASS.get(pass_name), _stated(module)
     if needed is None or level is None:
@@ -44,9 +45,9 @@ def check_level(pass_name: str, module: ModuleOp, seen: Level | None = None) -> 
 
 
 def level_of(module: ModuleOp) -> Level:
-    """The level that a module states, or graph for one that states none.
+    """The level that a module states; the graph level if it states none.
 
-    Raises InvalidModelError where there is no function `main`, or one that can't be at that level.
+    Raises InvalidModelError if there is no function `main`, or one that contradicts the level.
     """
     main, stated = symbol_named(module, "main"), _stated(module)
     if main is None or main.name not in ("func.func", "llvm.func"):
@@ -69,7 +70,7 @@ def _stated(module: ModuleOp) -> Level | None:
 
 
 def _contradiction(module: ModuleOp, main: Operation, level: Level) -> str:
-    """What in a module can't be at a level, as what there is not at it; "" where nothing is in the way."""
+    """A description of what in a module contradicts a level; "" if nothing does."""
     if level == "llvm" or not isinstance(main, FuncOp):
         return "" if level == "llvm" and not isinstance(main, FuncOp) else f"@main is no {main.name}"
     types = (*main.function_type.inputs.data, *main.function_type.outputs.data)

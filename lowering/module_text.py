@@ -1,4 +1,4 @@
-"""Modules as text: the context that our dialects need, printing, and what is wrong with a text in our own errors."""
+"""Parsing and printing of modules: the context with our dialects, weights files, and errors as InvalidModelError."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from ..dialects.sizes.sizes import Size
 from ..dialects.sizes.spelling import declare
 from .registry import dialect_factories
 
-ELIDED_ABOVE = 16  # elements of a constant
+ELIDED_ABOVE = 16  # elements of a constant beyond which it is large
 
 
 def module_context(folder: Path | None = None, *, allow_unregistered: bool = False) -> MiniContext:
-    """A context that knows our dialects; files of weights are named from `folder`, or else from the current one."""
+    """A context with our dialects; weights files are relative to `folder`, by default the current one."""
     ctx = MiniContext(allow_unregistered)
     for name, make in dialect_factories().items():
         ctx.register_dialect(name, make)
@@ -45,9 +45,9 @@ def module_context(folder: Path | None = None, *, allow_unregistered: bool = Fal
 
 
 def read_module(path: str | PathLike[str]) -> tuple[ModuleOp, MiniContext]:
-    """A file's module, verified, and the context that finds its weights. Raises InvalidModelError.
+    """A file's module, verified, and the context that locates its weights. Raises InvalidModelError.
 
-    A module of which weights were left out is refused: it is for reading.
+    A module printed with weights elided is refused.
     """
     file = Path(path)
     try:
@@ -70,9 +70,9 @@ def read_module(path: str | PathLike[str]) -> tuple[ModuleOp, MiniContext]:
 def parse_module(
     ctx: MiniContext, text: bytes, file: str, line: int = 0, places: dict[Operation, int] | None = None
 ) -> ModuleOp:
-    """The module in a text that follows `line` lines of a file, unverified. Raises InvalidModelError.
+    """Parses the module in a text that starts after `line` lines of a file, unverified. Raises InvalidModelError.
 
-    The lines on which its ops begin are put into `places`.
+    The first lines of its ops are recorded in `places`.
     """
     with own_errors():
         try:
@@ -95,20 +95,20 @@ _SYMBOLS = re.compile(re.escape(f"{SYMBOLS} = ") + r'(#kernel\.symbols<(?:[^">]|
 
 
 def _declare_symbols(ctx: MiniContext, parser: Parser, content: str) -> None:
-    """Tells a parser the module's symbols where they stand behind what is made of them: in the generic form."""
+    """Declares the module's symbols to a parser if they follow their uses: in the generic form."""
     if content.lstrip().startswith('"builtin.module"'):
         declare(parser, {symbol_of(size).name: size for size in stated_symbols(ctx, content)})
 
 
 def stated_symbols(ctx: MiniContext, content: str) -> tuple[Size, ...]:
-    """The symbols that a module's text states, without reading all of it; none where it has no sizes of run time."""
+    """The symbols that a module's text declares, without parsing the rest; () if all shapes are static."""
     found = _SYMBOLS.search(content)
     symbols = None if found is None else Parser(ctx, found[1]).parse_attribute()
     return symbols.data if isinstance(symbols, SymbolsAttr) else ()
 
 
 def _parsed(parser: Parser) -> ModuleOp:
-    """The module; what the parser says in an exception of Python's own, it says of the place that it has reached."""
+    """Parses a module; Python exceptions of the parser become errors at its current position."""
     try:
         return parser.parse_module()
     except (DiagnosticException, MiniInferError, ParseError, RecursionError):
@@ -119,10 +119,9 @@ def _parsed(parser: Parser) -> ModuleOp:
 
 
 def _check_order(module: ModuleOp) -> None:
-    """Refuses an op that reads what is made later in its block, or in a region that it is not in, which xDSL lets
-    through. Raises InvalidModelError.
+    """Refuses an operand defined later in its block, or in a region not enclosing its use, which xDSL accepts.
 
-    What comes from another block is left to LLVM's verifier.
+    Raises InvalidModelError. Dominance between blocks is left to LLVM's verifier.
     """
     numbers = {op: number for number, op in enumerate(module.walk())}
     for op in numbers:
@@ -140,7 +139,7 @@ def _check_order(module: ModuleOp) -> None:
 
 
 class _NotingParser(Parser):
-    """Notes on which line each op begins."""
+    """A parser that records the line on which each op begins."""
 
     def __init__(self, ctx: MiniContext, text: str, file: str, line: int, places: dict[Operation, int]) -> None:
         super().__init__(ctx, text, file)
@@ -160,7 +159,7 @@ def _is_long(constant: DenseIntOrFPElementsAttr) -> bool:
 
 
 class _ModulePrinter(Printer):
-    """Prints the locations that are known, and none that are not; with `elide`, no constants of many elements."""
+    """Prints known locations only; with `elide`, large constants are abbreviated."""
 
     def __init__(self, stream: StringIO, *, generic: bool, elide: bool) -> None:
         super().__init__(stream, print_generic_format=generic)
@@ -188,7 +187,7 @@ class _ModulePrinter(Printer):
 
 
 def print_module(ctx: Context, module: ModuleOp, *, generic: bool = False, elide: bool = False) -> str:
-    """The module as text that parses back, unless long constants are left out of it."""
+    """The module as text that parses back, unless `elide` leaves out large constants."""
     stream = StringIO()
     printer = _ModulePrinter(stream, generic=generic, elide=elide)
     printer.print_op(module)
@@ -198,7 +197,7 @@ def print_module(ctx: Context, module: ModuleOp, *, generic: bool = False, elide
 
 
 class _StablePrinter(_ModulePrinter):
-    """Every value and block has one name in all that is printed: functions have no numbering of their own."""
+    """A printer in which every value and block of the whole text has one name, also across functions."""
 
     @override
     def enter_scope(self) -> None: ...
@@ -208,9 +207,9 @@ class _StablePrinter(_ModulePrinter):
 
 
 class ComparableTexts:
-    """Texts of a module while passes change it, in which each value and block keeps the name that it had at first.
+    """Texts of a module between passes, in which each value and block keeps its first name.
 
-    So texts differ where modules do; as `print_module` counts, a new value would change the names of all behind it.
+    So texts differ only where modules do; with `print_module`, a new value would renumber all values after it.
     """
 
     def __init__(self, ctx: Context) -> None:
@@ -218,7 +217,7 @@ class ComparableTexts:
         self._printer = _StablePrinter(StringIO(), generic=False, elide=False)
 
     def text(self, module: ModuleOp) -> str:
-        """The module now."""
+        """The module's present text."""
         self._printer.stream = stream = StringIO()
         self._printer.print_op(module)
         self._printer.print_metadata(self._ctx.loaded_dialects)
@@ -227,7 +226,7 @@ class ComparableTexts:
 
 @contextmanager
 def own_errors() -> Generator[None]:
-    """Makes xDSL's complaints about a text, about a module or from a pass InvalidModelErrors."""
+    """Converts xDSL's exceptions from parsing, verification and passes to InvalidModelError."""
     try:
         yield
     except (DiagnosticException, ParseError) as error:
@@ -235,12 +234,12 @@ def own_errors() -> Generator[None]:
 
 
 def _message_of(error: Exception) -> str:
-    """What an error says, with the place in the text or in the module where it knows one."""
+    """An error's message, with its position in the text or module if known."""
     if isinstance(error, ParseError):
         return str(error).strip("\n")
     for note in getattr(error, "__notes__", ()):
         lines = note.splitlines()
-        # xDSL adds the whole module, with a row of carets under the op that is wrong.
+        # xDSL appends the whole module, with carets under the op at fault.
         marked = [index for index, line in enumerate(lines) if line.lstrip().startswith("^^^")]
         if marked:
             return f"{error}\n  {lines[marked[0] - 1].strip()}"

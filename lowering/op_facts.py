@@ -1,4 +1,4 @@
-"""What those who write code ask of ops, whatever the code is; and the error for an op that there is no code for."""
+"""Helpers for code generators of any device: properties of ops, and the error for an unsupported op."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def integers_of(op: Operation, name: str) -> tuple[int, ...]:
 
 
 def first_element(op: Operation, source: MemRefType[Attribute]) -> int:
-    """How many elements lie in front of a buffer's first one, where the offsets of a reinterpret_cast count from.
+    """The offset in elements of a buffer's first element within the allocation that reinterpret_cast refers to.
 
-    Of a buffer that doesn't say where it lies they count from its first element, which is all its pointer tells. Raises
-    CompileError for a layout that is no list of strides.
+    For a buffer with an unknown offset it is 0: a bare pointer refers to the first element. Raises CompileError for a
+    layout that is not strided.
     """
     layout = source.layout
     if isinstance(layout, NoneAttr):

@@ -38,11 +38,11 @@ LOOPS = "insert-checks,place-weights,share-threads,lower-kernels"
 LLVM = "expand-math,lower-to-llvm"
 LAUNCHES = "insert-checks,place-weights,lower-kernels-to-gpu"
 BELOW: dict[str, dict[Level, str]] = {"cpu": {"loops": LOOPS, "llvm": LLVM}, "cuda": {"launches": LAUNCHES}}
-"""What a device's modules go through below the arena. Above it targets differ, and with them rules and schedules."""
+"""The passes of each device below the arena. Above it only targets differ, and with them rules and schedules."""
 PATHS: dict[str, tuple[Level, ...]] = {
     device: (*LEVELS[: LEVELS.index("arena") + 1], *BELOW[device]) for device in BELOW
 }
-"""The levels that a device's modules go through."""
+"""The levels of each device, top down."""
 
 # With optimisations switched off: types are checked, what only folding can express is folded, and what has code on
 # wide floats only is widened; every op is a kernel of its own; every value has bytes of its own.
@@ -53,7 +53,7 @@ PLAIN_BUFFERS = "bufferize"
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of the pipeline: the level a module has reached after it, and the passes that bring it there."""
+    """A part of the pipeline: its passes, and the level of the module after them."""
 
     level: Level
     passes: str
@@ -61,7 +61,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class PassRun:
-    """What an observer is told after each pass."""
+    """The report that an observer receives after each pass."""
 
     name: str
     seconds: float
@@ -85,14 +85,13 @@ def phases(
     winograd: str = "auto",
     device: str = "cpu",
 ) -> tuple[Phase, ...]:
-    """The whole way down, for a device of BELOW.
+    """All phases of the compilation for a device of BELOW.
 
-    Without `optimize` every ONNX op is a kernel of its own; without `plan_memory` no bytes are used twice.
-    With `profile` every kernel is timed. `alignment` and `capacity` of the arena are in bytes; `planner` is a
-    strategy of plan-arena, `beam_width` how many partial plans its `beam` keeps; kernels with an op of
-    `disable_inplace` write no result over an operand. Without `integer_products`, and on a GPU, products of quantised
-    numbers are of floats. `winograd` is "auto", or "compact" where a little slower ways are taken for a lot less memory
-    of weights, or "off" where that schedule is not to be taken.
+    Without `optimize` every ONNX op is a kernel of its own; without `plan_memory` no bytes are reused. With `profile`
+    every kernel is timed. `alignment` and `capacity` of the arena are in bytes; `planner` is a strategy of plan-arena,
+    `beam_width` the number of partial plans that `beam` keeps; kernels with an op of `disable_inplace` never overwrite
+    an operand. Without `integer_products`, and on a GPU, quantised products are computed in floats. `winograd` is
+    "auto"; or "compact", which prefers a slightly slower schedule that needs far less memory for weights; or "off".
     With `poison` a buffer's bytes are overwritten when it dies, and every call is a stage of its own.
     """
     strategy = planner if plan_memory else "naive"
@@ -128,7 +127,7 @@ def phases(
 
 
 def _with_options(passes: str, options: Mapping[str, Mapping[str, str | int | None]]) -> str:
-    """The passes with the options of each by its name; an option that is None is left out."""
+    """The pipeline text with each pass's options added; an option that is None is left out."""
     texts: list[str] = []
     for name in passes.split(","):
         given = [f"{key}={value}" for key, value in options.get(name, {}).items() if value is not None]
@@ -137,11 +136,12 @@ def _with_options(passes: str, options: Mapping[str, Mapping[str, str | int | No
 
 
 def remaining_phases(module: ModuleOp, to: Level, every: Sequence[Phase] | None = None) -> tuple[Phase, ...]:
-    """Those of `every` phase (the whole way down unless given) that take `module` to the level `to`.
+    """The phases that take `module` from its level to the level `to`.
 
-    A module at the graph level may be just imported, so the graph passes run on it, perhaps again; one on an arena
-    may be just planned, so it is checked and gets its barriers where they are missing. Raises ConfigError when the
-    module is already below `to`, or its device has no such level.
+    `every` are the phases to select from (by default all). A module at the graph level may be just imported, so the
+    graph passes run, perhaps again; a module at the arena level may be just planned, so it is verified and gets
+    barriers where they are missing. Raises ConfigError if the module is already below `to`, or its device has no such
+    level.
     """
     device, level = _device_of(module), level_of(module)
     path = PATHS[device]
@@ -158,7 +158,7 @@ def remaining_phases(module: ModuleOp, to: Level, every: Sequence[Phase] | None 
 
 
 def _device_of(module: ModuleOp) -> str:
-    """The device that a module is for; raises ConfigError for one without passes."""
+    """The device of a module's target. Raises ConfigError for one without passes."""
     target = module.attributes.get("kernel.target")
     device = getattr(target, "device", "cpu")
     if device not in PATHS:
@@ -174,7 +174,7 @@ def run_phases(
     *,
     verify: bool = True,
 ) -> None:
-    """Runs phases in order; the verifier closes each."""
+    """Runs phases in order, each followed by the verifier."""
     for phase in selected:
         run_passes(ctx, module, parse_passes(phase.passes), observer)
         if verify:
@@ -197,7 +197,7 @@ def run_passes(ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], obs
 
 @contextmanager
 def _own_errors(what: str) -> Generator[None]:
-    """Raises CompileError for xDSL's own exceptions, which tell of a mistake in a pass."""
+    """Converts xDSL's exceptions, which indicate a bug in a pass, to CompileError."""
     try:
         yield
     except (DiagnosticException, PassFailedException, VerifyException) as error:
@@ -206,7 +206,7 @@ def _own_errors(what: str) -> Generator[None]:
 
 @contextmanager
 def collection_paused() -> Generator[None]:
-    """Keeps Python from looking for reference cycles meanwhile: IR is full of them, all of them alive.
+    """A context without Python's garbage collection: IR consists of reference cycles, all of them alive.
 
     Lowering MobileNet-v3's loops took 0.44 s instead of 1.56.
     """
@@ -223,7 +223,7 @@ def collection_paused() -> Generator[None]:
 def parse_passes(text: str) -> tuple[ModulePass, ...]:
     """The passes of a pipeline text such as `fold-constants,plan-arena{alignment=64}`.
 
-    MLIR's `builtin.module(...)` around it is accepted. Raises ConfigError naming what is wrong with the text.
+    MLIR's `builtin.module(...)` around it is accepted. Raises ConfigError naming the error in the text.
     """
     wrapped = re.fullmatch(r"builtin\.module\((.*)\)", text.strip(), re.DOTALL)
     bare = re.sub(r"\s*,\s*", ",", (wrapped[1] if wrapped else text).strip())
@@ -236,7 +236,7 @@ def parse_passes(text: str) -> tuple[ModulePass, ...]:
 
 
 def pipeline_text(passes: Iterable[ModulePass]) -> str:
-    """The text of which `parse_passes` makes these passes."""
+    """The text from which `parse_passes` builds these passes."""
     return ",".join(str(each.spec()) for each in passes)
 
 

@@ -1,6 +1,6 @@
-"""What the tools know by name: levels, and passes and dialects, one line each, as `name -> "module:Class"`.
+"""Names of levels, passes and dialects for the tools, one line each: `name -> "module:Class"`.
 
-A table of strings, so that a tool starts without importing the passes and dialects that it will not use.
+A table of strings, so that a tool starts without importing passes and dialects that it doesn't use.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
 Level = Literal["graph", "kernels", "buffers", "arena", "loops", "llvm", "launches"]
-LEVELS: tuple[Level, ...] = get_args(Level)  # from the top down; see levels.py
+LEVELS: tuple[Level, ...] = get_args(Level)  # top down; see levels.py
 
-# The passes by the level that they work on; what xDSL brings works on any.
+# The passes by the level that they work on; xDSL's work on any.
 PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
     "graph": {
         "infer-shapes": "mini_infer.passes.graph.infer_shapes:InferShapes",
@@ -120,13 +120,13 @@ DIALECTS = {
 
 
 def load(entry: str) -> object:
-    """The object that a `module:Name` entry stands for."""
+    """Imports the object of a `module:Name` entry."""
     module, _, name = entry.partition(":")
     return getattr(import_module(module), name)
 
 
 def load_pass(name: str) -> type[ModulePass]:
-    """The class of a pass; raises ConfigError for a name that no pass has."""
+    """The class of a pass. Raises ConfigError for an unknown name."""
     if name not in PASSES:
         near = get_close_matches(name, PASSES, n=1)
         raise ConfigError(f"there is no pass '{name}'" + (f"; is '{near[0]}' meant?" if near else ""))
@@ -134,17 +134,17 @@ def load_pass(name: str) -> type[ModulePass]:
 
 
 def pass_factories() -> dict[str, Callable[[], type[ModulePass]]]:
-    """Every pass, to be imported when it is first used."""
+    """A factory for every pass, which imports it at first use."""
     return {name: partial(load_pass, name) for name in PASSES}
 
 
 def dialect_factories() -> dict[str, Callable[[], Dialect]]:
-    """Every dialect, to be imported when it is first used."""
+    """A factory for every dialect, which imports it at first use."""
     return {name: partial(cast("Callable[[str], Dialect]", load), entry) for name, entry in DIALECTS.items()}
 
 
 def pass_summary(name: str) -> str:
-    """One line on what a pass does: the first of its file's docstring, read without importing it."""
+    """The summary of a pass: the first line of its file's docstring, read without importing it."""
     if name in XDSL_SUMMARIES:
         return XDSL_SUMMARIES[name]
     spec = find_spec(PASSES[name].partition(":")[0])
@@ -155,7 +155,7 @@ def pass_summary(name: str) -> str:
 
 
 class PassOption(NamedTuple):
-    """What may stand between a pass's braces; the default as it is written there, () for none and "none" for unset."""
+    """An option of a pass; its default as written in a pipeline, () for none and "none" for unset."""
 
     name: str
     type: str

@@ -1,6 +1,6 @@
-"""Makes our dialects and passes known to plain `xdsl-opt`, through the entry point group `xdsl.universe`.
+"""The entry point `xdsl.universe`, which adds our dialects and passes to plain `xdsl-opt`.
 
-There xDSL's own dialects come as they are, without our repairs.
+There, xDSL's own dialects are used without our repairs.
 """
 
 from __future__ import annotations

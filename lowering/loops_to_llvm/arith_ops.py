@@ -1,4 +1,4 @@
-"""arith and math operations: instructions and intrinsics, one table each."""
+"""Lowering of arith and math operations to LLVM instructions and intrinsics, by one table each."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -126,7 +126,7 @@ def _sign(body: FunctionBody, op: Operation) -> None:
 
 
 def _cast(body: FunctionBody, op: Operation) -> None:
-    """Between a 16-bit float and anything else by way of f32."""
+    """Conversion between a 16-bit float and any other type, by way of f32."""
     (value,) = body.lowered(op.operands)
     source, target = op.operands[0].type, op.results[0].type
     instruction = _CASTS[op.name]
@@ -149,7 +149,7 @@ def _constant(body: FunctionBody, op: Operation) -> None:
     elif is_half(result.type):
         body.values[result] = body.constant(halves.as_integers(value), value_type)
     elif isinstance(element_of(result.type), IndexType):
-        # An index constant has the bytes of an i64 one.
+        # Index constants are stored as i64.
         data = cast("DenseIntOrFPElementsAttr", value).data
         value = DenseIntOrFPElementsAttr(cast("VectorType[IntegerType]", value_type), data)
         body.values[result] = body.constant(value, value_type)
@@ -202,7 +202,7 @@ def _index_cast(body: FunctionBody, op: Operation) -> None:
 
 
 def _floor_division(body: FunctionBody, op: Operation) -> None:
-    """floordivsi and ceildivsi: the quotient toward zero, corrected where the division isn't exact."""
+    """floordivsi and ceildivsi: the truncated quotient, corrected where the division isn't exact."""
     a, b = body.lowered(op.operands)
     down = op.name == "arith.floordivsi"
     zero = body.number(0, a.type)
@@ -248,7 +248,7 @@ def _absolute_integer(body: FunctionBody, op: Operation) -> None:
 
 
 def _library(body: FunctionBody, op: Operation) -> None:
-    """A function of the C library that LLVM has no intrinsic for, called once per lane."""
+    """A call of a C library function without an LLVM intrinsic, once per lane."""
     operands = body.lowered(op.operands)
     value_type = operands[0].type
     element = element_of(value_type)
@@ -275,7 +275,7 @@ def _library(body: FunctionBody, op: Operation) -> None:
 
 
 def _same_value(body: FunctionBody, op: Operation) -> None:
-    """A cast between types that are one type in LLVM."""
+    """A cast between types that are the same type in LLVM."""
     for source, result in zip(op.operands, op.results, strict=True):
         value = body.values[source]
         if value.type != body.types.convert(result.type):

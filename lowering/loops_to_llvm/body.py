@@ -1,7 +1,7 @@
-"""The body of one llvm.func under construction: what the values of the loops level became, and addresses.
+"""Builds the body of one llvm.func: maps values of the loops level to LLVM values, and computes addresses.
 
-Sums and products of indices and the addresses made from them are kept and used again while the code that
-computed them dominates: an address costs little even where many accesses differ in a constant only.
+Index sums and products, and addresses derived from them, are memoised and reused while their definition dominates, so
+that accesses that differ by a constant share most of the address computation.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -29,24 +29,24 @@ _MAX_GEP_CONSTANT = 2**31 - 1
 
 
 class FunctionBody(Instructions):
-    """The body of an llvm.func under construction; `block` is where the next operation goes."""
+    """The body of an llvm.func under construction; `block` is the insertion point."""
 
     def __init__(self, types: Types, handlers: Mapping[str, Handler], entry: Block, target: CpuAttr) -> None:
         super().__init__(types, entry)
         self.target = target
         self.region = Region(entry)
         self.values: dict[SSAValue, SSAValue] = {}
-        """The LLVM values of values of the loops level."""
+        """Values of the loops level -> LLVM values."""
         self.strides: dict[SSAValue, tuple[int | SSAValue, ...]] = {}
-        """Of memrefs whose type doesn't tell all strides: numbers, and LLVM values of what is known at run time."""
+        """Strides of memrefs whose type is not fully static: constants, and LLVM values for dynamic strides."""
         self.long_loops = 0
-        """How many loops have been lowered that LLVM won't unroll whole."""
+        """Number of lowered loops that LLVM will not unroll completely."""
         self._handlers = handlers
         self._computed: dict[tuple[object, ...], SSAValue] = {}
         self._scope: list[tuple[object, ...]] = []
 
     def lower_block(self, block: Block) -> Operation:
-        """Lowers all operations of a block but the terminator, which is returned."""
+        """Lowers all operations of a block except the terminator, which is returned."""
         handlers = self._handlers
         last = block.last_op
         assert last is not None, "every block ends with a terminator"
@@ -60,14 +60,14 @@ class FunctionBody(Instructions):
         return last
 
     def new_block(self, argument_types: Sequence[Attribute] = ()) -> Block:
-        """A new block at the end of the body."""
+        """Appends a block to the body."""
         block = Block(arg_types=argument_types)
         self.region.add_block(block)
         return block
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """Forgets, at the end, what was computed inside: it doesn't dominate the code that follows."""
+        """A context at whose end values memoised inside are forgotten, as they don't dominate the code that follows."""
         outer, self._scope = self._scope, []
         yield
         for key in self._scope:
@@ -75,14 +75,14 @@ class FunctionBody(Instructions):
         self._scope = outer
 
     def lowered(self, values: Sequence[SSAValue]) -> list[SSAValue]:
-        """The LLVM values of values of the loops level."""
+        """The LLVM values for values of the loops level."""
         known = self.values
         return [known[value] for value in values]
 
     # addresses
 
     def address(self, memref: SSAValue, indices: Sequence[SSAValue], *, inbounds: bool = True) -> SSAValue:
-        """The address of an element of a memref of the loops level. Off bounds only where that is said."""
+        """The address of an element of a memref of the loops level; `inbounds` promises that the index is in range."""
         layout = self.types.layout(memref.type)
         constant = 0
         terms: list[tuple[SSAValue, int | SSAValue]] = []
@@ -102,7 +102,7 @@ class FunctionBody(Instructions):
         return self.offset(pointer, constant, layout.element, inbounds=inbounds)
 
     def strides_of(self, memref: SSAValue) -> Sequence[int | SSAValue]:
-        """The strides of a memref of the loops level, in elements; raises CompileError where nobody knows them."""
+        """The strides of a memref in elements. Raises CompileError if they are unknown."""
         known = self.strides.get(memref)
         if known is None:
             known = [stride for stride in self.types.layout(memref.type).strides if stride is not None]
@@ -111,14 +111,14 @@ class FunctionBody(Instructions):
         return known
 
     def moved(self, pointer: SSAValue, elements: SSAValue, element: Attribute, *, inbounds: bool = True) -> SSAValue:
-        """`pointer` moved by a number of elements."""
+        """`pointer` plus a number of elements."""
         return self._keep(
             ("moved", pointer, elements, self.types.suffix(element), inbounds),
             lambda: self._gep(pointer, elements, element, inbounds=inbounds),
         )
 
     def offset(self, pointer: SSAValue, elements: int, element: Attribute, *, inbounds: bool = True) -> SSAValue:
-        """`pointer` moved by a constant number of elements."""
+        """`pointer` plus a constant number of elements."""
         if elements == 0:
             return pointer
         return self._keep(
@@ -127,7 +127,7 @@ class FunctionBody(Instructions):
         )
 
     def linear(self, terms: Sequence[tuple[SSAValue, int | SSAValue]]) -> SSAValue:
-        """The sum of values times constants, or times values."""
+        """A linear combination: the sum of values times constants, or times values."""
         total: SSAValue | None = None
         for value, factor in terms:
             part = value if factor == 1 else self._product(value, factor)

@@ -1,11 +1,11 @@
-"""kernel.dot: by the CPU's own instruction for it, by sums of two products of 16 bits, or by multiplications.
+"""Lowering of kernel.dot: to a dot-product instruction, to 16-bit multiply-adds, or to plain multiplications.
 
-Which there are, the target's features say: they are the names of the instructions.
+The target's features are the names of the available instructions.
 
     vpdpbusd    four products of unsigned by signed bytes, added to 32 bits (AVX-VNNI, AVX512-VNNI)
-    sdot        the same of bytes that are both signed or both not (ARM dotprod)
-    usdot       the same of unsigned by signed bytes (ARM i8mm)
-    pmaddwd     two products of 16 bits: of the bytes at even places, and of those at odd ones
+    sdot        the same for bytes of equal signedness (ARM dotprod)
+    usdot       the same for unsigned by signed bytes (ARM i8mm)
+    pmaddwd     two products of 16 bits: applied to the even and to the odd bytes
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ INTRINSICS: Mapping[str, Sequence[str]] = {
     "sdot": ("llvm.aarch64.neon.sdot.", "llvm.aarch64.neon.udot."),
     "usdot": ("llvm.aarch64.neon.usdot.",),
 }
-"""How the names of LLVM's intrinsics for each instruction begin; LLVM ends the process where a CPU has no such one."""
+"""Prefixes of the names of LLVM's intrinsics; LLVM aborts the process if the CPU lacks the instruction."""
 _PMADDWD = {128: "llvm.x86.sse2.pmadd.wd", 256: "llvm.x86.avx2.pmadd.wd", 512: "llvm.x86.avx512.pmaddw.d.512"}
 _REGISTERS = frozenset(_PMADDWD)  # in bits
 
 _Signs = tuple[bool, bool]  # whether the bytes of the row, and those of the columns, are unsigned
 _Way = Callable[[FunctionBody, SSAValue, SSAValue, SSAValue, _Signs], SSAValue]
-"""The sums of some lanes, from the row in each of them and their columns."""
+"""(row of each lane, columns, sums so far) -> sums."""
 
 
 def _dot(body: FunctionBody, op: Operation) -> None:
@@ -54,7 +54,7 @@ def _dot(body: FunctionBody, op: Operation) -> None:
 
 
 def _way(body: FunctionBody, signs: _Signs) -> _Way | None:
-    """The instruction that the target has for bytes of these signs."""
+    """The implementation for bytes of these signs, by an instruction of the target; None without one."""
     has, mixed = body.target.has, signs[0] != signs[1]
     if mixed and has("vpdpbusd"):
         return _by_vpdpbusd
@@ -84,7 +84,7 @@ def _by_pmaddwd(body: FunctionBody, row: SSAValue, columns: SSAValue, sums: SSAV
 
 
 def _by_multiplication(body: FunctionBody, row: SSAValue, columns: SSAValue, sums: SSAValue, signs: _Signs) -> SSAValue:
-    """A product of two bytes has 16 bits, and there are two in a lane."""
+    """Multiplies the even and the odd bytes as 16-bit numbers, and adds the products in 32 bits."""
     right, sixteen = llvm.LShrOp if all(signs) else llvm.AShrOp, body.number(16, sums.type)
     for factors in zip(_halves(body, row, signs[0]), _halves(body, columns, signs[1]), strict=True):
         products = body.emit(llvm.BitcastOp, (body.emit(llvm.MulOp, factors, factors[0].type),), sums.type)
@@ -95,7 +95,7 @@ def _by_multiplication(body: FunctionBody, row: SSAValue, columns: SSAValue, sum
 
 
 def _halves(body: FunctionBody, vector: SSAValue, unsigned: bool) -> list[SSAValue]:
-    """The bytes at even and at odd places, as numbers of 16 bits."""
+    """The even and the odd bytes, extended to 16 bits."""
     bits = _lanes(vector) * (32 if element_of(vector.type) == i32 else 8)
     words = body.emit(llvm.BitcastOp, (vector,), vector_type(i16, bits // 16))
     eight = body.number(8, words.type)
@@ -121,11 +121,11 @@ def _part(body: FunctionBody, vector: SSAValue, start: int, count: int) -> SSAVa
 
 
 def _joined(body: FunctionBody, parts: list[SSAValue]) -> SSAValue:
-    """Vectors one behind the other."""
+    """Concatenates vectors."""
     whole, *others = parts
     lanes = _lanes(whole)
     for part in others:
-        # Both operands of a shuffle have one type, so the part is made as long as what it comes behind.
+        # Both operands of a shuffle have one type, so the part is padded to the length of what precedes it.
         held = _lanes(whole)
         longer = part
         if held != lanes:

@@ -1,11 +1,11 @@
-"""What a C program calls of a compiled model: LLVM IR text of its entry, which checks what it is given.
+"""LLVM IR text of a compiled model's C entry points, which check their arguments.
 
 `i32 @NAME_run(ptr %weights, ptr %arena, ptr %a0, ..., ptr %share)` calls mini_infer_run (runtime_ir.py) with %a0, ...,
-which are the model's inputs and what it writes, in the order of main's buffers. %share is there for code of several
-threads alone. `i32 @NAME_check_weights(ptr %weights, i64 %bytes)` reads all of the weights, which a run doesn't.
+the model's inputs and written buffers, in the order of main's buffers. %share exists only in code for several threads.
+`i32 @NAME_check_weights(ptr %weights, i64 %bytes)` verifies the digest of all weights, which a run doesn't.
 
-Weights begin with a header: three words, which are a mark, the bytes of header and weights, and the digest of the
-weights (XXH64, seed 0), and zeros up to HEADER_BYTES.
+Weights begin with a header of three words: a magic number, the bytes of header and weights, and the digest of the
+weights (XXH64, seed 0), followed by zeros up to HEADER_BYTES.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from enum import IntEnum
 MARK = int.from_bytes(b"mi-wgts1", "little")
 HEADER_BYTES = 64
 BLOCK_BYTES = 64
-"""Weights are a whole number of these, and at least one."""
+"""Size of weights in bytes is a multiple of this, and at least this."""
 
 
 class Status(IntEnum):
-    """What the functions give back."""
+    """Return values of the functions."""
 
     OK = 0
     NULL = 1
@@ -33,7 +33,7 @@ class Status(IntEnum):
 
 @dataclass(frozen=True)
 class Pointer:
-    """A pointer that a run is given: to what it must be aligned, in bytes; 0 where it may be anything."""
+    """A pointer argument of a run, and its required alignment in bytes; 0 for any."""
 
     name: str
     alignment: int
@@ -41,9 +41,10 @@ class Pointer:
 
 @dataclass(frozen=True)
 class CEntry:
-    """A model as C sees it. `buffers` are its inputs and what it writes; `checks` are words of status.
+    """The C interface of a model. `buffers` are its inputs and written buffers; `checks` are the words of its status.
 
-    Of these, `failures` are set where the model can't be run on its inputs, the others where an index is out of range.
+    Of these, the words in `failures` are set where the model can't be run on its inputs, the others where an index is
+    out of range.
     """
 
     name: str
@@ -54,11 +55,11 @@ class CEntry:
     failures: Sequence[int]
     threads: int
     weights_bytes: int
-    """With the header."""
+    """Bytes, header included."""
     digest: int
 
     def ir(self) -> str:
-        """LLVM IR text."""
+        """The LLVM IR text."""
         return "\n".join([self._run(), self._check_weights(), self._has_header()])
 
     def _run(self) -> str:
@@ -107,7 +108,7 @@ class CEntry:
         return "\n".join(lines)
 
     def _judge_failures(self) -> Iterator[str]:
-        """Text that makes %result of %found and the words of failures."""
+        """IR text that computes %result from %found and the words of failures."""
         yield "  %failed0 = add i64 0, 0"
         for number, place in enumerate(self.failures):
             yield f"  %failure{number} = getelementptr i64, ptr %status, i64 {place}"
@@ -179,7 +180,7 @@ declare i64 @llvm.vector.reduce.add.v4i64(<4 x i64>)
 
 
 def _signed(word: int) -> int:
-    """64 bits as LLVM's text has them."""
+    """64 bits as the signed number that LLVM's text uses."""
     return (word + 2**63) % 2**64 - 2**63
 
 
@@ -194,7 +195,7 @@ _ENDS = [
 
 
 def _judged(pointers: Sequence[Pointer]) -> Iterator[str]:
-    """Text that goes to %missing for null, to %askew for what is not aligned, and on where all is well."""
+    """IR text that branches to %missing for null, to %askew for a misaligned pointer, else falls through."""
     yield "  %null = add i1 0, 0"
     yield "  %bits = add i64 0, 0"
     null, bits = "%null", "%bits"

@@ -1,4 +1,4 @@
-"""The C library's functions that code may call, by the ops that become calls of them. Knows no IR."""
+"""C library functions that generated code may call, by the operations lowered to them. No IR here."""
 
 CALLED = {
     # LLVM calls the C library for these, once per lane.
@@ -29,4 +29,4 @@ LIBRARY = {
     "math.log1p": "log1p",
 }
 C_FUNCTIONS = frozenset({*LIBRARY.values(), *(name.removeprefix("llvm.") for name in CALLED.values()), "fmod"})
-"""The functions of the C library that code may call, by their names for f64: no CPU has instructions for them."""
+"""C library functions that code may call, by their names for f64: no CPU has instructions for them."""

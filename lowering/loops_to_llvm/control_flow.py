@@ -1,6 +1,6 @@
-"""scf loops and branches become blocks and jumps; calls.
+"""Lowering of scf loops and branches to basic blocks and branches, and of calls.
 
-A loop tests at its end, behind a test of its own where it may run no times at all:
+A loop is rotated: it tests at its end, with an additional test before it unless it surely runs:
 
 before:  %r = scf.for %i = %lb to %ub step %s iter_args(%a = %x) -> (f32) { ... scf.yield %y }
 after:       llvm.cond_br (%lb < %ub), ^body(%lb, %x), ^exit(%x)
@@ -8,11 +8,10 @@ after:       llvm.cond_br (%lb < %ub), ^body(%lb, %x), ^exit(%x)
              llvm.cond_br (%i + %s < %ub), ^body(%i + %s, %y), ^exit(%y)
          ^exit(%r):
 
-A loop that is known to run once is only its body, and one that never runs is nothing. An attribute
-`loop_annotation = {unroll = 4 : i64, vectorize = 8 : i64, interleave = 2 : i64}` of scf.for goes along to the
-jump that closes the loop and advises LLVM; 1 means "don't". Loops around long ones, and those
-with many vectors, get that unless they bring advice of their own: they are written as they are to run, and LLVM would
-unroll them several times for some CPUs, which makes a tenth more code that is no faster.
+A loop with a trip count of 1 becomes its body, one of 0 nothing. An attribute `loop_annotation = {unroll = 4 : i64,
+vectorize = 8 : i64, interleave = 2 : i64}` of scf.for is attached to the loop's back edge as advice to LLVM; 1
+disables. Loops around long loops, and loops with many vectors, disable unrolling unless annotated: they are already in
+the intended form, and LLVM would unroll them for some CPUs, which makes code a tenth larger and no faster.
 """
 
 from collections.abc import Sequence
@@ -28,8 +27,8 @@ from ..op_facts import fail
 from .body import NSW, FunctionBody, Handler
 from .instructions import NO_FAST_MATH, integer_list
 
-FEW_TRIPS = 8  # such a loop LLVM may unroll whole, as the one over a window's rows
-MANY_VECTORS = 24  # ops of a loop's body, which hide each other's latency; twice that where trips are few
+FEW_TRIPS = 8  # trip count up to which LLVM may unroll a loop completely, such as one over a window's rows
+MANY_VECTORS = 24  # number of ops in a loop's body that hide each other's latency; twice as many for few iterations
 
 _AS_IT_IS = DictionaryAttr({"unroll": IntegerAttr(1, i64), "vectorize": IntegerAttr(1, i64)})
 _SIGNED_LESS = {"predicate": IntegerAttr(2, i64)}
@@ -62,7 +61,7 @@ def _branch(
 
 
 def _inline(body: FunctionBody, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
-    """Lowers a block in place; the values that its terminator hands on."""
+    """Lowers a block in place; returns the values that its terminator yields."""
     for argument, value in zip(block.args, arguments, strict=True):
         body.values[argument] = value
     return body.lowered(body.lower_block(block).operands)
@@ -74,7 +73,7 @@ def _results(body: FunctionBody, op: Operation, values: Sequence[SSAValue]) -> N
 
 
 def _trips(body: FunctionBody, lower: SSAValue, upper: SSAValue, step: SSAValue) -> int | None:
-    """How often a loop runs, None where it isn't known."""
+    """The trip count of a loop, None if it is unknown."""
     first, last, stride = (body.known.get(bound) for bound in (lower, upper, step))
     if isinstance(first, Size) or isinstance(last, Size):
         return None

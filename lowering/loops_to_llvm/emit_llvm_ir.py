@@ -1,7 +1,7 @@
-"""The text of LLVM IR for a module of the llvm dialect.
+"""Translation of llvm-dialect modules to LLVM IR text.
 
-Block arguments become phi nodes, constants become operands. Knows the operations that lower-to-llvm makes
-and their close relatives; anything else is a CompileError.
+Block arguments become phi nodes, constants become operands. Supports the operations that lower-to-llvm produces and
+their close relatives; any other raises CompileError.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,9 +26,9 @@ from .llvm_text import constant_text, symbol
 
 
 def emit_llvm_ir(module: ModuleOp, shared: AbstractSet[str] = frozenset()) -> str:
-    """LLVM IR text of a module of the llvm dialect; raises CompileError for what it doesn't know.
+    """The LLVM IR text of an llvm-dialect module. Raises CompileError for an unsupported operation.
 
-    Functions that are `shared` are seen by other parts of the same code.
+    Functions named in `shared` are visible to other parts of the same code.
     """
     text = ModuleText()
     lines: list[str] = []
@@ -86,7 +86,7 @@ def _function_attributes(op: Operation) -> str:
 
 
 class _BodyText(FunctionText):
-    """Names every value of a function first, as jumps and phi nodes look ahead, then writes it."""
+    """Names all values of a function first, since branches and phi nodes refer forward, then emits it."""
 
     def __init__(self, module: ModuleText, function: llvm.FuncOp) -> None:
         super().__init__(module)
@@ -111,7 +111,7 @@ class _BodyText(FunctionText):
             incoming[block] = values
 
     def lines(self, blocks: Iterable[Block]) -> list[str]:
-        """All blocks."""
+        """The text of all blocks."""
         lines: list[str] = []
         names = self.names
         for number, block in enumerate(blocks):
@@ -141,7 +141,7 @@ class _BodyText(FunctionText):
 
 
 def _jumps(last: Operation) -> list[tuple[Block, Sequence[SSAValue]]]:
-    """Where a terminator goes, and with which values."""
+    """The successors of a terminator, with the values passed to their arguments."""
     operands, successors = last.operands, last.successors
     if len(successors) < 2:
         return [(block, operands) for block in successors]

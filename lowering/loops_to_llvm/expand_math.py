@@ -1,16 +1,16 @@
-"""expand-math: functions such as exp and tanh become arithmetic that LLVM can vectorise.
+"""expand-math: expands functions such as exp and tanh to arithmetic that LLVM can vectorise.
 
 before:  %y = math.exp %x : vector<16xf32>
 after:   %t = math.fma %x, %log2e, %round : vector<16xf32>     a polynomial in arith, math.fma and bit
          ...                                                   operations; function_polynomials.py
 
-Where the module's `kernel.target` has no instruction for them, rounding to whole numbers, and sums of products, are
-expanded too: `vector.fma` becomes a product and a sum, `math.fma` too where its flags allow to `contract`, otherwise
-what gives the same as one rounding.
+Rounding to integers and fused multiply-adds are expanded, too, if the module's `kernel.target` lacks instructions for
+them: `vector.fma`, and `math.fma` with the flag `contract`, to a product and a sum, other `math.fma` to an emulation of
+single rounding.
 
-On f32, scalars and vectors alike: exp, exp2, expm1, tanh, erf, log, log1p, atan, and powf with a constant exponent
-such as 2 or 0.5. On f16 and bf16 these and the other functions of the C library are computed in f32.
-Everything else is left alone: sqrt and its like are instructions, and the rest calls the C library.
+In f32, scalar or vector: exp, exp2, expm1, tanh, erf, log, log1p, atan, and powf with a constant exponent such as 2 or
+0.5. In f16 and bf16 these and the other C library functions are computed in f32. Everything else is unchanged: sqrt and
+the like are instructions, and the rest calls the C library.
 """
 
 from collections.abc import Callable
@@ -67,7 +67,7 @@ _FUSED, _FUSED_VECTOR = "math.fma", "vector.fma"
 
 @dataclass(frozen=True)
 class ExpandMath(ModulePass):
-    """Expands the maths of all functions."""
+    """Expands the math of all functions."""
 
     name = "expand-math"
 
@@ -114,7 +114,7 @@ def _may_round_twice(op: Operation) -> bool:
 
 
 def _in_f32(op: Operation) -> Operation:
-    """Puts the operation between conversions to f32 and back; the one on f32."""
+    """Wraps the operation in conversions to f32 and back; returns the one in f32."""
     block, result = op.parent, op.results[0]
     assert block is not None
     wide = shaped_like(f32, result.type)
@@ -137,7 +137,7 @@ def _replace(op: Operation, value: SSAValue) -> None:
 
 
 def _constant_of(value: SSAValue) -> float | None:
-    """The number that `value` is in all lanes, where that is known."""
+    """The constant that `value` is in all lanes, if known."""
     owner = value.owner
     if isinstance(owner, vector.BroadcastOp):
         return _constant_of(owner.source)

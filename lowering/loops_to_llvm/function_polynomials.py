@@ -1,9 +1,9 @@
-"""exp, tanh, erf, log, atan and their relatives on f32, from arithmetic and bit operations only.
+"""exp, tanh, erf, log, atan and related functions in f32, by arithmetic and bit operations only.
 
-Without branches and calls, so that LLVM vectorises loops that hold them. Coefficients are minimax fits of
-the relative error (least squares, reweighted until the error is level), rounded to f32. Errors, in units in
-the last place over the whole range: exp and exp2 1, expm1 2, log 1, log1p 2, tanh 3, erf 2, atan 2. Results that
-would be subnormal are 0; infinities and NaN come out as in the C library.
+Without branches and calls, so that LLVM vectorises loops that contain them. Coefficients are minimax fits of the
+relative error (iteratively reweighted least squares), rounded to f32. Errors, in units in the last place over the whole
+range: exp and exp2 1, expm1 2, log 1, log1p 2, tanh 3, erf 2, atan 2. Subnormal results are flushed to 0; infinities
+and NaN are as in the C library.
 """
 
 from math import inf, nan
@@ -14,9 +14,9 @@ from ..fits import EXP2
 from .math_builder import MathBuilder
 
 _LOG2_E = 1.4426950408889634
-_LN2_HIGH = 0.693359375  # few bits: its product with a small integer is exact
+_LN2_HIGH = 0.693359375  # few mantissa bits: its product with a small integer is exact
 _LN2_LOW = -2.1219444005469057e-4
-_ROUND = 12582912.0  # 1.5 * 2**23; what is added to it is rounded to an integer, which stands in the low bits
+_ROUND = 12582912.0  # 1.5 * 2**23: adding it rounds to an integer, which appears in the low bits
 _MANTISSA_BITS = 23
 _BIAS = 127
 _SMALLEST_NORMAL = 1.1754943508222875e-38
@@ -84,21 +84,21 @@ _TANH_IS_ONE = 9.1
 
 
 def _nearest(b: MathBuilder, x: SSAValue, factor: float) -> tuple[SSAValue, SSAValue]:
-    """n = x * factor rounded to an integer, as a float and, in the low bits of another one, as an integer."""
+    """n = x * factor rounded to an integer: as a float, and as an integer in the low bits of a second float."""
     offset = b.number(_ROUND)
     shifted = b.add(x, offset) if factor == 1.0 else b.fma(x, b.number(factor), offset)
     return b.sub(shifted, b.number(_ROUND)), shifted
 
 
 def _reduce(b: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """r with x = n * log(2) + r, and n as _nearest gives it."""
+    """r with x = n * log(2) + r, and n in the low bits as _nearest returns it."""
     n, shifted = _nearest(b, x, _LOG2_E)
     r = b.fma(n, b.number(-_LN2_HIGH), x)
     return b.fma(n, b.number(-_LN2_LOW), r), shifted
 
 
 def _scale(b: MathBuilder, x: SSAValue, shifted: SSAValue) -> SSAValue:
-    """x * 2**n by adding n to the exponent, where the result is a normal number."""
+    """x * 2**n by adding n to the exponent; the result must be a normal number."""
     exponent = b.shift_left(b.bits(shifted), _MANTISSA_BITS)
     return b.from_bits(b.add_bits(b.bits(x), exponent))
 
@@ -110,7 +110,7 @@ def _power_of_two(b: MathBuilder, shifted: SSAValue, bias: int) -> SSAValue:
 
 
 def _within(b: MathBuilder, x: SSAValue, result: SSAValue, lowest: float, highest: float) -> SSAValue:
-    """`result`, but 0 where x < lowest, infinity where x > highest, NaN where x is."""
+    """`result`, replaced by 0 where x < lowest, infinity where x > highest, NaN where x is NaN."""
     result = b.select(b.compare("ugt", x, b.number(highest)), b.add(x, b.number(inf)), result)
     return b.select(b.compare("olt", x, b.number(lowest)), b.number(0.0), result)
 
@@ -135,7 +135,7 @@ def _expm1_reduced(b: MathBuilder, r: SSAValue) -> SSAValue:
 
 
 def expm1(b: MathBuilder, x: SSAValue) -> SSAValue:
-    """e**x - 1: in halves, as 2**128 is no number of this type."""
+    """e**x - 1; scaled in two steps, as 2**128 overflows."""
     inside = b.at_most(b.at_least(x, -18.0), 89.0)
     r, n = _reduce(b, inside)
     half = _power_of_two(b, n, _BIAS - 1)
@@ -165,7 +165,7 @@ def erf(b: MathBuilder, x: SSAValue) -> SSAValue:
 
 
 def atan(b: MathBuilder, x: SSAValue) -> SSAValue:
-    """The angle, in (-pi/2, pi/2), whose tangent is x: beside 0, pi/4 or pi/2."""
+    """The arc tangent, reduced to the neighbourhood of 0, pi/4 or pi/2."""
     a, one, zero = b.abs(x), b.number(1.0), b.number(0.0)
     large, middle = b.compare("ogt", a, b.number(_TAN_3_PI_8)), b.compare("ogt", a, b.number(_TAN_PI_8))
     above = b.select(large, b.number(-1.0), b.select(middle, b.sub(a, one), a))
@@ -199,7 +199,7 @@ def log(b: MathBuilder, x: SSAValue) -> SSAValue:
 
 
 def log1p(b: MathBuilder, x: SSAValue) -> SSAValue:
-    """log(1 + x), with what is lost in the rounding of 1 + x put back."""
+    """log(1 + x), corrected for the rounding error of 1 + x."""
     one = b.number(1.0)
     u = b.add(x, one)
     lost = b.sub(x, b.sub(u, one))
@@ -211,7 +211,7 @@ def log1p(b: MathBuilder, x: SSAValue) -> SSAValue:
 
 
 def power(b: MathBuilder, x: SSAValue, exponent: float) -> SSAValue | None:
-    """x**exponent for exponents that need little arithmetic; None for any other."""
+    """x**exponent for exponents that are cheap to compute; None for any other."""
     match exponent:
         case 0.0:
             return b.number(1.0)
@@ -229,7 +229,7 @@ def power(b: MathBuilder, x: SSAValue, exponent: float) -> SSAValue | None:
         case -2.0:
             return b.div(b.number(1.0), b.mul(x, x))
         case 0.5 | -0.5:
-            # Unlike the root's, the power's result for -0 has no sign and that for -infinity is a number.
+            # Unlike sqrt, pow returns +0 for -0 and +infinity for -infinity.
             root = b.sqrt(b.add(x, b.number(0.0)))
             root = b.select(b.compare("oeq", x, b.number(-inf)), b.number(inf), root)
             return root if exponent > 0 else b.div(b.number(1.0), root)

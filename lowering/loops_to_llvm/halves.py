@@ -1,8 +1,8 @@
-"""16-bit floats, f16 and bf16: integers in LLVM, computed on in f32.
+"""16-bit floats (f16 and bf16): stored as integers in LLVM, computed in f32.
 
-LLVM takes operations on 16-bit floats that a CPU lacks, and even some of their loads and stores, for calls of a
-library that need not be there. Of integers it knows nothing of the kind. What arithmetic is done in f32 it turns into
-instructions on f16 by itself where the CPU has them and the result is the same.
+Where a CPU lacks operations on 16-bit floats (even some loads and stores), LLVM emits calls of a library that may be
+missing. Integer types avoid that. LLVM turns f32 arithmetic between conversions into f16 instructions by itself where
+the CPU has them and the result is the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ _INFINITY = 0x7F800000  # of f32
 
 
 def as_integers(value: Attribute) -> Attribute:
-    """A constant whose elements are 16-bit floats as one of the integers with their bits."""
+    """A constant of 16-bit floats as integers with the same bits."""
     if isinstance(value, FloatAttr):
         return IntegerAttr(half_bits(value.value.data, cast("FloatAttr[AnyFloat]", value).type), i16)
     dense = cast("DenseIntOrFPElementsAttr", value)
@@ -40,7 +40,7 @@ def as_integers(value: Attribute) -> Attribute:
 
 
 def computed(body: FunctionBody, op: Operation, make: Callable[[Sequence[SSAValue]], SSAValue]) -> SSAValue:
-    """What `make` gives for the operands of `op`; for 16-bit floats computed in f32, and rounded if it's a float."""
+    """`make` applied to the operands of `op`; 16-bit floats are widened to f32, and a float result is rounded."""
     operands = body.lowered(op.operands)
     source = op.operands[0].type
     if not is_half(source):
@@ -50,7 +50,7 @@ def computed(body: FunctionBody, op: Operation, make: Callable[[Sequence[SSAValu
 
 
 def widened(body: FunctionBody, value: SSAValue, source: Attribute) -> SSAValue:
-    """Values of the type `source`, f16 or bf16, as f32."""
+    """Values of type `source`, f16 or bf16, converted to f32."""
     wide, integers = with_element(f32, value.type), with_element(i32, value.type)
     if element_of(source) != f16:
         bits = body.emit(llvm.ZExtOp, (value,), integers)
@@ -61,7 +61,7 @@ def widened(body: FunctionBody, value: SSAValue, source: Attribute) -> SSAValue:
 
 
 def rounded(body: FunctionBody, value: SSAValue, target: Attribute) -> SSAValue:
-    """f32 to the nearest of the type `target`, f16 or bf16, ties to even."""
+    """f32 rounded to the type `target`, f16 or bf16, to nearest even."""
     if element_of(target) == f16 and body.target.has("half"):
         return body.bits(body.emit(llvm.FPTruncOp, (value,), with_element(f16, value.type)), i16)
     narrow = (_rounded_half if element_of(target) == f16 else _rounded_bfloat16)(body, value)
@@ -69,7 +69,7 @@ def rounded(body: FunctionBody, value: SSAValue, target: Attribute) -> SSAValue:
 
 
 def _widened_half(body: FunctionBody, value: SSAValue) -> SSAValue:
-    """f16 to f32 by its bits: a product sets the exponent right and makes subnormal numbers normal."""
+    """f16 to f32 by bits: a multiplication corrects the exponent and normalises subnormal numbers."""
     do = _integers(body)
     bits = body.emit(llvm.ZExtOp, (value,), with_element(i32, value.type))
     shifted = do(llvm.ShlOp, do(llvm.AndOp, bits, _OTHERS), 13)
@@ -84,16 +84,16 @@ def _widened_half(body: FunctionBody, value: SSAValue) -> SSAValue:
 
 
 def _rounded_half(body: FunctionBody, value: SSAValue) -> SSAValue:
-    """f32 to f16 by its bits, in the low half of 32."""
+    """f32 to f16 by bits; the result is in the low half of 32 bits."""
     do, bits = _integers(body), body.bits(value, i32)
     sign = do(llvm.AndOp, do(llvm.LShrOp, bits, 16), _SIGN)
     magnitude = do(llvm.AndOp, bits, 0x7FFFFFFF)
     number = body.bits(magnitude, f32)
     kept = do(llvm.LShrOp, magnitude, 13)
-    # Half of what goes, less one where the last kept bit is 0; and exponents count from 15, no more from 127.
+    # Half a unit of the last kept bit, minus one where that bit is 0; the exponent's bias changes from 127 to 15.
     normal = do(llvm.AddOp, magnitude, do(llvm.AddOp, do(llvm.AndOp, kept, 1), 0x0FFF - (112 << 23)))
     normal = do(llvm.LShrOp, normal, 13)
-    # Beside 0.5 the last bit counts as much as that of a subnormal number: the addition rounds.
+    # Near 0.5 the last bit is worth as much as that of a subnormal number: the addition rounds.
     half = body.number(0.5, number.type)
     beside = body.emit(llvm.FAddOp, (number, half), number.type, _NO_FLAGS)
     small = do(llvm.SubOp, body.bits(beside, i32), 0x3F000000)
@@ -106,7 +106,7 @@ def _rounded_half(body: FunctionBody, value: SSAValue) -> SSAValue:
 
 
 def _rounded_bfloat16(body: FunctionBody, value: SSAValue) -> SSAValue:
-    """The bits plus just under half of the last kept one, moved down."""
+    """Adds just under half a unit of the last kept bit, and shifts."""
     do, bits = _integers(body), body.bits(value, i32)
     kept = do(llvm.LShrOp, bits, 16)
     half = do(llvm.AddOp, do(llvm.AndOp, kept, 1), 0x7FFF)
@@ -115,7 +115,7 @@ def _rounded_bfloat16(body: FunctionBody, value: SSAValue) -> SSAValue:
 
 
 def _integers(body: FunctionBody) -> Callable[[type[Operation], SSAValue, SSAValue | int], SSAValue]:
-    """Writes arithmetic on integers and numbers."""
+    """A builder of integer arithmetic on values and constants."""
 
     def do(op: type[Operation], a: SSAValue, b: SSAValue | int) -> SSAValue:
         return body.emit(op, (a, body.number(b, a.type) if isinstance(b, int) else b), a.type)
@@ -124,7 +124,7 @@ def _integers(body: FunctionBody) -> Callable[[type[Operation], SSAValue, SSAVal
 
 
 def with_sign(body: FunctionBody, op: Operation) -> SSAValue:
-    """negf, absf and copysign, which change one bit."""
+    """negf, absf and copysign, which change only the sign bit."""
     value, *other = body.lowered(op.operands)
     do = _integers(body)
     if op.name == "arith.negf":

@@ -1,4 +1,4 @@
-"""The text of single instructions of LLVM IR: one function per operation of the llvm dialect."""
+"""LLVM IR text of single instructions: one function per operation of the llvm dialect."""
 
 from collections.abc import Callable
 from typing import cast
@@ -27,7 +27,7 @@ _CASTS = {
 }
 _PARAMETER_ATTRIBUTES = {"llvm.noalias": "noalias", "llvm.nocapture": "captures(none)"}
 _LOOP_ADVICE = {
-    # name in loop_annotation: (metadata for "don't", metadata that takes a number)
+    # name in loop_annotation: (metadata that disables, metadata with a number)
     "unroll": ('!"llvm.loop.unroll.disable"', '!"llvm.loop.unroll.count"'),
     "vectorize": ('!"llvm.loop.vectorize.enable", i1 false', '!"llvm.loop.vectorize.width"'),
     "interleave": ('!"llvm.loop.interleave.count", i32 1', '!"llvm.loop.interleave.count"'),
@@ -35,7 +35,7 @@ _LOOP_ADVICE = {
 
 
 class ModuleText:
-    """What all functions of a module share: types, declarations and metadata."""
+    """State shared by all functions of a module: types, declarations and metadata."""
 
     def __init__(self) -> None:
         self.declarations: dict[str, str] = {}
@@ -43,21 +43,21 @@ class ModuleText:
         self._types: dict[int, tuple[Attribute, str]] = {}
 
     def type(self, llvm_type: Attribute) -> str:
-        """A type's text, computed once."""
+        """A type's text, memoised."""
         known = self._types.get(id(llvm_type))
         if known is None:
             known = self._types[id(llvm_type)] = (llvm_type, type_text(llvm_type))
         return known[1]
 
     def add_metadata(self, text: str) -> str:
-        """A reference to a new metadata node; `self` in the text stands for the node."""
+        """A reference to a new metadata node; `self` in the text refers to the node itself."""
         number = len(self.metadata)
         self.metadata.append(text.replace("self", f"!{number}"))
         return f"!{number}"
 
 
 class FunctionText:
-    """Names of the values and blocks of one function."""
+    """The names of one function's values and blocks."""
 
     def __init__(self, module: ModuleText) -> None:
         self.module = module
@@ -70,30 +70,30 @@ class FunctionText:
         return f"{self.type(value.type)} {self.names[value]}"
 
     def label(self, block: Block) -> str:
-        """A jump's target."""
+        """A branch target."""
         return f"label %{self.labels[block]}"
 
 
 def property_of(op: Operation, name: str) -> Attribute | None:
-    """A property; parsed from custom assembly it may stand among the attributes."""
+    """A property; in ops parsed from custom assembly it may be an attribute instead."""
     return op.properties.get(name) or op.attributes.get(name)
 
 
 def argument_attributes(op: Operation, arguments: int) -> list[DictionaryAttr]:
-    """The dictionary of attributes of each argument of a function or a call."""
+    """The attribute dictionaries of a function's or call's arguments."""
     given = cast("ArrayAttr[DictionaryAttr] | None", property_of(op, "arg_attrs"))
     return [_NO_ATTRIBUTES] * arguments if given is None else list(given.data)
 
 
 def parameter_attributes(op: Operation, given: DictionaryAttr) -> str:
-    """The attributes of one argument, each after a space."""
+    """The attributes of one argument, each preceded by a space."""
     texts = [""]
     for name, value in given.data.items():
         if name == "llvm.align" and isinstance(value, IntegerAttr):
             texts.append(f"align {value.value.data}")
         elif name in _PARAMETER_ATTRIBUTES:
             texts.append(_PARAMETER_ATTRIBUTES[name])
-        elif not name.startswith("graph."):  # which tell what an argument of main is for
+        elif not name.startswith("graph."):  # attributes that give the role of main's arguments
             fail(op, f"the argument attribute {name} has no text in LLVM IR")
     return " ".join(texts)
 
@@ -233,7 +233,7 @@ def _assembly(text: FunctionText, op: Operation) -> str:
 
 
 def _loop_advice(text: FunctionText, op: Operation) -> str:
-    """The metadata of a jump that closes a loop."""
+    """The metadata of a loop's back edge."""
     annotation = op.attributes.get("loop_annotation")
     if not isinstance(annotation, DictionaryAttr):
         return ""

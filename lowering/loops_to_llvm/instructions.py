@@ -1,4 +1,4 @@
-"""Appending operations of the llvm dialect to a block: instructions, constants, intrinsics."""
+"""Builder of llvm-dialect operations: instructions, constants, intrinsics."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache, lru_cache
@@ -37,27 +37,27 @@ _NO_FLAGS = {"fastmathFlags": NO_FAST_MATH}
 
 
 class Instructions:
-    """Appends to `block`. Constants and stack buffers are kept for the start of the function."""
+    """Appends to `block`. Constants and stack buffers are collected for the start of the function."""
 
     def __init__(self, types: Types, block: Block) -> None:
         self.types = types
         self.block = block
         self.known: dict[SSAValue, int] = {}
-        """Integers that values are known to be."""
+        """Integer values known at compile time."""
         self.extern: dict[str, llvm.LLVMFunctionType] = {}
-        """Functions of the C library that are called."""
+        """C library functions that are called."""
         self.vectors = 0
-        """How many operations that give a vector have been appended."""
+        """Number of operations with a vector result."""
         self._entry = block
         self._first: list[Operation] = []
         self._integers: dict[tuple[int, int], SSAValue] = {}
         self._poison: dict[int, SSAValue] = {}
         self.sizes: tuple[SSAValue, Sequence[Symbol]] | None = None
-        """The table of sizes that are known at run time, and whose they are."""
+        """The table of run-time sizes, and the symbols of its entries."""
         self._measured: dict[Hashable, SSAValue] = {}
 
     def finish(self) -> None:
-        """Puts constants and stack buffers at the start of the first block."""
+        """Inserts constants and stack buffers at the start of the first block."""
         first = self._entry.first_op
         assert first is not None
         self._entry.insert_ops_before(self._first, first)
@@ -90,7 +90,7 @@ class Instructions:
         )
 
     def emit_first(self, op: Operation) -> SSAValue:
-        """Adds an operation, with one result, to the start of the function."""
+        """Inserts an operation with one result at the start of the function."""
         self._first.append(op)
         return op.results[0]
 
@@ -108,7 +108,7 @@ class Instructions:
         return known
 
     def _measure(self, size: Size, integer_type: Attribute) -> SSAValue:
-        """A size of run time, computed at the start of the function."""
+        """A symbolic size, computed at the start of the function."""
         if self.sizes is None:
             raise CompileError(f"size {size} is not known in a function that is not told the sizes of its call")
         table, symbols = self.sizes
@@ -134,7 +134,7 @@ class Instructions:
             return first(llvm.LoadOp, self._measured[key], ordering=IntegerAttr(0, i64))
 
         def floor_division(a: SSAValue, b: SSAValue) -> SSAValue:
-            """Of a divisor that is positive, or 0 where nothing is done with the quotient."""
+            """For a divisor that is positive, or 0 where the quotient is never used."""
             if b not in self.known:
                 below = first(llvm.SubOp, b, self.integer(1), **flags)
                 b = first(llvm.AddOp, b, first(llvm.LShrOp, below, self.integer(63)), **flags)
@@ -161,7 +161,7 @@ class Instructions:
         return self.emit_first(llvm.ConstantOp.create(result_types=(value_type,), properties={"value": value}))
 
     def number(self, value: float, like: Attribute) -> SSAValue:
-        """A number of the type `like`, in every lane of a vector."""
+        """A number of the type `like`, splat to a vector's lanes."""
         element = element_of(like)
         if not isinstance(like, VectorType):
             if isinstance(element, IntegerType):
@@ -173,7 +173,7 @@ class Instructions:
         return self.constant(values, cast(Attribute, like))
 
     def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
-        """Of floats, by LLVM's predicate such as "olt": i1 per lane."""
+        """A float comparison by LLVM's predicate such as "olt"; i1 per lane."""
         number = IntegerAttr(FCmpPredicateFlag(predicate).to_int(), i64)
         return self.emit(FCmpOp, (a, b), truth_type(a.type), {"predicate": number, **_NO_FLAGS})
 
@@ -182,11 +182,11 @@ class Instructions:
         return self.emit(SelectOp, (condition, a, b), a.type, _NO_FLAGS)
 
     def bits(self, value: SSAValue, element: Attribute) -> SSAValue:
-        """The bits of `value` in lanes of another type."""
+        """A bitcast to lanes of another type."""
         return self.emit(llvm.BitcastOp, (value,), with_element(element, value.type))
 
     def poison(self, value_type: Attribute) -> SSAValue:
-        """A value that is never looked at."""
+        """A value that is never used."""
         known = self._poison.get(id(value_type))
         if known is None:
             known = self._poison[id(value_type)] = self.emit_first(PoisonOp.create(result_types=(value_type,)))
@@ -215,7 +215,7 @@ class Instructions:
         flags: FastMathAttr | None = None,
         alignments: Sequence[int] = (),
     ) -> SSAValue | None:
-        """A call of the intrinsic with that full name; `alignments` of its arguments, 0 for none."""
+        """A call of the intrinsic with that full name; `alignments` of its pointer arguments, 0 for none."""
         properties = _intrinsic_properties(name, len(operands), flags or NO_FAST_MATH)
         attributes = _argument_alignments(tuple(alignments))
         if result_type is None:
@@ -224,7 +224,7 @@ class Instructions:
         return self.emit(llvm.CallIntrinsicOp, operands, result_type, properties, attributes)
 
     def overloaded(self, name: str, operands: Sequence[SSAValue], flags: FastMathAttr | None = None) -> SSAValue:
-        """A call of an intrinsic whose operands and result all have one type."""
+        """A call of an intrinsic whose operands and result have one type."""
         value_type = operands[0].type
         result = self.intrinsic(f"{name}.{self.types.suffix(value_type)}", operands, value_type, flags)
         assert result is not None
@@ -238,13 +238,13 @@ def _integer_attribute(value: int, integer_type: Attribute) -> IntegerAttr[Integ
 
 @lru_cache(maxsize=4096)
 def integer_list(values: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
-    """A property that is a list of i32."""
+    """An array-of-i32 property."""
     return DenseArrayBase.from_list(i32, values)
 
 
 @cache
 def fast_math_attr(flags: tuple[FastMathFlag, ...]) -> FastMathAttr:
-    """LLVM's fast-math attribute."""
+    """LLVM's fast-math attribute for these flags."""
     return FastMathAttr(flags)
 
 

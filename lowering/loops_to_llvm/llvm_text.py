@@ -1,4 +1,4 @@
-"""How LLVM IR text writes types, constants and names."""
+"""LLVM IR text of types, constants and names."""
 
 import ctypes
 import re
@@ -41,7 +41,7 @@ def symbol(name: str) -> str:
 
 
 def type_text(llvm_type: Attribute) -> str:
-    """A type of the llvm dialect; raises CompileError for any other."""
+    """The text of an llvm-dialect type. Raises CompileError for any other type."""
     match llvm_type:
         case IntegerType():
             return f"i{llvm_type.width.data}"
@@ -69,7 +69,7 @@ def type_text(llvm_type: Attribute) -> str:
 
 
 def float_literal(value: float, float_type: Attribute) -> str:
-    """The exact bits of a float, as LLVM writes them for its type."""
+    """A float's exact bits in LLVM's hexadecimal notation for its type."""
     match float_type:
         case Float32Type():
             value = ctypes.c_float(value).value
@@ -83,7 +83,7 @@ def float_literal(value: float, float_type: Attribute) -> str:
 
 
 def half_bits(value: float, float_type: Attribute) -> int:
-    """The bits of the f16 or bf16 nearest to `value`, ties to even."""
+    """The bits of `value` rounded to f16 or bf16, to nearest even."""
     bits: int
     if isinstance(float_type, Float16Type):
         (bits,) = struct.unpack("<H", struct.pack("<e", value))
@@ -95,7 +95,7 @@ def half_bits(value: float, float_type: Attribute) -> int:
 
 
 def constant_text(value: Attribute, llvm_type: Attribute) -> str:
-    """The value of a constant without its type."""
+    """A constant's value without its type."""
     match value:
         case IntegerAttr():
             return _integer_literal(value.value.data, llvm_type)

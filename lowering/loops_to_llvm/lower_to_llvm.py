@@ -6,9 +6,9 @@ after:   llvm.func internal @scale(%x: !llvm.ptr {llvm.noalias, llvm.nocapture},
            %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
            %v = llvm.load %p {alignment = 4 : i64} : !llvm.ptr -> vector<4xf32> ...
 
-One walk over all operations. Expects memrefs with static strides and vectors of one dimension, and maths
-already expanded (what is left of it calls the C library). The arguments of a function don't overlap, except
-where a public function calls others: its threads hand each other data through them.
+One walk over all operations. Expects memrefs with static strides, one-dimensional vectors, and math already expanded
+(the rest calls the C library). Function arguments are assumed not to alias, except in a public function that calls
+others: its threads exchange data through them.
 """
 
 from collections.abc import Sequence
@@ -59,12 +59,12 @@ _FUNCTION_FLAGS = ("noinline", "alwaysinline", "cold")
 
 @dataclass(frozen=True)
 class LowerToLlvm(ModulePass):
-    """Makes the module an llvm dialect module."""
+    """Converts the module to the llvm dialect."""
 
     name = "lower-to-llvm"
 
     vector_bits: int = 0
-    """Widest vector registers to use, in bits; 0: what the module's `kernel.target` says."""
+    """Widest vector registers to use, in bits; 0: as the module's `kernel.target` says."""
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -148,9 +148,9 @@ def _is_leaf(function: func.FuncOp) -> bool:
 def _argument_attributes(
     function: func.FuncOp, inputs: Sequence[Attribute], *, own: bool
 ) -> ArrayAttr[DictionaryAttr] | None:
-    """What LLVM may assume of arguments: what `llvm.` attributes say, and no overlap of `own` memory.
+    """LLVM attributes of arguments: those named `llvm.*`, and noalias for `own` memory.
 
-    What an argument of `main` is for is kept, and its type with it, which the pointer no longer tells.
+    The roles of `main`'s arguments are kept, with their types, which an LLVM pointer no longer shows.
     """
     given = function.arg_attrs.data if function.arg_attrs else (_NO_ATTRIBUTES,) * len(inputs)
     attributes: list[DictionaryAttr] = []
@@ -164,7 +164,7 @@ def _argument_attributes(
 
 
 def _passthrough(function: func.FuncOp, vector_bits: int) -> ArrayAttr[Attribute]:
-    """Attributes of the LLVM function; `llvm.noinline` and its like are taken from the function."""
+    """Attributes of the LLVM function, from the function's `llvm.noinline` and the like."""
     attributes: list[Attribute] = [StringAttr("nounwind")]
     attributes += [StringAttr(flag) for flag in _FUNCTION_FLAGS if f"llvm.{flag}" in function.attributes]
     if function.body.blocks:
@@ -173,7 +173,7 @@ def _passthrough(function: func.FuncOp, vector_bits: int) -> ArrayAttr[Attribute
 
 
 def _library_function(name: str, function_type: LLVMFunctionType) -> llvm.FuncOp:
-    """A function of the C library that depends on its arguments only."""
+    """Declares a C library function without side effects."""
     properties = ["nounwind", "willreturn", "memory(none)"]
     return llvm.FuncOp(
         name,
@@ -184,7 +184,7 @@ def _library_function(name: str, function_type: LLVMFunctionType) -> llvm.FuncOp
 
 
 def _global(op: memref.GlobalOp, types: Types) -> llvm.GlobalOp:
-    """A constant table: its elements in row-major order."""
+    """A constant table, in row-major order."""
     value = op.initial_value
     if op.constant is None or not isinstance(value, DenseIntOrFPElementsAttr):
         fail(op, f"@{op.sym_name.data}: only constants with values can be lowered")

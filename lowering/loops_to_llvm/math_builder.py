@@ -1,4 +1,4 @@
-"""Writing arithmetic on f32 or f64, or vectors of them, with operators: the base of function_polynomials.py."""
+"""A builder of arithmetic on f32 or f64 scalars and vectors, the base of function_polynomials.py."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -32,7 +32,7 @@ _PREDICATES = {
 
 
 class MathBuilder:
-    """Inserts operations in front of one that they will replace. `fused`: the CPU multiplies and adds in one."""
+    """Inserts operations before the one they replace. `fused`: the CPU has a fused multiply-add."""
 
     def __init__(self, before: Operation, value_type: Attribute, *, fused: bool) -> None:
         lanes = lanes_of(value_type)
@@ -43,17 +43,17 @@ class MathBuilder:
         self._numbers: dict[float, SSAValue] = {}
         self.type = value_type
         self.precision = 53 if element_of(value_type) == f64 else 24
-        """Bits of a number, the leading one included."""
+        """Bits of the significand, the leading one included."""
         self.integer_type = i32 if lanes is None else vector_type(i32, lanes)
         self.truth_type = truth_type(value_type)
 
     def insert(self, op: Operation) -> SSAValue:
-        """Inserts an operation; its result."""
+        """Inserts an operation; returns its result."""
         self._block.insert_op_before(op, self._before)
         return op.results[0]
 
     def number(self, value: float) -> SSAValue:
-        """A constant."""
+        """A float constant."""
         known = self._numbers.get(value)
         if known is None:
             constant = {"value": _float_constant(value, self.type)}
@@ -62,7 +62,7 @@ class MathBuilder:
         return known
 
     def integer(self, value: int) -> SSAValue:
-        """A constant of 32 bits."""
+        """A 32-bit integer constant."""
         constant = {"value": _integer_constant(value, self.integer_type)}
         return self.insert(arith.ConstantOp.create(result_types=(self.integer_type,), properties=constant))
 
@@ -83,7 +83,7 @@ class MathBuilder:
         return self._float(arith.DivfOp, a, b)
 
     def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
-        """a * b + c, rounded once where that is one instruction"""
+        """a * b + c, fused where the CPU has the instruction"""
         return self._float(math.FmaOp, a, b, c) if self._fused else self.add(self.mul(a, b), c)
 
     def abs(self, a: SSAValue) -> SSAValue:
@@ -106,7 +106,7 @@ class MathBuilder:
         return result
 
     def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
-        """A truth value; predicates are those of arith.cmpf."""
+        """A boolean; predicates are those of arith.cmpf."""
         return self.insert(
             CmpfOp.create(operands=(a, b), result_types=(self.truth_type,), properties=_PREDICATES[predicate])
         )
@@ -116,12 +116,12 @@ class MathBuilder:
         return self.insert(SelectOp.create(operands=(condition, a, b), result_types=(a.type,)))
 
     def at_most(self, a: SSAValue, limit: float) -> SSAValue:
-        """min(a, limit); NaN stays. In this form it is one instruction on x86."""
+        """min(a, limit), propagating NaN; one instruction on x86 in this form."""
         bound = self.number(limit)
         return self.select(self.compare("ogt", a, bound), bound, a)
 
     def at_least(self, a: SSAValue, limit: float) -> SSAValue:
-        """max(a, limit); NaN stays."""
+        """max(a, limit), propagating NaN."""
         bound = self.number(limit)
         return self.select(self.compare("olt", a, bound), bound, a)
 
@@ -130,7 +130,7 @@ class MathBuilder:
         return self.insert(arith.BitcastOp.create(operands=(a,), result_types=(self.integer_type,)))
 
     def from_bits(self, a: SSAValue) -> SSAValue:
-        """The floats with these bits."""
+        """The floats with the given bits."""
         return self.insert(arith.BitcastOp.create(operands=(a,), result_types=(self.type,)))
 
     def add_bits(self, a: SSAValue, b: SSAValue) -> SSAValue:
@@ -146,12 +146,12 @@ class MathBuilder:
         return self._integer(arith.ShLIOp, a, self.integer(count))
 
     def shift_right(self, a: SSAValue, count: int) -> SSAValue:
-        """Signed integers divided by 2**count, rounded down."""
+        """Arithmetic right shift: signed integers divided by 2**count, rounded down."""
         operands = (a, self.integer(count))
         return self.insert(arith.ShRSIOp.create(operands=operands, result_types=(self.integer_type,)))
 
     def to_float(self, a: SSAValue) -> SSAValue:
-        """Floats of signed integers."""
+        """Signed integers converted to floats."""
         return self.insert(SIToFPOp.create(operands=(a,), result_types=(self.type,)))
 
     def _float(self, op: type[Operation], *operands: SSAValue) -> SSAValue:

@@ -1,4 +1,4 @@
-"""memref operations: accesses by address, and views, which only move or keep a pointer."""
+"""Lowering of memref operations: loads and stores by address; views become pointer arithmetic."""
 
 from collections.abc import Iterator, Sequence
 from typing import cast
@@ -27,7 +27,7 @@ _ALIGNMENTS = {1 << shift: IntegerAttr(1 << shift, i64) for shift in range(13)}
 
 
 def access_alignment(op: Operation, element_bytes: int) -> int:
-    """The alignment of an access: the element's size, or what an attribute `alignment` of the op promises."""
+    """The alignment of an access: the element's size, or the op's attribute `alignment`."""
     promised = op.attributes.get("alignment")
     if promised is None:
         return element_bytes
@@ -37,18 +37,18 @@ def access_alignment(op: Operation, element_bytes: int) -> int:
 
 
 def access_properties(op: Operation, element_bytes: int) -> dict[str, Attribute]:
-    """Of a plain load or store: what the operation says of its alignment."""
+    """The properties of a load or store with that alignment."""
     return {"alignment": _ALIGNMENTS[access_alignment(op, element_bytes)], "ordering": _NOT_ATOMIC}
 
 
 def to_memory(body: FunctionBody, value: SSAValue) -> SSAValue:
-    """A value as it is stored: truth values as bytes 0 and 1."""
+    """A value as stored: booleans as bytes 0 and 1."""
     stored = in_memory(value.type)
     return value if stored is value.type else body.emit(llvm.ZExtOp, (value,), stored)
 
 
 def from_memory(body: FunctionBody, stored: SSAValue, value_type: Attribute) -> SSAValue:
-    """A loaded value: any byte but 0 is true, and narrow numbers are the low bits of theirs."""
+    """A loaded value: any byte but 0 is true, and narrow integers are the low bits of a byte."""
     if stored.type == value_type:
         return stored
     if element_of(value_type) != i1:
@@ -88,7 +88,7 @@ def _prefetch(body: FunctionBody, op: Operation) -> None:
     base, *indices = op.operands
     address = body.address(base, indices, inbounds=False)
     hints = [
-        body.integer(abs(cast(IntegerAttr, op.properties[name]).value.data), i32)  # a true flag is 1 or -1
+        body.integer(abs(cast(IntegerAttr, op.properties[name]).value.data), i32)  # a true i1 may be read as 1 or -1
         for name in ("isWrite", "localityHint", "isDataCache")
     ]
     body.intrinsic("llvm.prefetch.p0", (address, *hints), None)
@@ -107,7 +107,7 @@ def _moved(
     constant: int,
     element: Attribute,
 ) -> SSAValue:
-    """`pointer` moved by a sum of values times constants, plus a constant, in elements."""
+    """`pointer` plus a sum of values times constants plus a constant, in elements."""
     unknown: list[tuple[SSAValue, int | SSAValue]] = []
     for value, factor in terms:
         known = body.known.get(value)
@@ -123,7 +123,7 @@ def _moved(
 def _static_or_dynamic(
     body: FunctionBody, op: Operation, name: str, dynamic: Iterator[SSAValue]
 ) -> list[int | SSAValue]:
-    """The mixed list `static_<name>`, its dynamic entries taken from the operands that are left."""
+    """The mixed list `static_<name>`, with dynamic entries taken from the remaining operands."""
     return [
         body.values[next(dynamic)] if value == DYNAMIC_INDEX else value for value in integers_of(op, f"static_{name}")
     ]
@@ -187,7 +187,7 @@ def _dim(body: FunctionBody, op: Operation) -> None:
 
 
 def _alloca(body: FunctionBody, op: Operation) -> None:
-    """A buffer on the stack, taken once per call of the function, wherever the operation stands."""
+    """A buffer on the stack, allocated once per call of the function."""
     memref = cast("MemRefType[Attribute]", op.results[0].type)
     layout = body.types.layout(memref)
     elements = 1

@@ -1,6 +1,6 @@
-"""What some CPUs lack instructions for, from arithmetic that all have: LLVM would call a library.
+"""Emulation of instructions that some CPUs lack (rounding to integers, fma), which LLVM would turn into library calls.
 
-Rounding to whole numbers is exact. A product and a sum in one rounding is so only as far as it must be.
+Rounding to integers is exact. fma is exact except for the last bit, as far as double rounding matters.
 """
 
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from xdsl.ir import SSAValue
 
 from .math_builder import MathBuilder
 
-_SPLIT = {24: 4097.0, 53: 134217729.0}  # a factor that leaves the upper half of a number's bits: Veltkamp's
+_SPLIT = {24: 4097.0, 53: 134217729.0}  # a factor that extracts the upper half of a number's bits: Veltkamp's
 
 
 def fused(b: MathBuilder, x: SSAValue, y: SSAValue, z: SSAValue) -> SSAValue:
-    """x * y + z as if rounded once, but for the last bit: Dekker's product and Knuth's sum, which tell their errors.
+    """x * y + z as if rounded once, except for the last bit: Dekker's product and Knuth's sum with their errors.
 
-    Where the sum cancels, the result is exact. Factors above 2^996 in f64, or 2^115 in f32, overflow.
+    Under cancellation the result is exact. Factors above 2^996 in f64, or 2^115 in f32, overflow.
     """
     product = b.mul(x, y)
     (x_high, x_low), (y_high, y_low) = _halves(b, x), _halves(b, y)
@@ -35,7 +35,7 @@ def _halves(b: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 
 def _whole(b: MathBuilder, x: SSAValue, adjust: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
-    """`adjust` of |x| and the whole number nearest to it, with the sign of x; x itself where it has no fraction."""
+    """`adjust` of |x| and the integer nearest to it, with the sign of x; x itself if it is an integer."""
     size, limit = b.abs(x), 2.0 ** (b.precision - 1)
     nearest = b.sub(b.add(size, b.number(limit)), b.number(limit))
     signed = b.copysign(adjust(size, nearest), x)
@@ -47,17 +47,17 @@ def _step(b: MathBuilder, condition: SSAValue) -> SSAValue:
 
 
 def roundeven(b: MathBuilder, x: SSAValue) -> SSAValue:
-    """To the nearest, ties to even."""
+    """Rounds to nearest, ties to even."""
     return _whole(b, x, lambda _, nearest: nearest)
 
 
 def trunc(b: MathBuilder, x: SSAValue) -> SSAValue:
-    """Towards zero."""
+    """Rounds toward zero."""
     return _whole(b, x, lambda size, nearest: b.sub(nearest, _step(b, b.compare("ogt", nearest, size))))
 
 
 def nearest_away(b: MathBuilder, x: SSAValue) -> SSAValue:
-    """To the nearest, ties away from zero."""
+    """Rounds to nearest, ties away from zero."""
 
     def adjust(size: SSAValue, nearest: SSAValue) -> SSAValue:
         return b.add(nearest, _step(b, b.compare("oeq", b.sub(size, nearest), b.number(0.5))))
@@ -66,14 +66,14 @@ def nearest_away(b: MathBuilder, x: SSAValue) -> SSAValue:
 
 
 def floor(b: MathBuilder, x: SSAValue) -> SSAValue:
-    """Downwards."""
+    """Rounds down."""
     nearest = roundeven(b, x)
     lower = b.sub(nearest, _step(b, b.compare("ogt", nearest, x)))
     return b.copysign(lower, x)
 
 
 def ceil(b: MathBuilder, x: SSAValue) -> SSAValue:
-    """Upwards."""
+    """Rounds up."""
     nearest = roundeven(b, x)
     higher = b.add(nearest, _step(b, b.compare("olt", nearest, x)))
     return b.copysign(higher, x)

@@ -1,23 +1,24 @@
-"""The small part of the machine code that isn't compiled from a model: its entry, its stages, a clock.
+"""LLVM IR text of the model-independent entry point, the stage dispatchers and the clock.
 
 `void @mini_infer_run(ptr %args, ptr %share)` calls `main`. %args is an array of pointers in the order of main's
-buffers. %share is the function of team_ir.py that has a stage done by several threads; where it is null, as it may
-always be, the caller does all the work alone. It is an argument because the threads belong to the process and not to a
-model: no model's code calls anything outside but the clock and what moves memory.
+buffers. %share is the function of team_ir.py that distributes a stage over threads; null is always allowed and means
+that the caller does all work itself. It is an argument because threads belong to the process, not to a model: a model's
+code calls nothing outside but the clock and memory functions.
 
-For a stage, `void @share_stage_0(ptr %team, i64 %shares, i64 %seats)` has `@stage_0` done in so many shares, by so many
-threads at most; %team are the two pointers above. %share is called with `@call_stage_0`, whose address tells one stage
-from another.
-`i64 @mini_infer_clock()` tells nanoseconds from any fixed moment.
+For each stage, `void @share_stage_0(ptr %team, i64 %shares, i64 %seats)` runs `@stage_0` in that many shares on at most
+that many threads; %team are the two pointers above. %share is called with `@call_stage_0`, whose address identifies the
+stage.
+
+`i64 @mini_infer_clock()` returns nanoseconds since any fixed moment.
 """
 
 from collections.abc import Mapping
 
 
 def runtime_ir(pointers: int, stages: Mapping[str, int] | None = None, *, clock: bool = False) -> str:
-    """LLVM IR text of the runtime for a `main` with that many buffers, and stages with as many as is said of each.
+    """LLVM IR text of the runtime for a `main` with `pointers` buffers, and for each stage its number of arguments.
 
-    The clock is there for code that reads it.
+    The clock is included for code that reads it.
     """
     parts = [_run(pointers), *(_stage(name, count) for name, count in (stages or {}).items())]
     return "\n".join([CLOCK, *parts] if clock else parts)
@@ -39,7 +40,7 @@ declare i32 @clock_gettime(i32, ptr)
 
 
 def _loads(count: int) -> str:
-    """%p0, %p1, ...: what %args holds."""
+    """Text that loads %p0, %p1, ... from %args."""
     return "\n".join(
         f"  %slot{i} = getelementptr inbounds ptr, ptr %args, i64 {i}\n  %p{i} = load ptr, ptr %slot{i}"
         for i in range(count)

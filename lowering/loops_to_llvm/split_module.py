@@ -1,10 +1,9 @@
-"""Parts of a module on loops that can be lowered and compiled apart from each other.
+"""Splits a module at the loops level into parts that are lowered and compiled separately.
 
-The first part has what may be called from outside, `main` before all. Every kernel goes to one of the others, with the
-functions that only it calls. What functions of several parts call is declared in each but the one that has it; tables
-of constants, and what is to be inlined, are in each. Parts hang on the module alone, so their code is always the same.
-What has loops that are not as they should run is apart from what has none: LLVM spends most of its time on looking for
-what it could make of them.
+The first part has the public functions, above all `main`. Every kernel goes to one of the others, with the functions
+that only it calls. Functions called from several parts are defined in one and declared in the rest; constant tables and
+functions to be inlined are copied to each. The parts depend on the module alone, so their code is reproducible. Kernels
+whose loops are in final form are separated from the others, on which LLVM spends most of its optimisation time.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ from ...dialects.kernel.calls import AS_WRITTEN
 from ...dialects.sizes.sizes import is_fixed
 
 _NAMING = {"func.call", "func.constant", "llvm.call", "llvm.mlir.addressof", "memref.get_global"}
-"""Ops that name a function or a table."""
+"""Ops that refer to a function or a table."""
 _LOOPS = {"scf.for", "scf.while"}
-PART_OPS = 2500  # which LLVM takes about 50 ms for; a part more costs it 2 ms
-FEW_TURNS = 400  # of all loops of a module: at most half a microsecond, of which there is little to gain
+PART_OPS = 2500  # size that LLVM takes about 50 ms for; an additional part costs it 2 ms
+FEW_TURNS = 400  # total iterations of a module's loops: at most half a microsecond, too little to optimise
 
 
 @dataclass(frozen=True)
 class ModulePart:
-    """A module, and those of its functions that others call."""
+    """A module, and those of its functions that other parts call."""
 
     module: ModuleOp
     shared: frozenset[str]
-    as_written: bool = False  # whether all loops are as they should run
+    as_written: bool = False  # whether all loops are in final form
 
 
 def split_module(module: ModuleOp) -> list[ModulePart]:
-    """The parts of a module on loops, which is the first of them afterwards."""
+    """The parts of a module at the loops level, which becomes the first of them."""
     symbols = {name: op for op in module.ops if (name := _name(op))}
     naming: dict[str, list[Operation]] = {}
     lengths: dict[str, int] = {}
@@ -60,7 +59,7 @@ def split_module(module: ModuleOp) -> list[ModulePart]:
     sizes: dict[str, int] = {}
 
     def root(name: str) -> str:
-        """Whose part a function goes to."""
+        """The kernel whose part a function goes to."""
         while name not in place and len(callers[name]) == 1:
             (caller,) = callers[name]
             if caller in place or as_written[caller] != as_written[name]:
@@ -72,8 +71,8 @@ def split_module(module: ModuleOp) -> list[ModulePart]:
         if name not in copied and name not in place:
             sizes[root(name)] = sizes.get(root(name), 0) + lengths[name]
     parts: dict[str, int] = {}
-    flags = [False]  # of the parts so far: whether they have loops that are as they should run
-    open_parts: dict[bool, tuple[int, int]] = {}  # the last one with such loops and without, and its size
+    flags = [False]  # by part: whether its loops are in final form
+    open_parts: dict[bool, tuple[int, int]] = {}  # the last part with final-form loops, and without
     for name, ops in sizes.items():
         kind = as_written[name]
         number, size = open_parts.get(kind, (0, PART_OPS))
@@ -89,13 +88,13 @@ def split_module(module: ModuleOp) -> list[ModulePart]:
 
 
 def _is_soon_done(symbols: dict[str, Operation]) -> bool:
-    """Whether all loops of a module together take few turns, however well they run."""
+    """Whether all loops of a module together have few iterations, so that optimisation cannot gain much."""
     main = symbols.get("main")
     return main is not None and _turns(main, symbols, 1) <= FEW_TURNS
 
 
 def _turns(op: Operation, symbols: dict[str, Operation], times: int) -> int:
-    """How many turns loops take in an op that is run so often; more than FEW_TURNS where that is not known."""
+    """Total loop iterations of an op that runs `times` times; more than FEW_TURNS if unknown."""
     if times > FEW_TURNS or op.name == "scf.while":
         return FEW_TURNS + 1
     turns = 0
@@ -123,7 +122,7 @@ def _count(loop: scf.ForOp) -> int:
 
 
 def _know_constants(symbols: dict[str, Operation], naming: Iterable[list[Operation]]) -> None:
-    """An argument for which all calls give the same constant becomes that, as LLVM would see in one module."""
+    """Replaces arguments that are the same constant in all calls, as LLVM would do within one module."""
     calls: dict[str, list[func.CallOp]] = {}
     for op in (each for ops in naming for each in ops):
         if isinstance(op, func.CallOp):
@@ -137,7 +136,7 @@ def _know_constants(symbols: dict[str, Operation], naming: Iterable[list[Operati
             owners = [user.operands[index].owner for user in users]
             values = {owner.value for owner in owners if isinstance(owner, arith.ConstantOp)}
             if any(isinstance(value, IntegerAttr) and not is_fixed(value.value.data) for value in values):
-                continue  # it is known where a table of sizes is
+                continue  # known where there is a table of sizes
             if len(values) == 1 and all(isinstance(owner, arith.ConstantOp) for owner in owners):
                 value = {"value": values.pop()}
                 constant = arith.ConstantOp.create(result_types=[argument.type], properties=value)
@@ -178,7 +177,7 @@ def _separate(
 
 
 def _reached(names: Iterable[str], calls: dict[str, list[str]], copied: set[str]) -> list[str]:
-    """What functions of a part call, and what is copied for them, in order."""
+    """The functions that those of a part call, and what is copied for them, in order."""
     found: dict[str, None] = {}
     own = [*names]
     pending = [*own]
@@ -202,7 +201,7 @@ def _name(op: Operation) -> str:
 
 
 def _is_public(op: Operation) -> bool:
-    """Whether it may be called from outside, or is declared only."""
+    """Whether it may be called from outside, or is only declared."""
     if not isinstance(op, func.FuncOp):
         return not isinstance(op, memref.GlobalOp)
     return not op.body.blocks or op.sym_visibility is None or op.sym_visibility.data != "private"
@@ -213,7 +212,7 @@ def _is_inlined(op: Operation) -> bool:
 
 
 def _references(ops: Iterable[Operation]) -> Iterable[str]:
-    """The symbols that ops name, each once."""
+    """The symbols that ops refer to, each once."""
     found: dict[str, None] = {}
     for inner in ops:
         for attribute in (*inner.properties.values(), *inner.attributes.values()):

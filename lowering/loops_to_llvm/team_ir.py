@@ -1,48 +1,48 @@
-"""The threads of a process that help with inferences: the machine code that has a stage done in shares.
+"""LLVM IR text of the process-wide thread team that runs a stage's shares.
 
-`void @mini_infer_share(ptr %work, ptr %args, i64 %shares, i64 %seats)` returns when work(args, i, shares, seat) was
-called once for every i below %shares. The caller and at most %seats - 1 helpers, those that come in time, do them. A
-helper that sleeps, or that gets no processor because others have it, costs nothing: its shares are done by whoever is
-there. Only a share that somebody has begun is waited for. One caller at a time has help; another one that comes
-meanwhile does its stage alone.
+`void @mini_infer_share(ptr %work, ptr %args, i64 %shares, i64 %seats)` returns when work(args, i, shares, seat) has
+been called once for every i below %shares, by the caller and by at most %seats - 1 helper threads that arrive in time.
+A helper that sleeps or is not scheduled costs nothing: the other threads do its shares. Only a share that has started
+is waited for. One caller at a time has help; a concurrent caller does its stage alone.
 
-`void @mini_infer_worker(ptr %number)` is a helper's life; it never returns.
+`void @mini_infer_worker(ptr %number)` is the main loop of a helper thread; it never returns.
 
-Who takes part has a seat for the time of the stage, a number below %seats that nobody else has: what a share writes
-for itself alone is by seat. The caller's is 0, a helper tries that of its own number first. To each seat belongs a run
-of shares that follow each other, which is done first, in order, so that with everybody there the same thread has the
-same shares in each stage, and its data in its caches; then what is left of the others'.
+Each participant has a seat for the duration of the stage, a number below %seats that is its own: memory private to a
+thread is indexed by seat. The caller's is 0; a helper tries that of its own number first. Each seat owns a run of
+consecutive shares, which is done first and in order, so that with all threads present each has the same shares in every
+stage, for cache locality; then it takes shares left in other seats' runs (work stealing).
 
-Who waits looks for a bounded time whether it may go on, offers its processor to others between looks, and then sleeps
-on a condition variable until it is woken: the machine may have other work. All state is in @mini_infer_team; zeros are
-a team without helpers, but for the three variables of POSIX threads.
+A waiting thread spins for a bounded time, then yields its processor between checks, then sleeps on a condition
+variable: the machine may have other work. All state is in @mini_infer_team; zeros are a team without helpers, except
+for the three variables of POSIX threads.
 
-A stage has a number, its turn. It stands in the word of each run, beside the next share and the last, and in each seat
-that is free. Taking a share or a seat is one compare-and-swap, so a helper that comes late to one turn can't take
-anything of the next, and what it read of the stage before was of use to nobody. Whoever has taken a share of a turn
-keeps the turn from ending, and with it the caller's memory.
+A stage has a sequence number, its turn, which is part of the word of each run (with the next share and the last) and of
+each free seat. A share or a seat is taken by one compare-and-swap, so a helper that is late for one turn can't take
+anything of the next, and its stale reads are discarded. A thread that holds a share keeps the turn from ending, and
+with it the caller's memory alive.
 """
 
 from ...dialects.threads import MOST_THREADS
 from .runtime_ir import CLOCK
 
 SPINS = 200
-"""Looks, with a pause after each, before a thread that waits offers its processor to others between looks: 4 to 10 us.
-Where a scheduler has two threads of a team on one core, as it may beside another program, who only looks keeps from
-working whom it waits for. Beside a busy process on one of two cores (Zen 5), 2 threads took ResNet-50 1.34 times as
-long as 1 thread without offers, 1.00 times with them; BERT 1.20 and 0.98.
+"""Checks, each followed by a pause, before a waiting thread starts to yield its processor: 4 to 10 us.
+Where a scheduler puts two threads of a team on one core, as it may beside another program, a spinning thread keeps the
+one it waits for from working. Beside a busy process on one of two cores (Zen 5), 2 threads took ResNet-50 1.34 times as
+long as 1 thread without yielding, 1.00 times with it; BERT 1.20 and 0.98.
 """
 
 PATIENCE = 500_000
-"""Nanoseconds of offers before it sleeps: longer than what lies between the stages of an inference, or than one
-thread's share takes longer than another's. An offer that nobody takes costs less than a microsecond."""
+"""Nanoseconds of yielding before sleep: longer than the gap between stages of an inference, or the imbalance of shares.
+A yield that nobody takes up costs less than a microsecond.
+"""
 
-# Where things are in the team's state, in bytes. What different threads write is on different cache lines.
+# Offsets in bytes of the team's state. Words written by different threads are on different cache lines.
 _BUSY = 0
 _TURN, _WORK, _ARGS, _SHARES, _SLEEPERS, _SEATS = 64, 72, 80, 88, 96, 104
 _DONE, _WAITING = 128, 132
 MUTEX, CALLED, FINISHED = 192, 320, 448  # a mutex and two condition variables: 64 bytes at most on known systems
-_RUNS = 576  # of each seat the word of its run, and its own: a cache line
+_RUNS = 576  # by seat, the word of its run and its own word: a cache line
 TEAM_BYTES = _RUNS + 64 * MOST_THREADS
 
 _PAUSES = {
@@ -65,7 +65,7 @@ def team_ir(architecture: str) -> str:
 
 
 def _patience(pause: str) -> str:
-    """Text of the function that lets a little time pass after look number `count`; false: it is time to sleep."""
+    """Text of a function that lets a little time pass after check number `count`; false: time to sleep."""
     return f"""\
 define internal i1 @mini_infer_patience(i32 %count, ptr %since) nounwind {{
   %early = icmp ult i32 %count, {SPINS}
@@ -96,9 +96,10 @@ declare i32 @sched_yield()
 
 
 def _wait(after: str, word: int, relation: str, value: str, sleepers: int, woken_by: int) -> str:
-    """Text that goes on from the block `after` once a word is in that relation to a value; %found is the word then.
+    """Text that waits until a word is in that relation to a value, then continues after the block `after`.
 
-    Who sleeps is counted in `sleepers`, for whoever changes the word to see, and `woken_by` is what it sleeps on.
+    %found is the word. Sleepers are counted in `sleepers`, which the thread that changes the word reads; they sleep on
+    `woken_by`.
     """
     return f"""\
   br label %spin
@@ -201,8 +202,8 @@ take:
 }}
 """
 
-# A run after the other from that of the own seat on, around. The number of seats may be another turn's until a share is
-# taken: then it is of no use, and does no harm.
+# Visits the runs in order from the own seat's on, cyclically. The number of seats read may be another turn's until
+# a share is taken: then no share is taken, which does no harm.
 _TAKE = f"""\
 define internal void @mini_infer_take(i32 %turn, i64 %seat, i64 %seats) nounwind {{
   br label %try

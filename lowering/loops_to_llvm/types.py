@@ -1,8 +1,8 @@
-"""Types of the loops level in LLVM: index is i64, a memref is a bare pointer, what has less than 8 bits takes a byte in
-memory. Floats of 16 bits are i16 (halves.py says why), narrower ones, which are only stored, integers too.
+"""Conversion of types to LLVM: index is i64, a memref is a bare pointer, types below 8 bits take a byte in memory.
 
-The pointer of a memref is the address of its first element: an offset in the memref's layout is already in
-it. Strides are static, or those that the cast which made the memref was given (body.py keeps them).
+16-bit floats are i16 (see halves.py); narrower, storage-only floats are integers, too. A memref's pointer is the
+address of its first element: the layout's offset is already applied. Strides are static, or operands of the cast that
+created the memref (body.py records them).
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ POINTER = LLVMPointerType()
 
 @dataclass(frozen=True)
 class Layout:
-    """How a memref lies in memory: strides in elements (None: known at run time), the type of one element there, its
+    """The memory layout of a memref: strides in elements (None: dynamic), the element's type there, and its bytes.
     bytes."""
 
     strides: tuple[int | None, ...]
@@ -60,7 +60,7 @@ def lanes_of(value_type: Attribute) -> int | None:
 
 
 def element_of(value_type: Attribute) -> Attribute:
-    """The element type of a vector type; any other type itself."""
+    """The element type of a vector type; any other type unchanged."""
     return cast("VectorType[Attribute]", value_type).element_type if isinstance(value_type, VectorType) else value_type
 
 
@@ -76,12 +76,12 @@ def truth_type(like: Attribute) -> Attribute:
 
 
 def is_half(value_type: Attribute) -> bool:
-    """Whether values of a type of the loops level, or their elements, are f16 or bf16."""
+    """Whether a type of the loops level, or its element type, is f16 or bf16."""
     return isinstance(element_of(value_type), Float16Type | BFloat16Type)
 
 
 class Types:
-    """Converts types, each once: first told by identity, which is fast, then by equality."""
+    """Converts types, memoised by identity first, which is fast, then by equality."""
 
     def __init__(self) -> None:
         self._equal: dict[Attribute, Attribute] = {}
@@ -90,7 +90,7 @@ class Types:
         self._suffixes: dict[int, tuple[Attribute, str]] = {}
 
     def convert(self, source: Attribute) -> Attribute:
-        """The LLVM type of a value; raises CompileError where there is none."""
+        """The LLVM type of a value. Raises CompileError for an unsupported type."""
         known = self._converted.get(id(source))
         if known is None:
             converted = self._equal.get(source)
@@ -100,14 +100,14 @@ class Types:
         return known[1]
 
     def layout(self, memref: Attribute) -> Layout:
-        """How a memref of that type lies in memory; raises CompileError where its layout isn't strided."""
+        """The memory layout of a memref type. Raises CompileError unless it is strided."""
         known = self._layouts.get(id(memref))
         if known is None:
             known = self._layouts[id(memref)] = (memref, self._layout(cast("MemRefType[Attribute]", memref)))
         return known[1]
 
     def suffix(self, llvm_type: Attribute) -> str:
-        """How an intrinsic's name spells a type: f32, v16i1, p0."""
+        """The spelling of a type in names of intrinsics: f32, v16i1, p0."""
         known = self._suffixes.get(id(llvm_type))
         if known is None:
             known = self._suffixes[id(llvm_type)] = (llvm_type, _suffix(llvm_type))
@@ -122,7 +122,7 @@ class Types:
 
 
 def in_memory(llvm_type: Attribute) -> Attribute:
-    """The type that values of `llvm_type` have in memory: a byte for those of less than 8 bits."""
+    """The in-memory type of `llvm_type`: a byte if it has less than 8 bits."""
     return with_element(i8, llvm_type) if _is_less(element_of(llvm_type)) else llvm_type
 
 

@@ -1,4 +1,4 @@
-"""vector operations on 1-D vectors of any length; LLVM splits and widens them to registers."""
+"""Lowering of 1-D vector operations of any length, which LLVM splits or widens to registers."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -50,10 +50,10 @@ def _masked_load(body: FunctionBody, op: Operation) -> None:
 
 
 def _masked_store(body: FunctionBody, op: Operation) -> None:
-    """One lane is stored as a scalar; for lanes of under four bytes LLVM never learns how many are stored.
+    """A store with one lane becomes scalar; for lanes below four bytes the count is hidden from LLVM.
 
-    LLVM 22 makes a truncation and a masked store of one lane, known when it compiles, a store of the wide element
-    (with AVX-512), which writes beside the narrow one. test_llvm_vectors.py tells when it no longer does.
+    LLVM 22 turns a truncation and a masked store of one lane, known at compile time, into a store of the wide element
+    (with AVX-512), which overwrites adjacent memory. test_llvm_vectors.py tells when it no longer does.
     """
     base, *indices, mask, value = op.operands
     stored = to_memory(body, body.values[value])
@@ -97,7 +97,7 @@ def _fma(body: FunctionBody, op: Operation) -> None:
 
 
 _REDUCTIONS = {
-    # kind: (for floats, for integers); the intrinsic and what joins the accumulator to its result
+    # kind: (for floats, for integers), each an intrinsic and the op that combines its result with the accumulator
     "add": (("fadd", llvm.FAddOp), ("add", llvm.AddOp)),
     "mul": (("fmul", llvm.FMulOp), ("mul", llvm.MulOp)),
     "maximumf": (("fmaximum", "llvm.maximum"), None),
@@ -115,7 +115,7 @@ _REDUCTIONS = {
 
 
 def _reduction(body: FunctionBody, op: Operation) -> None:
-    """Float elements are combined in the order that is fastest, which the operation leaves open."""
+    """Float elements are combined in the fastest order, which the operation leaves unspecified."""
     body.values[op.results[0]] = halves.computed(body, op, lambda operands: _reduced(body, op, operands))
 
 
@@ -187,7 +187,7 @@ def _first_lanes(body: FunctionBody, lanes: int, count: int) -> SSAValue:
 
 
 def _lanes_of_mask(body: FunctionBody, mask: SSAValue) -> int | SSAValue | None:
-    """How many first lanes a mask has: a number, a value, or None where it is no such mask."""
+    """The number of leading lanes that a mask enables: a constant or a value; None for any other mask."""
     made = mask.owner
     if not isinstance(made, Operation):
         return None
@@ -201,14 +201,14 @@ def _lanes_of_mask(body: FunctionBody, mask: SSAValue) -> int | SSAValue | None:
 
 
 def _hidden(body: FunctionBody, number: SSAValue) -> SSAValue:
-    """The same number, of which LLVM knows nothing; no instruction comes of it."""
+    """The same number, opaque to LLVM's optimiser; no instruction results from it."""
     return body.emit(
         llvm.InlineAsmOp, (number,), number.type, {"asm_string": StringAttr(""), "constraints": StringAttr("=r,0")}
     )
 
 
 def _create_mask(body: FunctionBody, op: Operation) -> None:
-    """The lanes below a count, which may be negative or more than there are."""
+    """The lanes below a count, which may be negative or exceed the number of lanes."""
     lanes, count = lanes_of(op.results[0].type), _lanes_of_mask(body, op.results[0])
     assert lanes is not None
     if isinstance(count, SSAValue):
