@@ -1,209 +1,25 @@
-"""The dialect: all ops and attributes, for what reads text."""
+"""The dialect: all ops and attributes, for what reads text. The ops are those that files of ops/ define."""
 
-from xdsl.ir import Dialect
+from __future__ import annotations
 
+from types import ModuleType
+
+from xdsl.ir import Dialect, Operation
+
+from ..modules import modules_below
+from . import ops
 from .blobs import BlobAttr
 from .cache_attributes import CacheAttr
-from .ops.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
-from .ops.attention import AttentionOp
-from .ops.block_weight import BlockWeightOp
-from .ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
-from .ops.conversion import BitcastOp, CastOp, UnpackBitsOp
-from .ops.elementwise import (
-    AddOp,
-    AndOp,
-    DivOp,
-    EqualOp,
-    GreaterEqualOp,
-    GreaterOp,
-    LessEqualOp,
-    LessOp,
-    MaxOp,
-    MinOp,
-    ModOp,
-    MulOp,
-    OrOp,
-    PowOp,
-    PreluOp,
-    ShiftLeftOp,
-    ShiftRightOp,
-    SubOp,
-    WhereOp,
-    XorOp,
-)
-from .ops.fail import FailOp
-from .ops.indexing import GatherElementsOp, GatherNdOp, GatherOp, ScatterElementsOp, ScatterNdOp
-from .ops.linear_attention import LinearAttentionOp
-from .ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from .ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
-from .ops.patches import Col2ImOp
-from .ops.picture_regions import RoiAlignOp, RoiPoolOp
-from .ops.quantization import DequantizeOp, QuantizeOp
-from .ops.recurrence import GruOp, LstmOp, RnnOp
-from .ops.reduction import (
-    ArgMaxOp,
-    ArgMinOp,
-    CumprodOp,
-    CumsumOp,
-    LogSoftmaxOp,
-    ReduceMaxOp,
-    ReduceMeanOp,
-    ReduceMinOp,
-    ReduceProdOp,
-    ReduceSumOp,
-    SoftmaxOp,
-)
-from .ops.resize import ResizeOp
-from .ops.sampling import SampleOp
-from .ops.selection import TopKOp
-from .ops.size_values import IotaOp, SizesOp
-from .ops.structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
-from .ops.unary import (
-    AbsOp,
-    AtanOp,
-    CeilOp,
-    CosOp,
-    ErfOp,
-    Expm1Op,
-    ExpOp,
-    FloorOp,
-    IsInfOp,
-    IsNanOp,
-    Log1pOp,
-    LogOp,
-    NegOp,
-    NotOp,
-    ReciprocalOp,
-    ReluOp,
-    RoundOp,
-    RsqrtOp,
-    SigmoidOp,
-    SignOp,
-    SiluOp,
-    SinOp,
-    SoftplusOp,
-    SoftsignOp,
-    SqrtOp,
-    TanhOp,
-    TanOp,
-)
-from .ops.windows import AvgPoolOp, LrnOp, MaxPoolIndexOp, MaxPoolOp
-from .packing.unpack import UnpackOp
+from .packing import unpack
+
+
+def ops_of(module: ModuleType) -> list[type[Operation]]:
+    """The ops that a module defines: the classes under `irdl_op_definition`, not their bases."""
+    classes = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Operation)]
+    own = [each for each in classes if each.__module__ == module.__name__]
+    return [each for each in own if "get_irdl_definition" in vars(each)]
+
 
 Graph = Dialect(
-    "graph",
-    [
-        WeightOp,
-        ConstantOp,
-        YieldOp,
-        KernelOp,
-        CallOp,
-        AddOp,
-        SubOp,
-        MulOp,
-        DivOp,
-        PowOp,
-        MinOp,
-        MaxOp,
-        ModOp,
-        PreluOp,
-        AndOp,
-        OrOp,
-        XorOp,
-        ShiftLeftOp,
-        ShiftRightOp,
-        EqualOp,
-        LessOp,
-        LessEqualOp,
-        GreaterOp,
-        GreaterEqualOp,
-        WhereOp,
-        NegOp,
-        AbsOp,
-        SignOp,
-        ReluOp,
-        NotOp,
-        Expm1Op,
-        ExpOp,
-        Log1pOp,
-        LogOp,
-        SqrtOp,
-        RsqrtOp,
-        ReciprocalOp,
-        ErfOp,
-        TanhOp,
-        SinOp,
-        CosOp,
-        TanOp,
-        AtanOp,
-        FloorOp,
-        CeilOp,
-        RoundOp,
-        SigmoidOp,
-        SiluOp,
-        SoftplusOp,
-        SoftsignOp,
-        IsNanOp,
-        IsInfOp,
-        GeluOp,
-        ClipOp,
-        LeakyReluOp,
-        EluOp,
-        HardSigmoidOp,
-        BitcastOp,
-        CastOp,
-        QuantizeOp,
-        DequantizeOp,
-        UnpackBitsOp,
-        BlockWeightOp,
-        MatmulOp,
-        ConvOp,
-        ConvTransposeOp,
-        MaxPoolOp,
-        MaxPoolIndexOp,
-        AvgPoolOp,
-        LrnOp,
-        Col2ImOp,
-        ReduceSumOp,
-        ReduceMeanOp,
-        ReduceProdOp,
-        ReduceMaxOp,
-        ReduceMinOp,
-        ArgMaxOp,
-        ArgMinOp,
-        CumprodOp,
-        CumsumOp,
-        TopKOp,
-        SoftmaxOp,
-        LogSoftmaxOp,
-        LayerNormOp,
-        RmsNormOp,
-        BatchNormOp,
-        InstanceNormOp,
-        ReshapeOp,
-        TransposeOp,
-        BroadcastToOp,
-        ConcatOp,
-        SliceOp,
-        IotaOp,
-        SizesOp,
-        FailOp,
-        PadOp,
-        GatherOp,
-        GatherElementsOp,
-        GatherNdOp,
-        ScatterNdOp,
-        ScatterElementsOp,
-        ResizeOp,
-        SampleOp,
-        RoiAlignOp,
-        RoiPoolOp,
-        AttentionOp,
-        LinearAttentionOp,
-        LstmOp,
-        GruOp,
-        RnnOp,
-        UnpackOp,
-    ],
-    [BlobAttr, CacheAttr],
+    "graph", [op for module in (*modules_below(ops.__name__), unpack) for op in ops_of(module)], [BlobAttr, CacheAttr]
 )

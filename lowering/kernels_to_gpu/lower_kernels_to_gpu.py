@@ -38,6 +38,7 @@ from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import int_attr
 from ...dialects.kernel.calls import BarrierOp, CallOp
 from ...dialects.kernel.targets import GpuAttr, gpu_of
+from ...dialects.modules import module_named
 from ...passes.geometry.boxes import Box, row_major
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, Places, cast_to, memref_type
@@ -45,7 +46,6 @@ from ...passes.statistics import count
 from ..gpu_to_cuda.launch_list import CALL, NODES
 from ..kernel_code.calls import anywhere, cast_before, sharing_of
 from ..kernel_code.elements.checks import positions_checked, write_checks
-from ..kernel_code.families import family_of
 from .builder import ACCESS
 from .instance import GpuKernel, Window, Written
 
@@ -57,7 +57,7 @@ Key = tuple[str, tuple[Attribute, ...], tuple[int, ...], tuple[int, ...]]
 
 def code_of(schedule: str) -> Callable[[GpuKernel], None]:
     """The function `lower` of the file in families/ that is named like the schedule."""
-    return cast("Callable[[GpuKernel], None]", family_of(f"{__package__}.families", schedule).lower)
+    return cast("Callable[[GpuKernel], None]", module_named(f"{__package__}.families", schedule).lower)
 
 
 def _build(kernel: KernelOp, call: CallOp, key: Key, target: GpuAttr, fresh: Callable[[str], str]) -> list[Written]:

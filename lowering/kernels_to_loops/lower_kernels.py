@@ -35,6 +35,7 @@ from ...dialects.graph.values import shape_of
 from ...dialects.kernel.attributes import InterfaceAttr
 from ...dialects.kernel.calls import BarrierOp, CallOp
 from ...dialects.kernel.targets import CpuAttr, cpu_of
+from ...dialects.modules import module_named
 from ...dialects.sizes.attributes import SIZES
 from ...dialects.sizes.sizes import pinned
 from ...dialects.symbols import symbol_named
@@ -45,7 +46,6 @@ from ...passes.memory.share_threads import TEAM, TEAM_TYPE
 from ..kernel_code.builder import INDEX, define_function
 from ..kernel_code.calls import anywhere, cast_before, sharing_of
 from ..kernel_code.elements.checks import write_checks
-from ..kernel_code.families import family_of
 from ..kernel_code.lane_access import NotVectorisable
 from .instance import CommonFunctions, KernelInstance
 
@@ -56,7 +56,7 @@ Key = tuple[str, tuple[Attribute, ...], tuple[int, ...]]
 
 def code_of(schedule: str) -> Callable[[KernelInstance], None]:
     """The function `lower` of the file in families/ that is named like the schedule."""
-    return cast("Callable[[KernelInstance], None]", family_of(f"{__package__}.families", schedule).lower)
+    return cast("Callable[[KernelInstance], None]", module_named(f"{__package__}.families", schedule).lower)
 
 
 def _build(

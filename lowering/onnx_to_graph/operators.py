@@ -8,37 +8,10 @@ from typing import TypeAlias
 from onnx import FunctionProto, NodeProto, defs
 
 from ...dialects.errors import InvalidModelError, UnsupportedError
+from ...dialects.modules import modules_below
+from . import handlers, microsoft
 from .check import OLDEST_OPSET, named_nodes
 from .functions import FunctionKey, Schema, function_key, function_opsets, plain_body, schema_of
-from .handlers import (
-    activations,
-    attention,
-    constants,
-    contraction,
-    control,
-    determinant,
-    einsum,
-    elementwise,
-    experimental,
-    fourier,
-    indexing,
-    loops,
-    movement,
-    ngrams,
-    normalization,
-    pooling,
-    quantization,
-    recurrence,
-    reduction,
-    resize,
-    sampling,
-    selecting,
-    sequences,
-    states,
-    suppression,
-)
-from .microsoft import attention as microsoft_attention
-from .microsoft import block_weights, early, fused, quantized
 from .node import Handler
 from .refusals import reason
 
@@ -46,41 +19,9 @@ from .refusals import reason
 _EARLY = ("LayerNormalization", "MeanVarianceNormalization", "ThresholdedRelu")
 _Nodes: TypeAlias = Iterable[tuple[str, NodeProto]]
 
+_MODULES = (*modules_below(handlers.__name__), *modules_below(microsoft.__name__))
 HANDLERS: dict[str, Handler] = {
-    name: handler
-    for family in (
-        activations,
-        attention,
-        constants,
-        contraction,
-        control,
-        determinant,
-        einsum,
-        elementwise,
-        experimental,
-        fourier,
-        indexing,
-        loops,
-        movement,
-        ngrams,
-        normalization,
-        pooling,
-        quantization,
-        recurrence,
-        reduction,
-        resize,
-        selecting,
-        sequences,
-        sampling,
-        states,
-        microsoft_attention,
-        block_weights,
-        early,
-        fused,
-        quantized,
-        suppression,
-    )
-    for name, handler in family.HANDLERS.items()
+    name: handler for module in _MODULES for name, handler in getattr(module, "HANDLERS", {}).items()
 }
 
 

@@ -155,12 +155,12 @@ def import_all(config: EngineConfig) -> None:
     pass_names(config)
     if device_named(config.place).kind != "cpu":
         return
-    from ...lowering.kernel_code.families import import_families
+    from ...dialects.modules import modules_below
     from ...lowering.kernels_to_loops import families
     from ...lowering.loops_to_llvm import emit_llvm_ir, runtime_ir
 
     del emit_llvm_ir, runtime_ir
-    import_families(families.__name__)
+    modules_below(families.__name__)
     host_target()
 
 
