@@ -11,12 +11,12 @@ float32 module are the float64 reference.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Self
+from typing import Self, TypeAlias
 
 from typing_extensions import override
-from xdsl.dialects.builtin import LocationAttr, NameLoc, NoneAttr, StringAttr
+from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, NameLoc, NoneAttr, StringAttr, i32
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation, traits_def
@@ -27,7 +27,18 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..sizes.sizes import equal, is_fixed, now
 from .narrow_types import is_narrow
-from .values import AnyTensor, Array, element_type_of_value, is_bool, is_float
+from .values import (
+    AnyTensor,
+    Array,
+    element_type_of_value,
+    flag_attr,
+    float_attr,
+    int_attr,
+    ints_attr,
+    is_bool,
+    is_float,
+    string_attr,
+)
 
 
 @lru_cache(maxsize=4096)
@@ -48,6 +59,27 @@ def describe(op: Operation) -> str:
     return f"{name} ({op.name})" if name else op.name
 
 
+Property: TypeAlias = "Attribute | int | float | str | Sequence[int] | None"
+"""A property of an op as constructors take it: a truth value is a flag, which is there or left out."""
+
+
+def _attribute(value: Property) -> Attribute | None:
+    """The attribute that a property is kept as."""
+    match value:
+        case None | Attribute():
+            return value
+        case bool():
+            return flag_attr(value)
+        case str():
+            return string_attr(value)
+        case float():
+            return float_attr(value)
+        case Sequence():
+            return ints_attr(value)
+        case _:
+            return int_attr(value)
+
+
 class GraphOp(IRDLOperation, ABC):
     """An operation on tensors: no regions, no effects, results that follow from operands and attributes."""
 
@@ -55,16 +87,23 @@ class GraphOp(IRDLOperation, ABC):
 
     def _build(
         self,
-        operands: Sequence[SSAValue | Operation],
-        properties: Mapping[str, Attribute | None],
+        operands: Sequence[SSAValue | Operation | None],
         location: LocationAttr | None,
         result_types: Sequence[Attribute] | None = None,
+        /,
+        **properties: Property,
     ) -> None:
-        """Builds the op, with result types from the type rule unless given. Skips IRDL's own, slower path."""
+        """Builds the op, with result types from the type rule unless given. Skips IRDL's own, slower path.
+
+        Operands and properties that are None are left out.
+        """
+        if getattr(self, "irdl_options", ()):
+            present = [int(each is not None) for each in operands]
+            properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, present)
         Operation.__init__(
             self,
-            operands=[SSAValue.get(operand) for operand in operands],
-            properties={name: value for name, value in properties.items() if value is not None},
+            operands=[SSAValue.get(operand) for operand in operands if operand is not None],
+            properties={name: made for name, value in properties.items() if (made := _attribute(value)) is not None},
             location=location,
         )
         if result_types is None:

@@ -49,6 +49,14 @@ def from_channels_first(x: Array, layout: str) -> Array:
     return np.ascontiguousarray(x if layout == "NCHW" else np.moveaxis(x, 1, -1))
 
 
+def usual_window(
+    rank: int, strides: Sequence[int] | None, pads: Sequence[int] | None, dilations: Sequence[int] | None
+) -> dict[str, Sequence[int]]:
+    """Properties of an op over windows of so many dimensions: absent strides and dilations are ones, pads zeros."""
+    ones = (1,) * rank
+    return {"strides": strides or ones, "pads": pads or (0,) * (2 * rank), "dilations": dilations or ones}
+
+
 @dataclass(frozen=True)
 class Window:
     """A kernel that slides over padded spatial dimensions. Fields have one entry per spatial dimension."""

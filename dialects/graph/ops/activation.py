@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 
 from ..base import require
-from ..values import AnyTensor, Array, float_attr, is_float_dtype, string_attr
+from ..values import AnyTensor, Array, is_float_dtype
 from .elementwise import UnaryOp
 from .unary import FloatUnaryOp, erfc, sigmoid
 
@@ -26,7 +26,7 @@ class GeluOp(FloatUnaryOp):
     approximate = prop_def(StringAttr)
 
     def __init__(self, x: SSAValue | Operation, approximate: str = "none", location: LocationAttr | None = None):
-        self._build((x,), {"approximate": string_attr(approximate)}, location)
+        self._build((x,), location, approximate=approximate)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -60,11 +60,7 @@ class ClipOp(UnaryOp):
         max: float | None = None,
         location: LocationAttr | None = None,
     ):
-        limits = {
-            "min": None if min is None else float_attr(min),
-            "max": None if max is None else float_attr(max),
-        }
-        self._build((x,), limits, location)
+        self._build((x,), location, min=None if min is None else float(min), max=None if max is None else float(max))
 
     @override
     def compute(self, x: Array) -> Array:
@@ -94,7 +90,7 @@ class LeakyReluOp(FloatUnaryOp):
     alpha = prop_def(FloatAttr[Float64Type])
 
     def __init__(self, x: SSAValue | Operation, alpha: float = 0.01, location: LocationAttr | None = None):
-        self._build((x,), {"alpha": float_attr(alpha)}, location)
+        self._build((x,), location, alpha=float(alpha))
 
     @override
     def compute(self, x: Array) -> Array:
@@ -110,7 +106,7 @@ class EluOp(FloatUnaryOp):
     alpha = prop_def(FloatAttr[Float64Type])
 
     def __init__(self, x: SSAValue | Operation, alpha: float = 1.0, location: LocationAttr | None = None):
-        self._build((x,), {"alpha": float_attr(alpha)}, location)
+        self._build((x,), location, alpha=float(alpha))
 
     @override
     def compute(self, x: Array) -> Array:
@@ -133,7 +129,7 @@ class HardSigmoidOp(FloatUnaryOp):
         beta: float = 0.5,
         location: LocationAttr | None = None,
     ):
-        self._build((x,), {"alpha": float_attr(alpha), "beta": float_attr(beta)}, location)
+        self._build((x,), location, alpha=float(alpha), beta=float(beta))
 
     @override
     def compute(self, x: Array) -> Array:

@@ -12,18 +12,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop
 
 from ...sizes.sizes import equal
 from ..base import GraphOp, broadcasts_to, require, require_float, require_same_element_type
-from ..values import (
-    AnyTensor,
-    Array,
-    element_type_of_value,
-    flag_attr,
-    float_attr,
-    is_bool,
-    shape_of,
-    tensor,
-    type_of,
-    widened,
-)
+from ..values import AnyTensor, Array, element_type_of_value, is_bool, shape_of, tensor, type_of, widened
 
 
 @irdl_op_definition
@@ -61,10 +50,14 @@ class AttentionOp(GraphOp):
         nan_rows: bool = False,
         location: LocationAttr | None = None,
     ):
-        operands = (query, key, value) if mask is None else (query, key, value, mask)
-        flags = {"causal": flag_attr(causal), "nan_rows": flag_attr(nan_rows)}
-        cap = float_attr(softcap) if softcap else None
-        self._build(operands, {"scale": float_attr(scale), "softcap": cap, **flags}, location)
+        self._build(
+            (query, key, value, mask),
+            location,
+            scale=float(scale),
+            softcap=float(softcap) or None,
+            causal=causal,
+            nan_rows=nan_rows,
+        )
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

@@ -12,7 +12,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def
 
 from ...sizes.sizes import equal_shapes
 from ..base import GraphOp, require
-from ..values import AnyTensor, Array, element_type_of_value, int_attr, shape_of, tensor
+from ..values import AnyTensor, Array, element_type_of_value, shape_of, tensor
 
 UI8 = IntegerType(8, Signedness.UNSIGNED)
 
@@ -49,13 +49,7 @@ class BlockWeightOp(GraphOp):
         middle: int = 0,
         location: LocationAttr | None = None,
     ):
-        properties = {
-            "bits": int_attr(bits),
-            "block": int_attr(block),
-            "depth": int_attr(depth),
-            "middle": int_attr(middle),
-        }
-        self._build((weight, scale) if zero is None else (weight, scale, zero), properties, location)
+        self._build((weight, scale, zero), location, bits=bits, block=block, depth=depth, middle=middle)
 
     @property
     def numbers(self) -> tuple[int, int, int, int]:

@@ -23,21 +23,16 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop
 
 from ...sizes.sizes import equal, equal_shapes
 from ..base import ContractionOp, broadcast, require, require_numbers, require_same_element_type
-from ..values import (
-    AnyTensor,
-    Array,
-    element_type_of_value,
-    flag_attr,
-    int_attr,
-    ints,
-    ints_attr,
-    numpy_dtype,
-    shape_of,
-    string_attr,
-    tensor,
-    widened,
+from ..values import AnyTensor, Array, element_type_of_value, ints, numpy_dtype, shape_of, tensor, widened
+from ..window_sizes import (
+    Window,
+    channel_axis,
+    channels_first,
+    from_channels_first,
+    full_shape,
+    spatial_shape,
+    usual_window,
 )
-from ..window_sizes import Window, channel_axis, channels_first, from_channels_first, full_shape, spatial_shape
 
 BYTES = (IntegerType(8), IntegerType(8, Signedness.UNSIGNED))
 
@@ -96,8 +91,7 @@ class MatmulOp(ContractionOp):
         transpose_b: bool = False,
         location: LocationAttr | None = None,
     ):
-        flags = {"transpose_a": flag_attr(transpose_a), "transpose_b": flag_attr(transpose_b)}
-        self._build((lhs, rhs), flags, location)
+        self._build((lhs, rhs), location, transpose_a=transpose_a, transpose_b=transpose_b)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -164,15 +158,14 @@ class ConvOp(ContractionOp):
     ):
         """Absent strides and dilations are ones, absent pads are zeros."""
         rank = len(shape_of(SSAValue.get(weight))) - 2
-        properties = {
-            "strides": ints_attr(strides or (1,) * rank),
-            "pads": ints_attr(pads or (0,) * (2 * rank)),
-            "dilations": ints_attr(dilations or (1,) * rank),
-            "groups": int_attr(groups),
-            "layout": string_attr(layout),
-            "pad_value": int_attr(pad_value) if pad_value else None,
-        }
-        self._build((x, weight) if bias is None else (x, weight, bias), properties, location)
+        self._build(
+            (x, weight, bias),
+            location,
+            **usual_window(rank, strides, pads, dilations),
+            groups=groups,
+            layout=layout,
+            pad_value=pad_value or None,
+        )
 
     @property
     def window(self) -> Window:
@@ -279,15 +272,14 @@ class ConvTransposeOp(ContractionOp):
     ):
         """Absent strides and dilations are ones, absent pads and output padding are zeros."""
         rank = len(shape_of(SSAValue.get(weight))) - 2
-        properties = {
-            "strides": ints_attr(strides or (1,) * rank),
-            "pads": ints_attr(pads or (0,) * (2 * rank)),
-            "dilations": ints_attr(dilations or (1,) * rank),
-            "groups": int_attr(groups),
-            "output_padding": ints_attr(output_padding or (0,) * rank),
-            "layout": string_attr(layout),
-        }
-        self._build((x, weight) if bias is None else (x, weight, bias), properties, location)
+        self._build(
+            (x, weight, bias),
+            location,
+            **usual_window(rank, strides, pads, dilations),
+            groups=groups,
+            output_padding=output_padding or (0,) * rank,
+            layout=layout,
+        )
 
     @property
     def window(self) -> Window:

@@ -23,20 +23,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, r
 from ...sizes.sizes import equal_shapes
 from ..base import ElementwiseOp, MovementOp, require
 from ..narrow_types import is_narrow, is_narrow_float, largest_of, narrow_types, packed_bits, unpacked
-from ..values import (
-    AnyTensor,
-    Array,
-    element_type_of_value,
-    flag_attr,
-    ints,
-    ints_attr,
-    is_float,
-    numpy_dtype,
-    shape_of,
-    string_attr,
-    tensor,
-    type_of,
-)
+from ..values import AnyTensor, Array, element_type_of_value, ints, is_float, numpy_dtype, shape_of, tensor, type_of
 from .elementwise import UnaryOp
 
 ROUND_MODES = ("up", "down", "nearest")
@@ -70,9 +57,7 @@ class CastOp(UnaryOp):
         loose: bool = False,
         round_mode: str | None = None,
     ):
-        mode = None if round_mode is None else string_attr(round_mode)
-        flags = {"saturate": flag_attr(saturate), "loose": flag_attr(loose)}
-        self._build((x,), {"to": to, **flags, "round_mode": mode}, location)
+        self._build((x,), location, to=to, saturate=saturate, loose=loose, round_mode=round_mode)
 
     def with_operand(self, x: SSAValue) -> CastOp:
         """The same cast of another value."""
@@ -141,7 +126,7 @@ class BitcastOp(ElementwiseOp):
     result = result_def()
 
     def __init__(self, x: SSAValue | Operation, to: Attribute, location: LocationAttr | None = None):
-        self._build((x,), {"to": to}, location)
+        self._build((x,), location, to=to)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -180,7 +165,7 @@ class UnpackBitsOp(MovementOp):
     def __init__(
         self, x: SSAValue | Operation, to: Attribute, shape: Sequence[int], location: LocationAttr | None = None
     ):
-        self._build((x,), {"to": to, "shape": ints_attr(shape)}, location)
+        self._build((x,), location, to=to, shape=shape)
 
     @property
     def bits(self) -> int:

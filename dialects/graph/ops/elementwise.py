@@ -21,7 +21,6 @@ from ..values import (
     AnyTensor,
     Array,
     element_type_of_value,
-    flag_attr,
     is_bool,
     is_float_dtype,
     shape_of,
@@ -48,7 +47,7 @@ class UnaryOp(ElementwiseOp, ABC):
     result = result_def()
 
     def __init__(self, x: SSAValue | Operation, location: LocationAttr | None = None):
-        self._build((x,), {}, location)
+        self._build((x,), location)
 
     @abstractmethod
     def compute(self, x: Array) -> Array:
@@ -79,7 +78,7 @@ class BinaryOp(ElementwiseOp, ABC):
     result = result_def()
 
     def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation, location: LocationAttr | None = None):
-        self._build((lhs, rhs), {}, location)
+        self._build((lhs, rhs), location)
 
     @abstractmethod
     def compute(self, a: Array, b: Array) -> Array:
@@ -220,7 +219,7 @@ class ModOp(BinaryOp):
         fmod: bool = False,
         location: LocationAttr | None = None,
     ):
-        self._build((lhs, rhs), {"fmod": flag_attr(fmod)}, location)
+        self._build((lhs, rhs), location, fmod=fmod)
 
     @override
     def compute(self, a: Array, b: Array) -> Array:
@@ -418,7 +417,7 @@ class WhereOp(ElementwiseOp):
         rhs: SSAValue | Operation,
         location: LocationAttr | None = None,
     ):
-        self._build((condition, lhs, rhs), {}, location)
+        self._build((condition, lhs, rhs), location)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

@@ -35,7 +35,7 @@ class FailOp(GraphOp):
     result = result_def()
 
     def __init__(self, message: str, type: AnyTensor, location: LocationAttr | None = None):
-        self._build((), {"message": StringAttr(message)}, location, [type])
+        self._build((), location, [type], message=message)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

@@ -23,17 +23,7 @@ from ...errors import out_of_range
 from ...sizes.sizes import equal_shapes, now, pinned
 from ..base import MovementOp, describe, require, require_axis, require_numbers, require_same_element_type
 from ..narrow_types import is_narrow
-from ..values import (
-    AnyTensor,
-    Array,
-    element_type_of_value,
-    int_attr,
-    is_bool,
-    shape_of,
-    string_attr,
-    tensor,
-    type_of,
-)
+from ..values import AnyTensor, Array, element_type_of_value, is_bool, shape_of, tensor, type_of
 
 REDUCTIONS = ("none", "add", "mul", "min", "max")
 
@@ -82,7 +72,7 @@ class GatherAlongOp(IndexedOp, ABC):
         axis: int = 0,
         location: LocationAttr | None = None,
     ):
-        self._build((x, indices), {"axis": int_attr(axis)}, location)
+        self._build((x, indices), location, axis=axis)
 
     @override
     def indexed(self) -> tuple[int, ...]:
@@ -166,7 +156,7 @@ class GatherNdOp(IndexedOp):
         batch_dims: int = 0,
         location: LocationAttr | None = None,
     ):
-        self._build((x, indices), {"batch_dims": int_attr(batch_dims)}, location)
+        self._build((x, indices), location, batch_dims=batch_dims)
 
     @override
     def indexed(self) -> tuple[int, ...]:
@@ -248,7 +238,7 @@ class ScatterNdOp(ScatterOp):
         reduction: str = "none",
         location: LocationAttr | None = None,
     ):
-        self._build((x, indices, updates), {"reduction": string_attr(reduction)}, location)
+        self._build((x, indices, updates), location, reduction=reduction)
 
     @override
     def indexed(self) -> tuple[int, ...]:
@@ -291,8 +281,7 @@ class ScatterElementsOp(ScatterOp):
         reduction: str = "none",
         location: LocationAttr | None = None,
     ):
-        properties = {"axis": int_attr(axis), "reduction": string_attr(reduction)}
-        self._build((x, indices, updates), properties, location)
+        self._build((x, indices, updates), location, axis=axis, reduction=reduction)
 
     @override
     def indexed(self) -> tuple[int, ...]:

@@ -6,20 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from typing_extensions import override
-from xdsl.dialects.builtin import DenseArrayBase, Float64Type, FloatAttr, LocationAttr, i32
+from xdsl.dialects.builtin import Float64Type, FloatAttr, LocationAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import (
-    AttrSizedOperandSegments,
-    irdl_op_definition,
-    operand_def,
-    opt_operand_def,
-    prop_def,
-    result_def,
-)
+from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ...sizes.sizes import equal, equal_shapes
 from ..base import GraphOp, require, require_float, require_same_element_type
-from ..values import AnyTensor, Array, element_type_of_value, float_attr, shape_of, tensor, widened
+from ..values import AnyTensor, Array, element_type_of_value, shape_of, tensor, widened
 
 
 @irdl_op_definition
@@ -59,9 +52,7 @@ class LinearAttentionOp(GraphOp):
         location: LocationAttr | None = None,
     ):
         operands = (query, key, value, initial, decay, beta)
-        present = DenseArrayBase.from_list(i32, [int(operand is not None) for operand in operands])
-        given = [operand for operand in operands if operand is not None]
-        self._build(given, {"scale": float_attr(scale), "operandSegmentSizes": present}, location)
+        self._build(operands, location, scale=float(scale))
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

@@ -22,19 +22,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var
 
 from ...sizes.sizes import equal
 from ..base import MovementOp, broadcasts_to, require, require_axis, require_same_element_type
-from ..values import (
-    AnyTensor,
-    Array,
-    element_type_of_value,
-    float_attr,
-    int_attr,
-    ints,
-    ints_attr,
-    numpy_dtype,
-    shape_of,
-    string_attr,
-    tensor,
-)
+from ..values import AnyTensor, Array, element_type_of_value, ints, numpy_dtype, shape_of, tensor
 
 
 @irdl_op_definition
@@ -48,7 +36,7 @@ class ReshapeOp(MovementOp):
     result = result_def()
 
     def __init__(self, x: SSAValue | Operation, shape: Sequence[int], location: LocationAttr | None = None):
-        self._build((x,), {"shape": ints_attr(shape)}, location)
+        self._build((x,), location, shape=shape)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -73,7 +61,7 @@ class TransposeOp(MovementOp):
     result = result_def()
 
     def __init__(self, x: SSAValue | Operation, permutation: Sequence[int], location: LocationAttr | None = None):
-        self._build((x,), {"permutation": ints_attr(permutation)}, location)
+        self._build((x,), location, permutation=permutation)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -98,7 +86,7 @@ class BroadcastToOp(MovementOp):
     result = result_def()
 
     def __init__(self, x: SSAValue | Operation, shape: Sequence[int], location: LocationAttr | None = None):
-        self._build((x,), {"shape": ints_attr(shape)}, location)
+        self._build((x,), location, shape=shape)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -122,7 +110,7 @@ class ConcatOp(MovementOp):
     result = result_def()
 
     def __init__(self, inputs: Sequence[SSAValue | Operation], axis: int, location: LocationAttr | None = None):
-        self._build(inputs, {"axis": int_attr(axis)}, location)
+        self._build(inputs, location, axis=axis)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -170,12 +158,7 @@ class SliceOp(MovementOp):
         location: LocationAttr | None = None,
     ):
         """Absent steps are ones."""
-        properties = {
-            "starts": ints_attr(starts),
-            "stops": ints_attr(stops),
-            "steps": ints_attr(steps or (1,) * len(starts)),
-        }
-        self._build((x,), properties, location)
+        self._build((x,), location, starts=starts, stops=stops, steps=steps or (1,) * len(starts))
 
     @property
     def ranges(self) -> list[range]:
@@ -242,13 +225,7 @@ class PadOp(MovementOp):
         value: float = 0.0,
         location: LocationAttr | None = None,
     ):
-        properties = {
-            "low": ints_attr(low),
-            "high": ints_attr(high),
-            "mode": string_attr(mode),
-            "value": float_attr(value),
-        }
-        self._build((x,), properties, location)
+        self._build((x,), location, low=low, high=high, mode=mode, value=float(value))
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

@@ -11,16 +11,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ...sizes.sizes import equal_shapes
-from ..base import (
-    GraphOp,
-    ReductionOp,
-    broadcasts_to,
-    require,
-    require_axis,
-    require_float,
-    require_same_element_type,
-)
-from ..values import AnyTensor, Array, float_attr, int_attr, shape_of, string_attr, type_of, widened
+from ..base import GraphOp, ReductionOp, broadcasts_to, require, require_axis, require_float, require_same_element_type
+from ..values import AnyTensor, Array, shape_of, type_of, widened
 from ..window_sizes import channel_axis
 
 
@@ -67,8 +59,7 @@ class LayerNormOp(ReductionOp):
         epsilon: float = 1e-5,
         location: LocationAttr | None = None,
     ):
-        properties = {"axis": int_attr(axis), "epsilon": float_attr(epsilon)}
-        self._build((x, scale) if bias is None else (x, scale, bias), properties, location)
+        self._build((x, scale, bias), location, axis=axis, epsilon=float(epsilon))
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -113,7 +104,7 @@ class RmsNormOp(ReductionOp):
         epsilon: float = 1e-5,
         location: LocationAttr | None = None,
     ):
-        self._build((x, scale), {"axis": int_attr(axis), "epsilon": float_attr(epsilon)}, location)
+        self._build((x, scale), location, axis=axis, epsilon=float(epsilon))
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -159,8 +150,7 @@ class BatchNormOp(GraphOp):
         layout: str = "NCHW",
         location: LocationAttr | None = None,
     ):
-        properties = {"epsilon": float_attr(epsilon), "layout": string_attr(layout)}
-        self._build((x, scale, bias, mean, variance), properties, location)
+        self._build((x, scale, bias, mean, variance), location, epsilon=float(epsilon), layout=layout)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -205,7 +195,7 @@ class InstanceNormOp(ReductionOp):
         epsilon: float = 1e-5,
         location: LocationAttr | None = None,
     ):
-        self._build((x, scale, bias), {"epsilon": float_attr(epsilon)}, location)
+        self._build((x, scale, bias), location, epsilon=float(epsilon))
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

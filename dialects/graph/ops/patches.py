@@ -13,8 +13,8 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ...sizes.sizes import equal
 from ..base import ReductionOp, require, require_numbers
-from ..values import AnyTensor, Array, element_type_of_value, ints, ints_attr, shape_of, tensor, widened
-from ..window_sizes import Window
+from ..values import AnyTensor, Array, element_type_of_value, ints, shape_of, tensor, widened
+from ..window_sizes import Window, usual_window
 
 
 @irdl_op_definition
@@ -46,15 +46,13 @@ class Col2ImOp(ReductionOp):
         location: LocationAttr | None = None,
     ):
         """Absent strides and dilations are ones, absent pads are zeros."""
-        rank = len(kernel)
-        properties = {
-            "shape": ints_attr(shape),
-            "kernel": ints_attr(kernel),
-            "strides": ints_attr(strides or (1,) * rank),
-            "pads": ints_attr(pads or (0,) * (2 * rank)),
-            "dilations": ints_attr(dilations or (1,) * rank),
-        }
-        self._build((x,), properties, location)
+        self._build(
+            (x,),
+            location,
+            shape=shape,
+            kernel=kernel,
+            **usual_window(len(kernel), strides, pads, dilations),
+        )
 
     @property
     def window(self) -> Window:

@@ -24,20 +24,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, r
 
 from ...sizes.sizes import equal_shapes
 from ..base import require, require_float, require_same_element_type
-from ..values import (
-    AnyTensor,
-    Array,
-    element_type_of_value,
-    flag_attr,
-    float_attr,
-    int_attr,
-    ints,
-    ints_attr,
-    shape_of,
-    string_attr,
-    tensor,
-    widened,
-)
+from ..values import AnyTensor, Array, element_type_of_value, ints, shape_of, tensor, widened
 from ..window_sizes import channel_axis, channels_first, from_channels_first, full_shape, spatial_shape
 from .indexing import IndexedOp
 
@@ -135,15 +122,16 @@ class RoiAlignOp(RegionOp):
         layout: str = "NCHW",
         location: LocationAttr | None = None,
     ):
-        properties = {
-            "shape": ints_attr(shape),
-            "scale": float_attr(scale),
-            "layout": string_attr(layout),
-            "samples": int_attr(samples),
-            "mode": string_attr(mode),
-            "half_pixel": flag_attr(half_pixel),
-        }
-        self._build((x, indices, rois), properties, location)
+        self._build(
+            (x, indices, rois),
+            location,
+            shape=shape,
+            scale=float(scale),
+            layout=layout,
+            samples=samples,
+            mode=mode,
+            half_pixel=half_pixel,
+        )
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -200,8 +188,7 @@ class RoiPoolOp(RegionOp):
         layout: str = "NCHW",
         location: LocationAttr | None = None,
     ):
-        properties = {"shape": ints_attr(shape), "scale": float_attr(scale), "layout": string_attr(layout)}
-        self._build((x, indices, rois), properties, location)
+        self._build((x, indices, rois), location, shape=shape, scale=float(scale), layout=layout)
 
     @override
     def region(self, picture: Array, corners: Array) -> Array:

@@ -75,7 +75,7 @@ class QuantizeOp(_QuantizationOp):
         to: Attribute,
         location: LocationAttr | None = None,
     ):
-        self._build((x, scale) if zero_point is None else (x, scale, zero_point), {"to": to}, location)
+        self._build((x, scale, zero_point), location, to=to)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -111,7 +111,7 @@ class DequantizeOp(_QuantizationOp):
         zero_point: SSAValue | Operation | None = None,
         location: LocationAttr | None = None,
     ):
-        self._build((x, scale) if zero_point is None else (x, scale, zero_point), {}, location)
+        self._build((x, scale, zero_point), location)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

@@ -18,9 +18,8 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     StringAttr,
     UnitAttr,
-    i32,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
@@ -32,20 +31,8 @@ from xdsl.irdl import (
 )
 
 from ...sizes.sizes import equal_shapes
-from ..base import GraphOp, require, require_float, require_same_element_type
-from ..values import (
-    AnyTensor,
-    Array,
-    element_type_of_value,
-    flag_attr,
-    float_attr,
-    int_attr,
-    is_bool,
-    shape_of,
-    string_attr,
-    tensor,
-    widened,
-)
+from ..base import GraphOp, Property, require, require_float, require_same_element_type
+from ..values import AnyTensor, Array, element_type_of_value, is_bool, shape_of, tensor, widened
 from .cell_activations import Activation, activation_attributes, activations_of
 
 DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
@@ -94,20 +81,14 @@ class RecurrenceOp(GraphOp, ABC):
         operands: Sequence[SSAValue | Operation | None],
         options: CellOptions,
         location: LocationAttr | None,
-        **properties: Attribute | None,
+        **properties: Property,
     ) -> None:
-        present = DenseArrayBase.from_list(i32, [int(operand is not None) for operand in operands])
-        own: dict[str, Attribute | None] = {
-            "hidden": int_attr(options["hidden"]),
-            "direction": string_attr(options.get("direction", "forward")),
-            **properties,
-        }
         if "clip" in options:
-            own["clip"] = float_attr(options["clip"])
+            properties["clip"] = float(options["clip"])
         if "activations" in options:
-            own |= activation_attributes(options["activations"], self.ACTIVATIONS)
-        given = [operand for operand in operands if operand is not None]
-        self._build(given, {**own, "operandSegmentSizes": present}, location)
+            properties |= activation_attributes(options["activations"], self.ACTIVATIONS)
+        direction = options.get("direction", "forward")
+        self._build(operands, location, hidden=options["hidden"], direction=direction, **properties)
 
     @property
     def states(self) -> Sequence[SSAValue | None]:
@@ -232,7 +213,7 @@ class LstmOp(RecurrenceOp):
         **options: Unpack[CellOptions],
     ):
         operands = (x, weight, recurrence, bias, initial_h, initial_c, peephole, mask)
-        self._build_recurrence(operands, options, location, input_forget=flag_attr(input_forget))
+        self._build_recurrence(operands, options, location, input_forget=input_forget)
 
     @property
     @override
@@ -286,7 +267,7 @@ class GruOp(RecurrenceOp):
         **options: Unpack[CellOptions],
     ):
         operands = (x, weight, recurrence, bias, initial_h, mask)
-        self._build_recurrence(operands, options, location, linear_before_reset=flag_attr(linear_before_reset))
+        self._build_recurrence(operands, options, location, linear_before_reset=linear_before_reset)
 
     @override
     def step(self, x: Array, states: Sequence[Array], w: Array, r: Array, bias: Array, *more: Array) -> list[Array]:

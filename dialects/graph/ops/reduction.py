@@ -12,18 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from ..base import ReductionOp, require, require_axis, require_float, require_number, require_numbers
-from ..values import (
-    AnyTensor,
-    Array,
-    flag_attr,
-    int_attr,
-    ints,
-    ints_attr,
-    shape_of,
-    tensor,
-    type_of,
-    widened,
-)
+from ..values import AnyTensor, Array, ints, shape_of, tensor, type_of, widened
 
 
 def reduced_shape(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
@@ -48,7 +37,7 @@ class ReduceOp(ReductionOp, ABC):
         keepdims: bool = False,
         location: LocationAttr | None = None,
     ):
-        self._build((x,), {"axes": ints_attr(axes), "keepdims": flag_attr(keepdims)}, location)
+        self._build((x,), location, axes=axes, keepdims=keepdims)
 
     @abstractmethod
     def compute(self, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -145,12 +134,7 @@ class ArgExtremumOp(ReductionOp, ABC):
         select_last: bool = False,
         location: LocationAttr | None = None,
     ):
-        properties = {
-            "axis": int_attr(axis),
-            "keepdims": flag_attr(keepdims),
-            "select_last": flag_attr(select_last),
-        }
-        self._build((x,), properties, location)
+        self._build((x,), location, axis=axis, keepdims=keepdims, select_last=select_last)
 
     @abstractmethod
     def place(self, x: Array, axis: int) -> Array:
@@ -215,12 +199,7 @@ class CumulativeOp(ReductionOp, ABC):
         reverse: bool = False,
         location: LocationAttr | None = None,
     ):
-        properties = {
-            "axis": int_attr(axis),
-            "exclusive": flag_attr(exclusive),
-            "reverse": flag_attr(reverse),
-        }
-        self._build((x,), properties, location)
+        self._build((x,), location, axis=axis, exclusive=exclusive, reverse=reverse)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -291,7 +270,7 @@ class SoftmaxLikeOp(ReductionOp, ABC):
     result = result_def()
 
     def __init__(self, x: SSAValue | Operation, axis: int, location: LocationAttr | None = None):
-        self._build((x,), {"axis": int_attr(axis)}, location)
+        self._build((x,), location, axis=axis)
 
     @abstractmethod
     def compute(self, x: Array, axis: int) -> Array:

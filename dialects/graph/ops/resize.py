@@ -29,15 +29,11 @@ from ..values import (
     AnyTensor,
     Array,
     element_type_of_value,
-    flag_attr,
-    float_attr,
     floats_attr,
     ints,
-    ints_attr,
     is_bool,
     is_float_dtype,
     shape_of,
-    string_attr,
     tensor,
     widened,
 )
@@ -107,19 +103,20 @@ class ResizeOp(MovementOp):
         if scales is None:
             sizes = shape_of(SSAValue.get(x))
             scales = [_ratio(new, old) if old else 1.0 for new, old in zip(shape, sizes, strict=True)]
-        properties = {
-            "shape": ints_attr(shape),
-            "scales": floats_attr(scales),
-            "mode": string_attr(mode),
-            "coordinate": string_attr(coordinate),
-            "nearest": string_attr(nearest),
-            "cubic_a": float_attr(cubic_a),
-            "exclude_outside": flag_attr(exclude_outside),
-            "antialias": flag_attr(antialias),
-            "roi": None if roi is None else floats_attr(roi),
-            "extrapolation": float_attr(extrapolation) if extrapolation else None,
-        }
-        self._build((x,), properties, location)
+        self._build(
+            (x,),
+            location,
+            shape=shape,
+            scales=floats_attr(scales),
+            mode=mode,
+            coordinate=coordinate,
+            nearest=nearest,
+            cubic_a=float(cubic_a),
+            exclude_outside=exclude_outside,
+            antialias=antialias,
+            roi=None if roi is None else floats_attr(roi),
+            extrapolation=float(extrapolation) or None,
+        )
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

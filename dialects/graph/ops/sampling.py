@@ -13,17 +13,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, r
 
 from ...sizes.sizes import equal, equal_shapes
 from ..base import ReductionOp, require, require_float
-from ..values import (
-    AnyTensor,
-    Array,
-    element_type_of_value,
-    flag_attr,
-    is_float,
-    shape_of,
-    string_attr,
-    tensor,
-    widened,
-)
+from ..values import AnyTensor, Array, element_type_of_value, is_float, shape_of, tensor, widened
 from ..window_sizes import channel_axis, channels_first, from_channels_first, full_shape, spatial_shape
 
 SAMPLINGS = ("nearest", "linear", "cubic")
@@ -68,13 +58,7 @@ class SampleOp(ReductionOp):
         layout: str = "NCHW",
         location: LocationAttr | None = None,
     ):
-        properties = {
-            "mode": string_attr(mode),
-            "padding": string_attr(padding),
-            "corners": flag_attr(corners),
-            "layout": string_attr(layout),
-        }
-        self._build((x, positions), properties, location)
+        self._build((x, positions), location, mode=mode, padding=padding, corners=corners, layout=layout)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

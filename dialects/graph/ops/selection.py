@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from ..base import GraphOp, require, require_axis, require_numbers
-from ..values import AnyTensor, Array, flag_attr, int_attr, is_float_dtype, shape_of, tensor
+from ..values import AnyTensor, Array, is_float_dtype, shape_of, tensor
 
 
 @irdl_op_definition
@@ -37,8 +37,7 @@ class TopKOp(GraphOp):
         smallest: bool = False,
         location: LocationAttr | None = None,
     ):
-        properties = {"axis": int_attr(axis), "count": int_attr(count), "smallest": flag_attr(smallest)}
-        self._build((x,), properties, location)
+        self._build((x,), location, axis=axis, count=count, smallest=smallest)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

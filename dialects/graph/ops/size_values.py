@@ -11,7 +11,7 @@ from xdsl.irdl import irdl_op_definition, prop_def, result_def
 
 from ...sizes.sizes import pinned
 from ..base import GraphOp, require
-from ..values import AnyTensor, Array, ints, ints_attr, tensor
+from ..values import AnyTensor, Array, ints, tensor
 
 
 @irdl_op_definition
@@ -24,7 +24,7 @@ class SizesOp(GraphOp):
     result = result_def()
 
     def __init__(self, sizes: Sequence[int], location: LocationAttr | None = None):
-        self._build((), {"sizes": ints_attr(sizes)}, location)
+        self._build((), location, sizes=sizes)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -46,7 +46,7 @@ class IotaOp(GraphOp):
     result = result_def()
 
     def __init__(self, start: int, count: int, step: int, location: LocationAttr | None = None):
-        self._build((), {"numbers": ints_attr([start, count, step])}, location)
+        self._build((), location, numbers=[start, count, step])
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

@@ -35,13 +35,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import (
-    IsolatedFromAbove,
-    IsTerminator,
-    Pure,
-    SymbolOpInterface,
-    SymbolUserOpInterface,
-)
+from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from ...symbols import symbol_named
@@ -64,7 +58,7 @@ class WeightOp(GraphOp):
     result = result_def()
 
     def __init__(self, blob: BlobAttr, type: AnyTensor, location: LocationAttr | None = None):
-        self._build((), {"blob": blob}, location, [type])
+        self._build((), location, [type], blob=blob)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -113,7 +107,7 @@ class ConstantOp(GraphOp):
     result = result_def()
 
     def __init__(self, value: DenseIntOrFPElementsAttr, location: LocationAttr | None = None):
-        self._build((), {"value": value}, location)
+        self._build((), location, value=value)
 
     @classmethod
     def from_numpy(cls, array: Array, location: LocationAttr | None = None) -> ConstantOp:

@@ -20,27 +20,20 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i64,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
-from ..base import ReductionOp, require, require_float, require_numbers
-from ..values import (
-    AnyTensor,
-    Array,
-    element_type_of_value,
-    flag_attr,
-    float_attr,
-    int_attr,
-    ints,
-    ints_attr,
-    is_float_dtype,
-    shape_of,
-    string_attr,
-    tensor,
-    type_of,
-    widened,
+from ..base import Property, ReductionOp, require, require_float, require_numbers
+from ..values import AnyTensor, Array, element_type_of_value, ints, is_float_dtype, shape_of, tensor, type_of, widened
+from ..window_sizes import (
+    Window,
+    channel_axis,
+    channels_first,
+    from_channels_first,
+    full_shape,
+    spatial_shape,
+    usual_window,
 )
-from ..window_sizes import Window, channel_axis, channels_first, from_channels_first, full_shape, spatial_shape
 
 
 class PoolOptions(TypedDict, total=False):
@@ -66,19 +59,16 @@ class PoolOp(ReductionOp, ABC):
     layout = prop_def(StringAttr)
     result = result_def()
 
-    def _pool(
-        self, x: SSAValue | Operation, kernel: Sequence[int], options: PoolOptions, **more: Attribute | None
-    ) -> None:
-        rank = len(kernel)
-        properties = {
-            "kernel": ints_attr(kernel),
-            "strides": ints_attr(options.get("strides") or (1,) * rank),
-            "pads": ints_attr(options.get("pads") or (0,) * (2 * rank)),
-            "dilations": ints_attr(options.get("dilations") or (1,) * rank),
-            "ceil_mode": flag_attr(options.get("ceil_mode", False)),
-            "layout": string_attr(options.get("layout", "NCHW")),
-        }
-        self._build((x,), {**properties, **more}, options.get("location"))
+    def _pool(self, x: SSAValue | Operation, kernel: Sequence[int], options: PoolOptions, **more: Property) -> None:
+        self._build(
+            (x,),
+            options.get("location"),
+            kernel=kernel,
+            **usual_window(len(kernel), options.get("strides"), options.get("pads"), options.get("dilations")),
+            ceil_mode=options.get("ceil_mode", False),
+            layout=options.get("layout", "NCHW"),
+            **more,
+        )
 
     @property
     def window(self) -> Window:
@@ -144,7 +134,7 @@ class MaxPoolIndexOp(PoolOp):
         column_major: bool = False,
         **options: Unpack[PoolOptions],
     ):
-        self._pool(x, kernel, options, column_major=flag_attr(column_major))
+        self._pool(x, kernel, options, column_major=column_major)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -197,7 +187,7 @@ class AvgPoolOp(PoolOp):
         count_include_pad: bool = False,
         **options: Unpack[PoolOptions],
     ):
-        self._pool(x, kernel, options, count_include_pad=flag_attr(count_include_pad))
+        self._pool(x, kernel, options, count_include_pad=count_include_pad)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -253,14 +243,7 @@ class LrnOp(ReductionOp):
         layout: str = "NCHW",
         location: LocationAttr | None = None,
     ):
-        properties = {
-            "size": int_attr(size),
-            "alpha": float_attr(alpha),
-            "beta": float_attr(beta),
-            "bias": float_attr(bias),
-            "layout": string_attr(layout),
-        }
-        self._build((x,), properties, location)
+        self._build((x,), location, size=size, alpha=float(alpha), beta=float(beta), bias=float(bias), layout=layout)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

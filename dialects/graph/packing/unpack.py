@@ -10,17 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from ..base import GraphOp, require
-from ..values import (
-    AnyTensor,
-    Array,
-    element_type_of_value,
-    flag_attr,
-    ints,
-    ints_attr,
-    shape_of,
-    string_attr,
-    tensor,
-)
+from ..values import AnyTensor, Array, element_type_of_value, ints, shape_of, tensor
 from .packings import (
     ByteConvPacking,
     BytePanelPacking,
@@ -78,12 +68,7 @@ class UnpackOp(GraphOp):
         transposed: bool = False,
         location: LocationAttr | None = None,
     ):
-        properties = {
-            "kind": string_attr(kind),
-            "shape": ints_attr(shape),
-            "transposed": flag_attr(transposed),
-        }
-        self._build((packed,), properties, location)
+        self._build((packed,), location, kind=kind, shape=shape, transposed=transposed)
 
     @classmethod
     def of(cls, packed: SSAValue, packing: Packing, shape: Sequence[int]) -> UnpackOp:
