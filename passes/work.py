@@ -8,26 +8,16 @@ are those of Zen 5 with vectors of 512 bits: there a model's estimates add up to
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
-from ..dialects.graph.base import ElementwiseOp, ReductionOp
-from ..dialects.graph.ops.attention import AttentionOp
-from ..dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
-from ..dialects.graph.ops.indexing import GatherAlongOp, GatherNdOp
-from ..dialects.graph.ops.linear_attention import LinearAttentionOp
-from ..dialects.graph.ops.picture_regions import RoiAlignOp
-from ..dialects.graph.ops.recurrence import GruOp, LstmOp, RecurrenceOp, RnnOp
-from ..dialects.graph.ops.sampling import SampleOp
-from ..dialects.graph.ops.selection import TopKOp
-from ..dialects.graph.ops.structure import ConstantOp, KernelOp
-from ..dialects.graph.ops.windows import PoolOp
-from ..dialects.graph.packing.unpack import UnpackOp
-from ..dialects.graph.values import numpy_dtype, shape_of
+from ..dialects.graph.base import GraphOp
+from ..dialects.graph.ops.indexing import GatheringOp
+from ..dialects.graph.ops.structure import KernelOp
+from ..dialects.graph.values import numpy_dtype
 from ..dialects.kernel.targets import CpuAttr
 from ..dialects.sizes.sizes import now
 
@@ -57,76 +47,6 @@ FAR = 8
 """Second-level caches that a value fills from which on it comes from memory, or nearly."""
 _INSTRUCTION = 2  # multiplications and additions that a core could do in the time of any other instruction
 
-_Products = Callable[[Operation], int]
-
-
-def _matmul(op: Operation) -> int:
-    assert isinstance(op, MatmulOp)
-    depth = shape_of(op.lhs)[-2 if op.transpose_a is not None else -1]
-    return prod(shape_of(op.result)) * depth
-
-
-def _conv(op: Operation) -> int:
-    assert isinstance(op, ConvOp)
-    return prod(shape_of(op.result)) * prod(shape_of(op.weight)[1:])
-
-
-def _conv_transpose(op: Operation) -> int:
-    assert isinstance(op, ConvTransposeOp)
-    return prod(shape_of(op.x)) * prod(shape_of(op.weight)[1:])
-
-
-def _attention(op: Operation) -> int:
-    assert isinstance(op, AttentionOp)
-    return prod(shape_of(op.query)) * shape_of(op.key)[-2] + prod(shape_of(op.result)) * shape_of(op.value)[-2]
-
-
-def _linear_attention(op: Operation) -> int:
-    assert isinstance(op, LinearAttentionOp)
-    width = shape_of(op.value)[3]
-    return (prod(shape_of(op.query)) + (1 if op.beta is None else 2) * prod(shape_of(op.key))) * width
-
-
-def _recurrence(op: Operation) -> int:
-    assert isinstance(op, RecurrenceOp)
-    steps, batch, _ = shape_of(op.x)
-    return steps * batch * (prod(shape_of(op.weight)) + prod(shape_of(op.recurrence)))
-
-
-def _roi_align(op: Operation) -> int:
-    assert isinstance(op, RoiAlignOp)
-    points = (op.samples.value.data or 2) ** 2
-    return prod(shape_of(op.result)) * points * 12  # four products and where they come from
-
-
-def _sample(op: Operation) -> int:
-    assert isinstance(op, SampleOp)
-    axes = len(op.sizes)
-    return prod(shape_of(op.result)) * (op.neighbours**axes + 8 * axes)  # and about so many for each position
-
-
-_PRODUCTS: dict[type[Operation], _Products] = {
-    MatmulOp: _matmul,
-    ConvOp: _conv,
-    ConvTransposeOp: _conv_transpose,
-    AttentionOp: _attention,
-    SampleOp: _sample,
-    LinearAttentionOp: _linear_attention,
-    RoiAlignOp: _roi_align,
-    **dict.fromkeys((LstmOp, GruOp, RnnOp), _recurrence),
-}
-# Instructions per element, where it is not one: polynomials, divisions, and rows that are gone through several times.
-_STEPS = {
-    **dict.fromkeys(("exp", "log", "erf", "tanh", "sigmoid", "gelu", "softplus", "sin", "cos", "elu", "lrn"), 16),
-    **dict.fromkeys(("softmax", "log_softmax", "layer_norm", "rms_norm"), 16),
-    **dict.fromkeys(("pow", "tan", "asin", "acos", "sinh", "cosh"), 40),
-    "atan": 20,
-    "instance_norm": 10,
-    "top_k": 4,
-    "div": 4,
-    "sqrt": 4,
-}
-
 
 def nanoseconds(kernel: KernelOp, target: CpuAttr) -> int:
     """What one call of a kernel takes on one core of the target, however it is carried out."""
@@ -147,27 +67,9 @@ def seconds(kernel: KernelOp, target: CpuAttr, *, wasted: float = 1.0, more: int
 
 
 def operations(kernel: KernelOp) -> tuple[int, int]:
-    """Multiplications that are summed up, and other operations, of a call."""
-    multiplied = others = 0
-    for op in kernel.body.block.ops:
-        if isinstance(op, UnpackOp | ConstantOp):
-            continue
-        if type(op) in _PRODUCTS:
-            multiplied += products(op)
-        elif isinstance(op, ElementwiseOp | ReductionOp | TopKOp):
-            elements = max((prod(shape_of(value)) for value in (*op.operands, *op.results)), default=0)
-            if isinstance(op, PoolOp):
-                elements = 2 * prod(shape_of(op.result)) * prod(op.kernel.get_values())  # loaded and compared
-            others += elements * _STEPS.get(op.name.removeprefix("graph."), 1)
-        if isinstance(op, AttentionOp):
-            others += _STEPS["softmax"] * prod(shape_of(op.query)[:-1]) * shape_of(op.key)[-2]
-    return multiplied, others
-
-
-def products(op: Operation) -> int:
-    """Multiplications that are summed up, of an operation."""
-    count = _PRODUCTS.get(type(op))
-    return 0 if count is None else count(op)
+    """Multiplications that are summed up, and other instructions, of a call."""
+    ops = [op for op in kernel.body.block.ops if isinstance(op, GraphOp)]
+    return sum(op.products for op in ops), sum(op.instructions for op in ops)
 
 
 def multiplying_seconds(products: float, target: CpuAttr) -> float:
@@ -189,7 +91,7 @@ def moving_seconds(nbytes: int, target: CpuAttr, times: int = 1) -> float:
 def read_bytes(value: SSAValue) -> int:
     """Bytes that are read of a value: all of it, or of a table what its readers take."""
     readers = [use.operation for use in value.uses]
-    if readers and all(isinstance(op, GatherAlongOp | GatherNdOp) and op.operands[0] is value for op in readers):
+    if readers and all(isinstance(op, GatheringOp) and op.operands[0] is value for op in readers):
         return min(bytes_of(value), sum(bytes_of(op.results[0]) for op in readers))
     return bytes_of(value)
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Self, TypeAlias
+from math import prod
+from typing import ClassVar, Literal, Self, TypeAlias
 
 from typing_extensions import override
 from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, NameLoc, NoneAttr, StringAttr, i32
@@ -36,7 +37,9 @@ from .values import (
     int_attr,
     ints_attr,
     is_bool,
+    is_fixed_attr,
     is_float,
+    shape_of,
     string_attr,
 )
 
@@ -59,6 +62,7 @@ def describe(op: Operation) -> str:
     return f"{name} ({op.name})" if name else op.name
 
 
+Code: TypeAlias = Literal["short", "usual", "long"]
 Property: TypeAlias = "Attribute | int | float | str | Sequence[int] | None"
 """A property of an op as constructors take it: a truth value is a flag, which is there or left out."""
 
@@ -82,6 +86,13 @@ def _attribute(value: Property) -> Attribute | None:
 
 class GraphOp(IRDLOperation, ABC):
     """An operation on tensors: no regions, no effects, results that follow from operands and attributes."""
+
+    FORM: ClassVar[str] = "map"
+    """The form of a kernel whose root it is; `map` where every element of the results stands for itself."""
+    INSTRUCTIONS: ClassVar[int] = 0
+    """How many an element of its largest operand or result takes, beside `products`: for estimates of time."""
+    IN_PROPORTION: ClassVar[bool] = True
+    """Whether `evaluate` takes time and memory in proportion to the bytes that it reads and makes."""
 
     traits = traits_def(Pure())
 
@@ -117,6 +128,24 @@ class GraphOp(IRDLOperation, ABC):
     @abstractmethod
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         """The meaning of the op: results for the given operands, in the floating type of the operands."""
+
+    def is_cheap(self) -> bool:
+        """Whether a compiler may `evaluate` it: that is about as fast as reading and writing, and no size of it hangs
+        on shapes."""
+        fixed = all(is_fixed(*shape_of(result)) for result in self.results)
+        return fixed and self.IN_PROPORTION and all(map(is_fixed_attr, self.properties.values()))
+
+    @property
+    def products(self) -> int:
+        """Multiplications whose results are summed up."""
+        return 0
+
+    @property
+    def instructions(self) -> int:
+        """Instructions beside `products`, where a number takes one: about as many as a CPU without vectors executes."""
+        if not self.INSTRUCTIONS:
+            return 0
+        return self.INSTRUCTIONS * max((prod(shape_of(value)) for value in (*self.operands, *self.results)), default=0)
 
     @override
     def verify_(self) -> None:
@@ -167,13 +196,22 @@ class GraphOp(IRDLOperation, ABC):
 class ElementwiseOp(GraphOp, ABC):
     """Each result element depends on one element of each operand, found by numpy broadcasting."""
 
+    INSTRUCTIONS: ClassVar[int] = 1
+    CODE: ClassVar[Code] = "usual"
+    """How long the code of an element is: one or two instructions, some, or a polynomial or more."""
+
 
 class ContractionOp(GraphOp, ABC):
     """A sum of products: matrix product, convolution."""
 
+    FORM: ClassVar[str] = "contraction"
+
 
 class ReductionOp(GraphOp, ABC):
     """Each result element depends on a row, a window or an axis of the operand."""
+
+    FORM: ClassVar[str] = "rows"
+    INSTRUCTIONS: ClassVar[int] = 1
 
 
 class MovementOp(GraphOp, ABC):

@@ -21,7 +21,6 @@ from xdsl.utils.exceptions import VerifyException
 from ...dialects.errors import InvalidInputError
 from ...dialects.graph.base import ElementwiseOp, GraphOp, describe
 from ...dialects.graph.blobs import BlobStore
-from ...dialects.graph.evaluation import is_cheap
 from ...dialects.graph.narrow_types import packed, packed_bits
 from ...dialects.graph.ops.contraction import MatmulOp
 from ...dialects.graph.ops.conversion import CastOp, UnpackBitsOp
@@ -225,7 +224,7 @@ class Emitter:
             return np.array([now(size) for size in known.flat], dtype).reshape(known.shape)
         if (
             not isinstance(op, GraphOp)
-            or not is_cheap(op)
+            or not op.is_cheap()
             or any(_elements(each) > FOLD_ELEMENTS for each in op.results)
         ):
             return None
@@ -296,7 +295,7 @@ class Emitter:
         if (
             isinstance(op, DequantizeOp)
             or not all(is_fixed(*shape_of(value)) for value in values)
-            or not is_cheap(op)
+            or not op.is_cheap()
             or any(_elements(value) > FOLD_ELEMENTS for value in values)
         ):
             return None

@@ -29,7 +29,6 @@ from xdsl.rewriter import Rewriter
 
 from ...dialects.graph.base import ContractionOp, GraphOp
 from ...dialects.graph.blobs import EAGER_BYTES, BlobAttr, blob_store
-from ...dialects.graph.evaluation import is_cheap
 from ...dialects.graph.ops.indexing import IndexedOp
 from ...dialects.graph.ops.movement import BroadcastToOp, ReshapeOp
 from ...dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
@@ -59,7 +58,7 @@ def is_foldable(op: Operation) -> bool:
     if not all(isinstance(operand.owner, (ConstantOp, WeightOp)) for operand in op.operands):
         return False
     made = _bytes(op.results)
-    return is_cheap(op) and (made <= FREE_BYTES or made <= _bytes(op.operands) or _is_parameter(op))
+    return op.is_cheap() and (made <= FREE_BYTES or made <= _bytes(op.operands) or _is_parameter(op))
 
 
 def _is_parameter(op: GraphOp) -> bool:

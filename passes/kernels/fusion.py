@@ -41,7 +41,6 @@ from ...dialects.graph.ops.windows import MaxPoolOp
 from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype, shape_of
 from ..geometry.halves import halves_of
 from ..geometry.strided_views import strided_view
-from .forms import form_of
 from .fusion_rules import FusionRules, weight_of
 
 # How many ops may follow each other before a group is down to one result again (gelu spelled out has 8), and how many
@@ -81,8 +80,8 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
     taken: set[Operation] = set()
     groups: list[Group] = []
 
-    def add(op: Operation) -> None:
-        group = Group(form_of(op), op)
+    def add(op: GraphOp) -> None:
+        group = Group(op.FORM, op)
         if rules is not None:
             if rules.reads_views(op):
                 _take_views(group, op, taken)
@@ -106,7 +105,7 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
 
     roots = [op for op in order if isinstance(op, GraphOp) and not isinstance(op, FREE)]
     for op in roots:  # heavy roots first, so that elementwise ops go to them
-        if op not in taken and form_of(op) != "map":
+        if op not in taken and op.FORM != "map":
             add(op)
     for op in roots:
         if op not in taken:

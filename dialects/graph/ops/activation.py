@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import Float64Type, FloatAttr, LocationAttr, StringAt
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 
-from ..base import require
+from ..base import Code, require
 from ..values import AnyTensor, Array, is_float_dtype
 from .elementwise import UnaryOp
 from .unary import FloatUnaryOp, erfc, sigmoid
@@ -22,6 +22,8 @@ class GeluOp(FloatUnaryOp):
     """x * P(X <= x) of a standard normal X; `approximate = "tanh"` takes the usual approximation by tanh."""
 
     name = "graph.gelu"
+    INSTRUCTIONS: ClassVar[int] = 16
+    CODE: ClassVar[Code] = "long"
 
     approximate = prop_def(StringAttr)
 
@@ -49,6 +51,7 @@ class ClipOp(UnaryOp):
     """x limited to [min, max]; an absent side is no limit. NaN stays NaN, and max wins where min > max."""
 
     name = "graph.clip"
+    CODE: ClassVar[Code] = "short"
 
     min = opt_prop_def(FloatAttr[Float64Type])
     max = opt_prop_def(FloatAttr[Float64Type])
@@ -86,6 +89,7 @@ class LeakyReluOp(FloatUnaryOp):
     """x where x is at least 0, otherwise alpha * x."""
 
     name = "graph.leaky_relu"
+    CODE: ClassVar[Code] = "short"
 
     alpha = prop_def(FloatAttr[Float64Type])
 
@@ -102,6 +106,8 @@ class EluOp(FloatUnaryOp):
     """x where x is at least 0, otherwise alpha * (exp(x) - 1)."""
 
     name = "graph.elu"
+    INSTRUCTIONS: ClassVar[int] = 16
+    CODE: ClassVar[Code] = "long"
 
     alpha = prop_def(FloatAttr[Float64Type])
 
@@ -118,6 +124,7 @@ class HardSigmoidOp(FloatUnaryOp):
     """alpha * x + beta, limited to [0, 1]."""
 
     name = "graph.hard_sigmoid"
+    CODE: ClassVar[Code] = "short"
 
     alpha = prop_def(FloatAttr[Float64Type])
     beta = prop_def(FloatAttr[Float64Type])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -26,6 +28,9 @@ class AttentionOp(GraphOp):
     """
 
     name = "graph.attention"
+    FORM: ClassVar[str] = "attention"
+    INSTRUCTIONS: ClassVar[int] = 16
+    IN_PROPORTION: ClassVar[bool] = False
 
     query = operand_def()
     key = operand_def()
@@ -80,6 +85,17 @@ class AttentionOp(GraphOp):
             fact = f"a mask of shape {list(mask)} doesn't broadcast to {list(scores)}"
             require(broadcasts_to(mask, scores), fact)
         return [tensor(type_of(self.query).element_type, (*q[:3], v[3]))]
+
+    @property
+    @override
+    def products(self) -> int:
+        keys = shape_of(self.key)[2]
+        return prod(shape_of(self.query)) * keys + prod(shape_of(self.result)) * keys
+
+    @property
+    @override
+    def instructions(self) -> int:
+        return self.INSTRUCTIONS * prod(shape_of(self.query)[:-1]) * shape_of(self.key)[2]  # of each score
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

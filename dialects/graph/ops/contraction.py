@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -34,6 +34,7 @@ from ..window_sizes import (
     usual_window,
 )
 
+MOST_EVALUATED = 2**30  # products of a matrix product: numpy takes about a second for so many of integers
 BYTES = (IntegerType(8), IntegerType(8, Signedness.UNSIGNED))
 
 
@@ -101,6 +102,15 @@ class MatmulOp(ContractionOp):
         require(equal(depth, depth_b), f"{depth} columns on the left, but {depth_b} rows on the right")
         return [tensor(sums, (*broadcast(batch_a, batch_b), rows, columns))]
 
+    @property
+    @override
+    def products(self) -> int:
+        return prod(shape_of(self.result)) * shape_of(self.lhs)[-1 if self.transpose_a is None else -2]
+
+    @override
+    def is_cheap(self) -> bool:
+        return super().is_cheap() and self.products <= MOST_EVALUATED
+
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         type = element_type_of_value(self.lhs)
@@ -130,6 +140,7 @@ class ConvOp(ContractionOp):
     """
 
     name = "graph.conv"
+    IN_PROPORTION: ClassVar[bool] = False  # windows may be far larger than what they are laid over
 
     x = operand_def()
     weight = operand_def()
@@ -200,6 +211,11 @@ class ConvOp(ContractionOp):
         positions = self.window.positions(spatial_shape(x, layout))
         return [tensor(sums, full_shape(x[0], weight[0], positions, layout))]
 
+    @property
+    @override
+    def products(self) -> int:
+        return prod(shape_of(self.result)) * prod(shape_of(self.weight)[1:])
+
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         type = element_type_of_value(self.x)
@@ -244,6 +260,8 @@ class ConvTransposeOp(ContractionOp):
     """
 
     name = "graph.conv_transpose"
+    FORM: ClassVar[str] = "map"
+    IN_PROPORTION: ClassVar[bool] = False
 
     x = operand_def()
     weight = operand_def()
@@ -319,6 +337,11 @@ class ConvTransposeOp(ContractionOp):
         spatial = [size - begin - end for size, begin, end in zip(full, window.begin, window.end, strict=True)]
         require(all(size >= 1 for size in spatial), "the pads cut off the whole result")
         return [tensor(element_type_of_value(self.x), full_shape(x[0], weight[1] * groups, spatial, layout))]
+
+    @property
+    @override
+    def products(self) -> int:
+        return prod(shape_of(self.x)) * prod(shape_of(self.weight)[1:])
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

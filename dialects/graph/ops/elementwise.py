@@ -7,7 +7,8 @@ integers wrap around.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from typing_extensions import override
@@ -16,7 +17,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
-from ..base import ElementwiseOp, broadcast, require, require_computed, require_number, require_same_element_type
+from ..base import Code, ElementwiseOp, broadcast, require, require_computed, require_number, require_same_element_type
 from ..values import (
     AnyTensor,
     Array,
@@ -40,8 +41,15 @@ def rounded(result: Array, like: Array) -> Array:
     return result.astype(like.dtype) if is_float_dtype(like.dtype) and is_float_dtype(result.dtype) else result
 
 
+Unary: TypeAlias = "Callable[[Array], Array]"
+Binary: TypeAlias = "Callable[[Array, Array], Array]"
+
+
 class UnaryOp(ElementwiseOp, ABC):
     """One operand, a result of the same shape, and of the same type unless a subclass says otherwise."""
+
+    FUNCTION: ClassVar[Unary]
+    """The function of an array, where a subclass doesn't state `compute` instead."""
 
     x = operand_def()
     result = result_def()
@@ -49,9 +57,9 @@ class UnaryOp(ElementwiseOp, ABC):
     def __init__(self, x: SSAValue | Operation, location: LocationAttr | None = None):
         self._build((x,), location)
 
-    @abstractmethod
     def compute(self, x: Array) -> Array:
         """The function, on an array."""
+        return type(self).FUNCTION(x)
 
     def check(self, element_type: Attribute) -> None:
         """Raises VerifyException for element types without this function: here, those without arithmetic."""
@@ -73,6 +81,9 @@ class UnaryOp(ElementwiseOp, ABC):
 class BinaryOp(ElementwiseOp, ABC):
     """Two operands that broadcast, of one element type, which is the result's unless overridden."""
 
+    FUNCTION: ClassVar[Binary]
+    """The function of two arrays, where a subclass doesn't state `compute` instead."""
+
     lhs = operand_def()
     rhs = operand_def()
     result = result_def()
@@ -80,9 +91,9 @@ class BinaryOp(ElementwiseOp, ABC):
     def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation, location: LocationAttr | None = None):
         self._build((lhs, rhs), location)
 
-    @abstractmethod
     def compute(self, a: Array, b: Array) -> Array:
         """The function, on arrays that broadcast."""
+        return type(self).FUNCTION(a, b)
 
     def check(self, element_type: Attribute) -> None:
         """Raises VerifyException for element types without this function: here, those without arithmetic."""
@@ -107,10 +118,8 @@ class AddOp(BinaryOp):
     """a + b"""
 
     name = "graph.add"
-
-    @override
-    def compute(self, a: Array, b: Array) -> Array:
-        return a + b
+    FUNCTION: ClassVar[Binary] = np.add
+    CODE: ClassVar[Code] = "short"
 
 
 @irdl_op_definition
@@ -118,10 +127,8 @@ class SubOp(BinaryOp):
     """a - b"""
 
     name = "graph.sub"
-
-    @override
-    def compute(self, a: Array, b: Array) -> Array:
-        return a - b
+    FUNCTION: ClassVar[Binary] = np.subtract
+    CODE: ClassVar[Code] = "short"
 
 
 @irdl_op_definition
@@ -129,10 +136,8 @@ class MulOp(BinaryOp):
     """a * b"""
 
     name = "graph.mul"
-
-    @override
-    def compute(self, a: Array, b: Array) -> Array:
-        return a * b
+    FUNCTION: ClassVar[Binary] = np.multiply
+    CODE: ClassVar[Code] = "short"
 
 
 @irdl_op_definition
@@ -140,6 +145,7 @@ class DivOp(BinaryOp):
     """a / b; integers are divided toward zero."""
 
     name = "graph.div"
+    INSTRUCTIONS: ClassVar[int] = 4
 
     @override
     def compute(self, a: Array, b: Array) -> Array:
@@ -164,6 +170,8 @@ class PowOp(BinaryOp):
     """a to the b, in the type of a; the exponent may have another type. 0 to a negative integer is 0."""
 
     name = "graph.pow"
+    INSTRUCTIONS: ClassVar[int] = 40
+    CODE: ClassVar[Code] = "long"
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -187,10 +195,8 @@ class MinOp(BinaryOp):
     """The smaller of a and b, NaN where either is NaN."""
 
     name = "graph.min"
-
-    @override
-    def compute(self, a: Array, b: Array) -> Array:
-        return np.minimum(a, b)
+    FUNCTION: ClassVar[Binary] = np.minimum
+    CODE: ClassVar[Code] = "short"
 
 
 @irdl_op_definition
@@ -198,10 +204,8 @@ class MaxOp(BinaryOp):
     """The larger of a and b, NaN where either is NaN."""
 
     name = "graph.max"
-
-    @override
-    def compute(self, a: Array, b: Array) -> Array:
-        return np.maximum(a, b)
+    FUNCTION: ClassVar[Binary] = np.maximum
+    CODE: ClassVar[Code] = "short"
 
 
 @irdl_op_definition
@@ -251,10 +255,7 @@ class AndOp(BitwiseOp):
     """a and b"""
 
     name = "graph.and"
-
-    @override
-    def compute(self, a: Array, b: Array) -> Array:
-        return a & b
+    FUNCTION: ClassVar[Binary] = np.bitwise_and
 
 
 @irdl_op_definition
@@ -262,10 +263,7 @@ class OrOp(BitwiseOp):
     """a or b"""
 
     name = "graph.or"
-
-    @override
-    def compute(self, a: Array, b: Array) -> Array:
-        return a | b
+    FUNCTION: ClassVar[Binary] = np.bitwise_or
 
 
 @irdl_op_definition
@@ -273,10 +271,7 @@ class XorOp(BitwiseOp):
     """Either a or b, not both."""
 
     name = "graph.xor"
-
-    @override
-    def compute(self, a: Array, b: Array) -> Array:
-        return a ^ b
+    FUNCTION: ClassVar[Binary] = np.bitwise_xor
 
 
 class ShiftOp(BinaryOp, ABC):
@@ -345,14 +340,11 @@ class EqualOp(ComparisonOp):
     """a = b; defined on truth values too."""
 
     name = "graph.equal"
+    FUNCTION: ClassVar[Binary] = np.equal
 
     @override
     def check(self, element_type: Attribute) -> None:
         require_computed(element_type)
-
-    @override
-    def compute(self, a: Array, b: Array) -> Array:
-        return a == b
 
 
 @irdl_op_definition
@@ -360,10 +352,7 @@ class LessOp(ComparisonOp):
     """a < b"""
 
     name = "graph.less"
-
-    @override
-    def compute(self, a: Array, b: Array) -> Array:
-        return a < b
+    FUNCTION: ClassVar[Binary] = np.less
 
 
 @irdl_op_definition
@@ -371,10 +360,7 @@ class LessEqualOp(ComparisonOp):
     """a <= b"""
 
     name = "graph.less_equal"
-
-    @override
-    def compute(self, a: Array, b: Array) -> Array:
-        return a <= b
+    FUNCTION: ClassVar[Binary] = np.less_equal
 
 
 @irdl_op_definition
@@ -382,10 +368,7 @@ class GreaterOp(ComparisonOp):
     """a > b"""
 
     name = "graph.greater"
-
-    @override
-    def compute(self, a: Array, b: Array) -> Array:
-        return a > b
+    FUNCTION: ClassVar[Binary] = np.greater
 
 
 @irdl_op_definition
@@ -393,10 +376,7 @@ class GreaterEqualOp(ComparisonOp):
     """a >= b"""
 
     name = "graph.greater_equal"
-
-    @override
-    def compute(self, a: Array, b: Array) -> Array:
-        return a >= b
+    FUNCTION: ClassVar[Binary] = np.greater_equal
 
 
 @irdl_op_definition

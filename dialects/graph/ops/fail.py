@@ -15,6 +15,7 @@ is over (insert-checks). The results, which are needed for what follows to be we
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from typing_extensions import override
 from xdsl.dialects.builtin import LocationAttr, StringAttr
@@ -30,6 +31,7 @@ class FailOp(GraphOp):
     """Raises InvalidInputError with the message where it is run, by the interpreter or as machine code."""
 
     name = "graph.fail"
+    IN_PROPORTION: ClassVar[bool] = False
 
     message = prop_def(StringAttr)
     result = result_def()

@@ -59,8 +59,12 @@ def _require_indices(value: SSAValue) -> None:
     require(good, f"indices must be integers, got {element_type}")
 
 
-class GatherAlongOp(IndexedOp, ABC):
-    """Takes elements of x, or slices, by indices along an axis."""
+class GatheringOp(IndexedOp, ABC):
+    """Takes elements of x, or slices: of x no more is read than comes out."""
+
+
+class GatherAlongOp(GatheringOp, ABC):
+    """Takes them by indices along an axis."""
 
     axis = prop_def(IntegerAttr[IntegerType])
     result = result_def()
@@ -141,7 +145,7 @@ def _places(x: Array, indices: Array, axis: int) -> tuple[Array, ...]:
 
 
 @irdl_op_definition
-class GatherNdOp(IndexedOp):
+class GatherNdOp(GatheringOp):
     """The last dimension of the indices names a slice of x, after `batch_dims` shared leading dimensions."""
 
     name = "graph.gather_nd"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -26,6 +28,8 @@ class LinearAttentionOp(GraphOp):
     """
 
     name = "graph.linear_attention"
+    FORM: ClassVar[str] = "linear_attention"
+    IN_PROPORTION: ClassVar[bool] = False
 
     query = operand_def()
     key = operand_def()
@@ -77,6 +81,12 @@ class LinearAttentionOp(GraphOp):
                 require(fits, f"{what} of shape {list(shape_of(value))} instead of {wanted}")
         element_type = element_type_of_value(self.query)
         return [tensor(element_type, (*q[:3], v[3])), tensor(element_type, state)]
+
+    @property
+    @override
+    def products(self) -> int:
+        width, times = shape_of(self.value)[3], 1 if self.beta is None else 2
+        return (prod(shape_of(self.query)) + times * prod(shape_of(self.key))) * width
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

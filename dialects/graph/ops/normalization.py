@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -41,6 +42,7 @@ class LayerNormOp(ReductionOp):
     """
 
     name = "graph.layer_norm"
+    INSTRUCTIONS: ClassVar[int] = 16
 
     x = operand_def()
     scale = operand_def()
@@ -88,6 +90,7 @@ class RmsNormOp(ReductionOp):
     """x / sqrt(mean of squares + epsilon) * scale, with the mean over dimensions `axis` and on."""
 
     name = "graph.rms_norm"
+    INSTRUCTIONS: ClassVar[int] = 16
 
     x = operand_def()
     scale = operand_def()
@@ -179,6 +182,7 @@ class InstanceNormOp(ReductionOp):
     """
 
     name = "graph.instance_norm"
+    INSTRUCTIONS: ClassVar[int] = 10
 
     x = operand_def()
     scale = operand_def()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -25,6 +26,8 @@ class Col2ImOp(ReductionOp):
     """
 
     name = "graph.col2im"
+    FORM: ClassVar[str] = "windows"
+    IN_PROPORTION: ClassVar[bool] = False
 
     x = operand_def()
     shape = prop_def(DenseArrayBase[IntegerType])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
+from math import prod
+from typing import Any, ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -42,6 +43,8 @@ class RegionOp(IndexedOp, ABC):
     A region is a corner and the opposite one, each the column before the row; `scale` times that counts elements of x.
     It is cut into bins of equal size, one for each element of the result.
     """
+
+    IN_PROPORTION: ClassVar[bool] = False
 
     x = operand_def()
     indices = operand_def()
@@ -138,6 +141,12 @@ class RoiAlignOp(RegionOp):
         require(0 <= self.samples.value.data <= MOST_SAMPLES, f"samples are 0 to {MOST_SAMPLES}")
         require(self.mode.data in ("avg", "max"), f'mode is "avg" or "max", got "{self.mode.data}"')
         return super().infer_types()
+
+    @property
+    @override
+    def products(self) -> int:
+        points = (self.samples.value.data or 2) ** 2
+        return prod(shape_of(self.result)) * points * 12  # four products and where they come from
 
     @override
     def region(self, picture: Array, corners: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from math import prod
 from typing import ClassVar, Required, TypedDict
 
 import numpy as np
@@ -57,6 +58,8 @@ class RecurrenceOp(GraphOp, ABC):
     Where the mask [T, B] of truth values doesn't hold, a step leaves the states as they are, and its y is zero.
     """
 
+    FORM: ClassVar[str] = "recurrence"
+    IN_PROPORTION: ClassVar[bool] = False  # its steps are taken one by one
     GATES: ClassVar[int]
     ACTIVATIONS: ClassVar[tuple[str, ...]]
 
@@ -111,6 +114,12 @@ class RecurrenceOp(GraphOp, ABC):
     @abstractmethod
     def step(self, x: Array, states: Sequence[Array], w: Array, r: Array, bias: Array, *more: Array) -> list[Array]:
         """States [B, H] after one step of one direction on x [B, I]; bias [2, gates H], `more` as further_operands."""
+
+    @property
+    @override
+    def products(self) -> int:
+        steps, batch, _ = shape_of(self.x)
+        return steps * batch * (prod(shape_of(self.weight)) + prod(shape_of(self.recurrence)))
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

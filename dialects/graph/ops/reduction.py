@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -295,6 +296,7 @@ class SoftmaxOp(SoftmaxLikeOp):
     """exp(x) / sum(exp(x)) along an axis, shifted so that it never overflows."""
 
     name = "graph.softmax"
+    INSTRUCTIONS: ClassVar[int] = 16
 
     @override
     def compute(self, x: Array, axis: int) -> Array:
@@ -307,6 +309,7 @@ class LogSoftmaxOp(SoftmaxLikeOp):
     """The logarithm of softmax, without the detour."""
 
     name = "graph.log_softmax"
+    INSTRUCTIONS: ClassVar[int] = 16
 
     @override
     def compute(self, x: Array, axis: int) -> Array:

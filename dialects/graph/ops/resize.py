@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -69,6 +70,7 @@ class ResizeOp(MovementOp):
     """
 
     name = "graph.resize"
+    IN_PROPORTION: ClassVar[bool] = False
 
     x = operand_def()
     shape = prop_def(DenseArrayBase[IntegerType])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from math import prod
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -38,6 +40,9 @@ class SampleOp(ReductionOp):
     """
 
     name = "graph.sample"
+    FORM: ClassVar[str] = "windows"
+    INSTRUCTIONS: ClassVar[int] = 0
+    IN_PROPORTION: ClassVar[bool] = False
 
     x = operand_def()
     positions = operand_def()
@@ -87,6 +92,12 @@ class SampleOp(ReductionOp):
     def neighbours(self) -> int:
         """How many elements along a dimension make one of the result."""
         return {"nearest": 1, "linear": 2, "cubic": 4}[self.mode.data]
+
+    @property
+    @override
+    def products(self) -> int:
+        axes = len(self.sizes)
+        return prod(shape_of(self.result)) * (self.neighbours**axes + 8 * axes)  # and about so many for each position
 
     def edges(self, size: int) -> tuple[float, float]:
         """Where a dimension of so many elements begins and ends, and is mirrored."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -22,6 +23,8 @@ class TopKOp(GraphOp):
     """
 
     name = "graph.top_k"
+    FORM: ClassVar[str] = "selection"
+    INSTRUCTIONS: ClassVar[int] = 4
 
     x = operand_def()
     axis = prop_def(IntegerAttr[IntegerType])

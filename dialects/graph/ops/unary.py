@@ -6,6 +6,7 @@ import math
 from abc import ABC
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -16,14 +17,14 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition
 
-from ..base import require, require_computed
+from ..base import Code, require, require_computed
 from ..values import (
     AnyTensor,
     Array,
     is_float,
     tensor,
 )
-from .elementwise import UnaryOp, rounded
+from .elementwise import Unary, UnaryOp, rounded
 
 ERF_STEP = 1 / 64  # between the points that erf's Taylor series stand at
 ERF_END = 6.0  # from here on, erf is 1 in double precision
@@ -94,10 +95,8 @@ class NegOp(UnaryOp):
     """-x"""
 
     name = "graph.neg"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.negative(x)
+    FUNCTION: ClassVar[Unary] = np.negative
+    CODE: ClassVar[Code] = "short"
 
 
 @irdl_op_definition
@@ -105,10 +104,8 @@ class AbsOp(UnaryOp):
     """The absolute value of x."""
 
     name = "graph.abs"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.abs(x)
+    FUNCTION: ClassVar[Unary] = np.abs
+    CODE: ClassVar[Code] = "short"
 
 
 @irdl_op_definition
@@ -116,10 +113,7 @@ class SignOp(UnaryOp):
     """-1, 0 or 1: the sign of x; NaN stays NaN."""
 
     name = "graph.sign"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.sign(x)
+    FUNCTION: ClassVar[Unary] = np.sign
 
 
 @irdl_op_definition
@@ -127,6 +121,7 @@ class ReluOp(UnaryOp):
     """max(x, 0); NaN stays NaN."""
 
     name = "graph.relu"
+    CODE: ClassVar[Code] = "short"
 
     @override
     def compute(self, x: Array) -> Array:
@@ -138,15 +133,12 @@ class NotOp(UnaryOp):
     """The opposite of a truth value, or the complement of an integer's bits."""
 
     name = "graph.not"
+    FUNCTION: ClassVar[Unary] = np.invert
 
     @override
     def check(self, element_type: Attribute) -> None:
         require_computed(element_type)
         require(isinstance(element_type, IntegerType), f"needs truth values or integers, got {element_type}")
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.invert(x)
 
 
 @irdl_op_definition
@@ -154,10 +146,9 @@ class ExpOp(FloatUnaryOp):
     """e to the x"""
 
     name = "graph.exp"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.exp(x)
+    FUNCTION: ClassVar[Unary] = np.exp
+    INSTRUCTIONS: ClassVar[int] = 16
+    CODE: ClassVar[Code] = "long"
 
 
 @irdl_op_definition
@@ -165,10 +156,7 @@ class Expm1Op(FloatUnaryOp):
     """e to the x, minus 1, exact near 0."""
 
     name = "graph.expm1"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.expm1(x)
+    FUNCTION: ClassVar[Unary] = np.expm1
 
 
 @irdl_op_definition
@@ -176,10 +164,9 @@ class LogOp(FloatUnaryOp):
     """The natural logarithm of x."""
 
     name = "graph.log"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.log(x)
+    FUNCTION: ClassVar[Unary] = np.log
+    INSTRUCTIONS: ClassVar[int] = 16
+    CODE: ClassVar[Code] = "long"
 
 
 @irdl_op_definition
@@ -187,10 +174,7 @@ class Log1pOp(FloatUnaryOp):
     """The natural logarithm of 1 + x, exact near 0."""
 
     name = "graph.log1p"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.log1p(x)
+    FUNCTION: ClassVar[Unary] = np.log1p
 
 
 @irdl_op_definition
@@ -198,10 +182,8 @@ class SqrtOp(FloatUnaryOp):
     """The square root of x."""
 
     name = "graph.sqrt"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.sqrt(x)
+    FUNCTION: ClassVar[Unary] = np.sqrt
+    INSTRUCTIONS: ClassVar[int] = 4
 
 
 @irdl_op_definition
@@ -231,10 +213,9 @@ class ErfOp(FloatUnaryOp):
     """The error function."""
 
     name = "graph.erf"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return erf(x)
+    FUNCTION: ClassVar[Unary] = erf
+    INSTRUCTIONS: ClassVar[int] = 16
+    CODE: ClassVar[Code] = "long"
 
 
 @irdl_op_definition
@@ -242,10 +223,9 @@ class TanhOp(FloatUnaryOp):
     """The hyperbolic tangent of x."""
 
     name = "graph.tanh"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.tanh(x)
+    FUNCTION: ClassVar[Unary] = np.tanh
+    INSTRUCTIONS: ClassVar[int] = 16
+    CODE: ClassVar[Code] = "long"
 
 
 @irdl_op_definition
@@ -253,10 +233,9 @@ class SinOp(FloatUnaryOp):
     """The sine of x radians."""
 
     name = "graph.sin"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.sin(x)
+    FUNCTION: ClassVar[Unary] = np.sin
+    INSTRUCTIONS: ClassVar[int] = 16
+    CODE: ClassVar[Code] = "long"
 
 
 @irdl_op_definition
@@ -264,10 +243,9 @@ class CosOp(FloatUnaryOp):
     """The cosine of x radians."""
 
     name = "graph.cos"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.cos(x)
+    FUNCTION: ClassVar[Unary] = np.cos
+    INSTRUCTIONS: ClassVar[int] = 16
+    CODE: ClassVar[Code] = "long"
 
 
 @irdl_op_definition
@@ -275,10 +253,8 @@ class TanOp(FloatUnaryOp):
     """The tangent of x radians."""
 
     name = "graph.tan"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.tan(x)
+    FUNCTION: ClassVar[Unary] = np.tan
+    INSTRUCTIONS: ClassVar[int] = 40
 
 
 @irdl_op_definition
@@ -286,10 +262,7 @@ class FloorOp(FloatUnaryOp):
     """x rounded down."""
 
     name = "graph.floor"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.floor(x)
+    FUNCTION: ClassVar[Unary] = np.floor
 
 
 @irdl_op_definition
@@ -297,10 +270,7 @@ class CeilOp(FloatUnaryOp):
     """x rounded up."""
 
     name = "graph.ceil"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.ceil(x)
+    FUNCTION: ClassVar[Unary] = np.ceil
 
 
 @irdl_op_definition
@@ -308,21 +278,7 @@ class RoundOp(FloatUnaryOp):
     """x rounded to the nearest integer, halves to the even one."""
 
     name = "graph.round"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.rint(x)
-
-
-@irdl_op_definition
-class SigmoidOp(FloatUnaryOp):
-    """1 / (1 + exp(-x))"""
-
-    name = "graph.sigmoid"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return sigmoid(x)
+    FUNCTION: ClassVar[Unary] = np.rint
 
 
 def sigmoid(x: Array) -> Array:
@@ -333,10 +289,21 @@ def sigmoid(x: Array) -> Array:
 
 
 @irdl_op_definition
+class SigmoidOp(FloatUnaryOp):
+    """1 / (1 + exp(-x))"""
+
+    name = "graph.sigmoid"
+    FUNCTION: ClassVar[Unary] = sigmoid
+    INSTRUCTIONS: ClassVar[int] = 16
+    CODE: ClassVar[Code] = "long"
+
+
+@irdl_op_definition
 class SiluOp(FloatUnaryOp):
     """x * sigmoid(x), also called swish."""
 
     name = "graph.silu"
+    CODE: ClassVar[Code] = "long"
 
     @override
     def compute(self, x: Array) -> Array:
@@ -348,10 +315,8 @@ class AtanOp(FloatUnaryOp):
     """The angle in radians, between -pi/2 and pi/2, whose tangent is x."""
 
     name = "graph.atan"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.arctan(x)
+    FUNCTION: ClassVar[Unary] = np.arctan
+    INSTRUCTIONS: ClassVar[int] = 20
 
 
 @irdl_op_definition
@@ -359,6 +324,7 @@ class SoftplusOp(FloatUnaryOp):
     """log(1 + exp(x))"""
 
     name = "graph.softplus"
+    INSTRUCTIONS: ClassVar[int] = 16
 
     @override
     def compute(self, x: Array) -> Array:
@@ -381,10 +347,7 @@ class IsNanOp(FloatTestOp):
     """Whether x is not a number."""
 
     name = "graph.is_nan"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.isnan(x)
+    FUNCTION: ClassVar[Unary] = np.isnan
 
 
 @irdl_op_definition
@@ -392,7 +355,4 @@ class IsInfOp(FloatTestOp):
     """Whether x is infinite, of either sign."""
 
     name = "graph.is_inf"
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return np.isinf(x)
+    FUNCTION: ClassVar[Unary] = np.isinf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 from math import prod
-from typing import TypedDict
+from typing import ClassVar, TypedDict
 
 import numpy as np
 from typing_extensions import Unpack, override
@@ -50,6 +50,9 @@ class PoolOptions(TypedDict, total=False):
 class PoolOp(ReductionOp, ABC):
     """A window over the spatial dimensions, channel by channel."""
 
+    FORM: ClassVar[str] = "windows"
+    IN_PROPORTION: ClassVar[bool] = False
+
     x = operand_def()
     kernel = prop_def(DenseArrayBase[IntegerType])
     strides = prop_def(DenseArrayBase[IntegerType])
@@ -74,6 +77,11 @@ class PoolOp(ReductionOp, ABC):
     def window(self) -> Window:
         """The kernel's geometry."""
         return Window.of(ints(self.kernel), ints(self.strides), ints(self.pads), ints(self.dilations))
+
+    @property
+    @override
+    def instructions(self) -> int:
+        return 2 * prod(shape_of(self.result)) * prod(self.kernel.get_values())  # loaded and compared
 
     def positions(self) -> tuple[int, ...]:
         """The spatial sizes of the result."""
@@ -224,6 +232,9 @@ class LrnOp(ReductionOp):
     """x / (bias + alpha / size * s)^beta, where s sums the squares of `size` channels around x's own."""
 
     name = "graph.lrn"
+    FORM: ClassVar[str] = "windows"
+    IN_PROPORTION: ClassVar[bool] = False
+    INSTRUCTIONS: ClassVar[int] = 16
 
     x = operand_def()
     size = prop_def(IntegerAttr[IntegerType])

@@ -16,7 +16,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from mini_infer.dialects.graph.base import GraphOp
 from mini_infer.dialects.graph.blobs import BlobAttr
-from mini_infer.dialects.graph.evaluation import is_cheap
 from mini_infer.dialects.graph.ops.activation import GeluOp
 from mini_infer.dialects.graph.ops.attention import AttentionOp
 from mini_infer.dialects.graph.ops.cell_activations import Activation
@@ -51,7 +50,7 @@ from mini_infer.dialects.graph.values import Array, tensor
 def test_a_large_product_is_not_for_the_compiler(columns: int, cheap: bool, transposed: bool) -> None:
     lhs, rhs = (tensor(f32, shape) for shape in ((512, 2) if transposed else (2, 512), (512, columns)))
     op = MatmulOp(*test.TestOp(result_types=[lhs, rhs]).results, transpose_a=transposed)
-    assert is_cheap(op) == cheap
+    assert op.is_cheap() == cheap
 
 
 def f(*shape: int) -> Array:

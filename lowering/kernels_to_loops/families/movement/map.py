@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
-from .....dialects.graph.base import ContractionOp, ReductionOp
+from .....dialects.graph.base import ContractionOp, ElementwiseOp, ReductionOp
 from .....dialects.graph.ops.indexing import ScatterElementsOp, ScatterNdOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from ....kernel_code.arithmetic import bits_of
@@ -29,11 +29,8 @@ from ....kernel_code.scatter_elements import lower_scatter
 from ...instance import KernelInstance
 from ...nests import choose_lanes, write_nest
 
-# Registers that one vector takes: more chains in flight for cheap bodies, fewer spills for long ones.
-_CHEAP_REGISTERS, _DEAR_REGISTERS = 4, 2
-_DEAR = frozenset(
-    f"graph.{name}" for name in ("cos", "elu", "erf", "exp", "gelu", "log", "pow", "sigmoid", "silu", "sin", "tanh")
-)
+# Registers that one vector takes: more chains in flight for short bodies, fewer spills for long ones.
+_SHORT_REGISTERS, _LONG_REGISTERS = 4, 2
 
 
 def lower(k: KernelInstance) -> None:
@@ -77,7 +74,7 @@ def vector_sizes(k: KernelInstance) -> tuple[int, int]:
     values = [*k.kernel.arguments, *(result for op in k.body for result in op.results)]
     bits = max((bits_of(element_type_of_value(value)) for value in values), default=32)
     native = k.target.lanes(max(bits, 8))
-    registers = _DEAR_REGISTERS if any(op.name in _DEAR for op in k.body) else _CHEAP_REGISTERS
+    registers = _LONG_REGISTERS if any(map(_is_long, k.body)) else _SHORT_REGISTERS
     return native, native * registers
 
 
@@ -92,4 +89,8 @@ def store_steps(domain: Domain, shape: Sequence[int], buffers: Sequence[MemRefTy
 
 def _computes_much(k: KernelInstance) -> bool:
     """Whether elements are worth collecting lane by lane."""
-    return any(op.name in _DEAR or isinstance(op, ContractionOp | ReductionOp) for op in k.body)
+    return any(_is_long(op) or isinstance(op, ContractionOp | ReductionOp) for op in k.body)
+
+
+def _is_long(op: Operation) -> bool:
+    return isinstance(op, ElementwiseOp) and op.CODE == "long"

@@ -26,7 +26,7 @@ from .....dialects.graph.values import element_type_of_value, nbytes_of, shape_o
 from .....dialects.kernel.attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import is_fixed, now
-from ....work import products, seconds
+from ....work import seconds
 from ...forms.contraction import ConvGeometry, conv_geometry
 from ...forms.separable import geometry_of, separable_form
 from ...kernel_facts import argument_index, item_bytes, plain_operands
@@ -97,7 +97,7 @@ class Bands(Schedule[CpuAttr]):
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
         """What each convolution wastes by itself."""
         form, tiles, pixels = separable_form(kernel), self.products_of(True), self.pixels_of(True)
-        counts = [now(products(each.root)) for each in form.stages]
+        counts = [now(each.root.products) for each in form.stages]
         wasted = [
             pixels.wasted(geometry_of(each)) if each is form.depthwise else tiles.wasted(each.root, target)
             for each in form.stages

@@ -21,12 +21,10 @@ from typing_extensions import override
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Operation, SSAValue
 
-from .....dialects.graph.ops.activation import ClipOp, HardSigmoidOp, LeakyReluOp
+from .....dialects.graph.base import ElementwiseOp
 from .....dialects.graph.ops.block_weight import BlockWeightOp
 from .....dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
-from .....dialects.graph.ops.elementwise import AddOp, MaxOp, MinOp, MulOp, SubOp
 from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.ops.unary import AbsOp, NegOp, ReluOp
 from .....dialects.graph.ops.windows import MaxPoolOp
 from .....dialects.graph.packing.packings import (
     ByteConvPacking,
@@ -50,8 +48,8 @@ from ..schedule import LARGEST_TILE, Count, Schedule, TileSize
 from ..scratch import CACHE_LINE, ScratchLayout
 
 # Epilogues of more operations than this run in a second pass over the tile instead of once per register: code
-# size and compile time grow with rows x operations (14 x 9 of them took LLVM 0.4 s on Zen 5). Ops that are not one
-# instruction count as many.
+# size and compile time grow with rows x operations (14 x 9 of them took LLVM 0.4 s on Zen 5). So does one that is not
+# short.
 INLINE_EPILOGUE = 6
 # How much faster than by multiply-adds of f32 a CPU multiplies bytes, by the instruction that it does it with.
 BYTE_SPEED = {"vpdpbusd": 4, "usdot": 4, "sdot": 4, "pmaddwd": 1.4, "": 0.5}
@@ -84,7 +82,6 @@ channel, 16 of each, 64 channels of 28x28 pixels take 0.45 ms where the products
 TILES_PER_THREAD = 4  # of the rows, where threads share those out: fewer would leave some without work
 WIDE = 4  # registers of a panel that a tuner tries beside those of two
 BLOCK_TILES = 4  # tiles of a left-hand side that is computed: the panels are read once for all of them
-CHEAP = (AddOp, SubOp, MulOp, NegOp, ReluOp, ClipOp, MaxOp, MinOp, AbsOp, HardSigmoidOp, LeakyReluOp)
 
 
 @dataclass(frozen=True)
@@ -324,7 +321,8 @@ def _held(pool: MaxPoolOp, band: int) -> int:
 
 def runs_inline(form: ContractionForm) -> bool:
     """Whether the epilogue is short enough to run on the sums in registers."""
-    return sum(1 if isinstance(op, CHEAP) else INLINE_EPILOGUE + 1 for op in form.epilogue) <= INLINE_EPILOGUE
+    short = all(isinstance(op, ElementwiseOp) and op.CODE == "short" for op in form.epilogue)
+    return short and len(form.epilogue) <= INLINE_EPILOGUE
 
 
 def _byte_dot(root: MatmulOp | ConvOp, target: CpuAttr) -> str:

@@ -6,17 +6,12 @@ at best; it has not been compared with times on hardware.
 
 from __future__ import annotations
 
-from math import ceil, prod
-from typing import cast
+from math import ceil
 
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, SSAValue
-
-from .....dialects.graph.ops.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.values import numpy_dtype
 from .....dialects.kernel.targets import GpuAttr
-from ....work import operations
+from ....work import bytes_of as bytes_of_value
+from ....work import operations, read_bytes
 
 LAUNCH = 2e-6
 """Seconds between the launches of one CUDA graph: about what is told of kernels in a row; not measured."""
@@ -40,8 +35,6 @@ ACCESS = 16  # bytes that a thread reads at once, at most
 
 TENSOR_SPEED = {"tf32": 1.0, "3xtf32": 1 / 3, "fp16": 2.0, "bf16": 2.0}
 """How fast tensor units are at a precision, against tf32."""
-
-_GATHERS = (GatherOp, GatherElementsOp, GatherNdOp)
 
 RESIDENT = 32  # blocks that a multiprocessor holds at most
 
@@ -85,20 +78,7 @@ def arithmetic_seconds(kernel: KernelOp, target: GpuAttr, share: float = 1.0) ->
 
 def bytes_of(kernel: KernelOp) -> int:
     """What a kernel reads and writes at least: of a table that rows are gathered from, as much as is gathered."""
-    written = sum(_bytes(value) for value in kernel.terminator.operands)
-    return written + sum(map(_read, kernel.arguments))
-
-
-def _read(value: SSAValue) -> int:
-    """Bytes that are read of an argument."""
-    if not all(isinstance(use.operation, _GATHERS) and use.index == 0 for use in value.uses):
-        return _bytes(value)
-    return min(_bytes(value), sum(_bytes(use.operation.results[0]) for use in value.uses))
-
-
-def _bytes(value: SSAValue) -> int:
-    type = cast("TensorType[Attribute]", value.type)
-    return prod(type.get_shape()) * numpy_dtype(type.element_type).itemsize
+    return sum(map(bytes_of_value, kernel.terminator.operands)) + sum(map(read_bytes, kernel.arguments))
 
 
 def limit_seconds(kernel: KernelOp, target: GpuAttr) -> float:

@@ -15,7 +15,6 @@ from mini_infer.dialects.graph.ops.reduction import SoftmaxOp
 from mini_infer.dialects.graph.ops.structure import KernelOp
 from mini_infer.dialects.graph.ops.windows import LrnOp
 from mini_infer.lowering import pipelines
-from mini_infer.passes.kernels.forms import form_of
 
 
 def depthwise(channels: int, filters: int, kernel: int, dtype: type = np.float32) -> Callable[[Model], GraphOp]:
@@ -50,7 +49,7 @@ WAYS: list[tuple[Callable[[Model], GraphOp], str, str]] = [
 def test_forms_and_schedules(make: Callable[[Model], GraphOp], form: str, schedule: str) -> None:
     m = Model()
     op = make(m)
-    assert form_of(op) == form
+    assert form == op.FORM
     m.outputs("y", [m(op)])
     m.finish()
     passes = pipelines.parse_passes("form-kernels,choose-schedule")
