@@ -72,7 +72,7 @@ _INTEGER_BINARY = {
     "or": arith.OrIOp,
     "xor": arith.XOrIOp,
 }
-_UNARY = {
+UNARY = {
     "abs": math.AbsFOp,
     "atan": math.AtanOp,
     "ceil": math.CeilOp,
@@ -304,7 +304,7 @@ class Arithmetic:
 
     def unary(self, kind: str, x: SSAValue) -> SSAValue:
         """A function of one float: abs, ceil, cos, erf, exp, floor, log, log1p, round (to even), ..."""
-        return self.b.make(_UNARY[kind], x)
+        return self.b.make(UNARY[kind], x)
 
     def compare(self, kind: str, x: SSAValue, y: SSAValue) -> SSAValue:
         """i1: eq, ne, lt, le, gt, ge. With a NaN only ne holds."""

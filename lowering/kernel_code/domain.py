@@ -21,7 +21,6 @@ from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.sizes.sizes import now
 from ...passes.geometry.boxes import row_major
 from .builder import INDEX, LoopBuilder
-from .elements.rules import element_values
 from .elements.values import Values
 from .index_expr import Expr, Quotient, Remainder, Var, linear
 from .lane_access import Line, Vector
@@ -122,7 +121,7 @@ class Trial:
             block = Block(arg_types=[*self.operands, *self.results, *[INDEX for _ in piece]])
             b = LoopBuilder(block)
             buffers = block.args[: len(self.operands) + len(self.results)]
-            values = element_values(b, self.kernel, buffers[: len(self.operands)], on_demand=True)
+            values = Values(b, self.kernel, buffers[: len(self.operands)], on_demand=True)
             values.whole_vectors = self.whole_vectors
             canvas = Canvas(values, [values.line(buffer) for buffer in buffers[len(self.operands) :]])
             variables = [

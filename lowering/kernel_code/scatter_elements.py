@@ -23,7 +23,6 @@ from .arithmetic import convert, signless, wide_float
 from .builder import Index
 from .elements.movement_rules import wrapped
 from .elements.reduction_rules import wide
-from .elements.rules import element_values
 from .elements.values import Values
 from .index_expr import Expr, delinearize, linear
 from .instance import AnyInstance
@@ -37,7 +36,7 @@ def lower_scatter(k: AnyInstance, op: ScatterNdOp | ScatterElementsOp) -> None:
     """Write a kernel whose result is a scatter's."""
     if k.yielded != [op.result]:
         raise CompileError(f"{describe(op)}: nothing can follow a scatter in its kernel")
-    v = element_values(k.b, k.kernel, k.operands)
+    v = Values(k.b, k.kernel, k.operands)
     b, shape = k.b, shape_of(op.result)
     if 0 in shape:
         return

@@ -12,7 +12,6 @@ from xdsl.ir import BlockArgument, Operation
 
 from ...dialects.graph.values import numpy_dtype
 from ..kernel_code.domain import Domain, Element, Trial
-from ..kernel_code.elements.rules import element_values
 from ..kernel_code.elements.values import Values
 from ..kernel_code.index_expr import Expr, Var
 from ..kernel_code.lane_access import Line, NotVectorisable
@@ -31,7 +30,7 @@ def trial_of(k: GpuKernel, results: Sequence[int] | None = None) -> Trial:
 
 def values_of(grid: Grid) -> Values:
     """The values of a kernel's body in a launch, for vectors that `lanes_along` has admitted."""
-    values = element_values(grid.b, grid.kernel, grid.operands)
+    values = Values(grid.b, grid.kernel, grid.operands)
     values.whole_vectors = True
     return values
 

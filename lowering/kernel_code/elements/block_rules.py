@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32, i8
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from ....dialects.graph.ops.block_weight import UI8, BlockWeightOp
 from ..arithmetic import Arithmetic, convert
 from ..index_expr import Expr
-from .values import Rule, Values
+from .values import Values, element_of
 
 
-def _block_weight(v: Values, op: Operation, index: tuple[Expr, ...]) -> SSAValue:
+@element_of.register
+def _block_weight(op: BlockWeightOp, v: Values, index: tuple[Expr, ...]) -> SSAValue:
     """(number - zero) * scale"""
-    assert isinstance(op, BlockWeightOp)
     bits, block, _, middle = op.numbers
     row, at = index
     place, part = at.divide(8 // bits)
@@ -31,6 +31,3 @@ def _block_weight(v: Values, op: Operation, index: tuple[Expr, ...]) -> SSAValue
     value, zero, scale = v.alike([value, zero, v.at(op.scale, [row, group])])
     m = Arithmetic(v.b, value.type)
     return m.mul(m.sub(value, zero), scale)
-
-
-BLOCK_RULES: dict[str, Rule] = {"graph.block_weight": _block_weight}

@@ -32,7 +32,6 @@ from ..builder import INDEX, memref_type
 from ..index_expr import Expr, delinearize
 from ..instance import AnyInstance
 from ..reductions import Reduction
-from .rules import element_values
 from .values import Values
 
 
@@ -43,7 +42,7 @@ def write_checks(k: AnyInstance, status: SSAValue) -> None:
         raise CompileError(
             f"{describe(k.kernel)} @{k.name}: {len(checks)} checks, but a status {status.type}; see insert-checks"
         )
-    v = element_values(k.b, k.kernel, k.operands)
+    v = Values(k.b, k.kernel, k.operands)
     for place, check in enumerate(checks):
         if isinstance(check, FailOp):
             k.items(1, lambda _, place=place: k.b.store(k.b.constant(1, i64), status, [place]))

@@ -24,7 +24,7 @@ from ..lane_access import NotVectorisable
 from ..reductions import Reduction
 from .movement_rules import guarded
 from .reduction_rules import wide
-from .values import Rule, Values
+from .values import Values, element_of
 from .window_rules import Taps, axes_of, with_spatial
 
 Idx = tuple[Expr, ...]
@@ -37,8 +37,8 @@ _MOST_WRITTEN_OUT = {"NHWC": 4, "NCHW": 9}
 _LONGEST_PERIOD = 8
 
 
-def _conv(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, ConvOp)
+@element_of.register
+def _conv(op: ConvOp, v: Values, index: Idx) -> SSAValue:
     layout, element = op.layout.data, element_type_of_value(op.result)
     axes = axes_of(op.window, index, shape_of(op.x), layout)
     channel = channel_axis(layout, len(index))
@@ -85,8 +85,8 @@ def _with_bias(v: Values, op: Operation, bias: SSAValue | None, channel: Expr, t
     return convert(v.b, total, wide_float(element), element)
 
 
-def _conv_transpose(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, ConvTransposeOp)
+@element_of.register
+def _conv_transpose(op: ConvTransposeOp, v: Values, index: Idx) -> SSAValue:
     layout, element = op.layout.data, element_type_of_value(op.x)
     shape, channel = shape_of(op.x), channel_axis(layout, len(index))
     groups, outputs = op.groups.value.data, shape_of(op.weight)[1]
@@ -209,8 +209,8 @@ def _where_hit(
     return v.choose(exact, lambda: guarded(v, [place], [size], hit, otherwise), lambda: otherwise)
 
 
-def _col2im(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, Col2ImOp)
+@element_of.register
+def _col2im(op: Col2ImOp, v: Values, index: Idx) -> SSAValue:
     window, positions, element = op.window, op.positions(), element_type_of_value(op.x)
     axes = [_TransposedAxis.of(window, i, index[2 + i], size) for i, size in enumerate(positions)]
     reduction = Reduction(v.b, "sum", element)
@@ -223,10 +223,3 @@ def _col2im(v: Values, op: Operation, index: Idx) -> SSAValue:
     written_out = prod(window.kernel) <= _MOST_WRITTEN_OUT["NCHW"]
     total = _over_hits(v, axes, v.spread(reduction.start()), add, written_out=written_out)
     return convert(v.b, total, wide_float(element), element)
-
-
-CONVOLUTION_RULES: dict[str, Rule] = {
-    "graph.col2im": _col2im,
-    "graph.conv": _conv,
-    "graph.conv_transpose": _conv_transpose,
-}

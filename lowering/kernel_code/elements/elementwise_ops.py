@@ -22,6 +22,7 @@ from ....dialects.graph.ops.elementwise import MulOp
 from ....dialects.graph.values import element_type_of_value, is_float
 from ..approximations import gelu
 from ..arithmetic import (
+    UNARY,
     Arithmetic,
     bits_of,
     convert,
@@ -295,21 +296,16 @@ def _dequantize(s: _Site) -> SSAValue:
 
 
 _RULES: dict[str, _Rule] = {
-    "graph.abs": lambda s: s.m.abs(s.x),
+    # One operation of the same name.
+    **{f"graph.{kind}": _math(kind) for kind in UNARY},
+    **{f"graph.{kind}": _binary(kind) for kind in ("and", "mul", "or", "xor")},
+    "graph.abs": lambda s: s.m.abs(s.x),  # of integers, too
     "graph.add": _sum("add"),
-    "graph.and": _binary("and"),
-    "graph.atan": _math("atan"),
-    "graph.ceil": _math("ceil"),
     "graph.clip": _clip,
-    "graph.cos": _math("cos"),
     "graph.dequantize": _dequantize,
     "graph.div": lambda s: s.m.div(s.x, s.y),
     "graph.elu": _elu,
     "graph.equal": _compare("eq"),
-    "graph.erf": _math("erf"),
-    "graph.exp": _math("exp"),
-    "graph.expm1": _math("expm1"),
-    "graph.floor": _math("floor"),
     "graph.gelu": _gelu,
     "graph.greater": _compare("gt"),
     "graph.greater_equal": _compare("ge"),
@@ -319,35 +315,25 @@ _RULES: dict[str, _Rule] = {
     "graph.leaky_relu": _leaky_relu,
     "graph.less": _compare("lt"),
     "graph.less_equal": _compare("le"),
-    "graph.log": _math("log"),
-    "graph.log1p": _math("log1p"),
     "graph.max": lambda s: s.m.max(s.x, s.y),
     "graph.min": lambda s: s.m.min(s.x, s.y),
     "graph.mod": _mod,
-    "graph.mul": _binary("mul"),
     "graph.neg": lambda s: s.m.neg(s.x),
     "graph.not": _not,
-    "graph.or": _binary("or"),
     "graph.pow": _pow,
     "graph.prelu": _prelu,
     "graph.quantize": _quantize,
     "graph.reciprocal": lambda s: s.m.div(s.one(), s.x),
     "graph.relu": _relu,
-    "graph.round": _math("round"),
     "graph.rsqrt": lambda s: s.m.div(s.one(), s.m.unary("sqrt", s.x)),
     "graph.shift_left": lambda s: s.m.shifted(s.x, s.y, left=True),
     "graph.shift_right": lambda s: s.m.shifted(s.x, s.y, left=False),
     "graph.sigmoid": _sigmoid,
     "graph.sign": _sign,
     "graph.silu": _silu,
-    "graph.sin": _math("sin"),
     "graph.softplus": _softplus,
     "graph.softsign": _softsign,
-    "graph.sqrt": _math("sqrt"),
     "graph.sub": _sub,
-    "graph.tan": _math("tan"),
-    "graph.tanh": _math("tanh"),
-    "graph.xor": _binary("xor"),
 }
 
 

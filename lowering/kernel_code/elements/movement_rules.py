@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import VectorType, i8, i32, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from ....dialects.extensions import CmpiOp, IndexCastOp
 from ....dialects.graph.ops.conversion import UnpackBitsOp
@@ -21,21 +21,20 @@ from ..arithmetic import Arithmetic, convert, is_unsigned, loaded, number_in, st
 from ..builder import INDEX, Index
 from ..index_expr import Expr, Var, delinearize, linear
 from ..lane_access import NotVectorisable
-from .resize_rule import resize
-from .values import Rule, Values, aligned
+from .values import Values, aligned, element_of
 
 Idx = tuple[Expr, ...]
 
 
-def _reshape(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, ReshapeOp)
+@element_of.register
+def _reshape(op: ReshapeOp, v: Values, index: Idx) -> SSAValue:
     flat = linear(index, row_major(shape_of(op.result)))
     return v.at(op.x, delinearize(flat, shape_of(op.x)))
 
 
-def _unpack_bits(v: Values, op: Operation, index: Idx) -> SSAValue:
+@element_of.register
+def _unpack_bits(op: UnpackBitsOp, v: Values, index: Idx) -> SSAValue:
     """The byte that the element is in, shifted down; the rest is cut off."""
-    assert isinstance(op, UnpackBitsOp)
     place, number = linear(index, row_major(shape_of(op.result))).divide(8 // op.bits)
     byte = v.at(op.x, [place])
     shift = v.number_as(number * op.bits, i8)
@@ -43,27 +42,27 @@ def _unpack_bits(v: Values, op: Operation, index: Idx) -> SSAValue:
     return loaded(v.b, stored(v.b, v.b.insert(arith.ShRUIOp(byte, shift)), op.to))
 
 
-def _transpose(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, TransposeOp)
+@element_of.register
+def _transpose(op: TransposeOp, v: Values, index: Idx) -> SSAValue:
     own = [Expr()] * len(index)
     for i, axis in zip(index, ints(op.permutation), strict=True):
         own[axis] = i
     return v.at(op.x, own)
 
 
-def _broadcast_to(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, BroadcastToOp)
+@element_of.register
+def _broadcast_to(op: BroadcastToOp, v: Values, index: Idx) -> SSAValue:
     return v.at(op.x, aligned(index, shape_of(op.x)))
 
 
-def _slice(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, SliceOp)
+@element_of.register
+def _slice(op: SliceOp, v: Values, index: Idx) -> SSAValue:
     bounds = zip(index, ints(op.starts), ints(op.steps), strict=True)
     return v.at(op.x, [i * step + start for i, start, step in bounds])
 
 
-def _concat(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, ConcatOp)
+@element_of.register
+def _concat(op: ConcatOp, v: Values, index: Idx) -> SSAValue:
     axis = op.axis.value.data
     pieces: list[tuple[int, SSAValue]] = []  # where each operand that has elements begins
     begin = 0
@@ -111,8 +110,8 @@ def ask_for_break(v: Values, index: Expr, border: int) -> None:
         v.breaks.add((var, position))
 
 
-def _pad(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, PadOp)
+@element_of.register
+def _pad(op: PadOp, v: Values, index: Idx) -> SSAValue:
     shape = shape_of(op.x)
     moved = [i - before for i, before in zip(index, ints(op.low), strict=True)]
     mode = op.mode.data
@@ -206,23 +205,23 @@ def wrapped(v: Values, indices: SSAValue, at: Sequence[Expr], size: int) -> Expr
     return v.variable((element, "index", size), write, 0, size - 1)
 
 
-def _gather(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, GatherOp)
+@element_of.register
+def _gather(op: GatherOp, v: Values, index: Idx) -> SSAValue:
     axis = op.axis.value.data
     after = axis + len(shape_of(op.indices))
     place = wrapped(v, op.indices, index[axis:after], shape_of(op.x)[axis])
     return v.at(op.x, [*index[:axis], place, *index[after:]])
 
 
-def _gather_elements(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, GatherElementsOp)
+@element_of.register
+def _gather_elements(op: GatherElementsOp, v: Values, index: Idx) -> SSAValue:
     axis = op.axis.value.data
     place = wrapped(v, op.indices, index, shape_of(op.x)[axis])
     return v.at(op.x, [*index[:axis], place, *index[axis + 1 :]])
 
 
-def _gather_nd(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, GatherNdOp)
+@element_of.register
+def _gather_nd(op: GatherNdOp, v: Values, index: Idx) -> SSAValue:
     *outer, depth = shape_of(op.indices)
     batch, shape = op.batch_dims.value.data, shape_of(op.x)
     places = [
@@ -231,13 +230,13 @@ def _gather_nd(v: Values, op: Operation, index: Idx) -> SSAValue:
     return v.at(op.x, [*index[:batch], *places, *index[len(outer) :]])
 
 
-def _iota(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, IotaOp)
+@element_of.register
+def _iota(op: IotaOp, v: Values, index: Idx) -> SSAValue:
     return v.number_as(index[0] * op.step + op.start, i64)
 
 
-def _sizes(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, SizesOp)
+@element_of.register
+def _sizes(op: SizesOp, v: Values, index: Idx) -> SSAValue:
     sizes, number = ints(op.sizes), index[0].number
 
     def chosen(first: int) -> SSAValue:
@@ -249,24 +248,6 @@ def _sizes(v: Values, op: Operation, index: Idx) -> SSAValue:
     return chosen(0) if number is None else v.b.constant(sizes[number], i64)
 
 
-def _fail(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, FailOp)
+@element_of.register
+def _fail(op: FailOp, v: Values, index: Idx) -> SSAValue:
     return v.b.constant(0, element_type_of_value(op.result))
-
-
-MOVEMENT_RULES: dict[str, Rule] = {
-    "graph.iota": _iota,
-    "graph.sizes": _sizes,
-    "graph.broadcast_to": _broadcast_to,
-    "graph.concat": _concat,
-    "graph.fail": _fail,
-    "graph.gather": _gather,
-    "graph.gather_elements": _gather_elements,
-    "graph.gather_nd": _gather_nd,
-    "graph.pad": _pad,
-    "graph.reshape": _reshape,
-    "graph.resize": resize,
-    "graph.slice": _slice,
-    "graph.transpose": _transpose,
-    "graph.unpack_bits": _unpack_bits,
-}

@@ -21,7 +21,7 @@ from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ..arithmetic import Arithmetic, convert, wide_float
 from ..index_expr import Expr
 from ..reductions import Reduction, kind_of
-from .values import Rule, Values, aligned
+from .values import Values, aligned, element_of
 
 Idx = tuple[Expr, ...]
 
@@ -59,8 +59,8 @@ def full_index(index: Sequence[Expr], axes: Sequence[int], rank: int, keepdims: 
     return [Expr() if axis in axes else next(rest) for axis in range(rank)]
 
 
-def _reduce(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, ReduceOp)
+@element_of.register
+def _reduce(op: ReduceOp, v: Values, index: Idx) -> SSAValue:
     shape, axes = shape_of(op.x), ints(op.axes)
     outer = full_index(index, axes, len(shape), op.keepdims is not None)
     element = element_type_of_value(op.x)
@@ -72,8 +72,8 @@ def _reduce(v: Values, op: Operation, index: Idx) -> SSAValue:
     return convert(v.b, total, wide_float(element), element)
 
 
-def _arg_extremum(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, ArgExtremumOp)
+@element_of.register
+def _arg_extremum(op: ArgExtremumOp, v: Values, index: Idx) -> SSAValue:
     shape, axis = shape_of(op.x), op.axis.value.data
     outer = full_index(index, [axis], len(shape), op.keepdims is not None)
     kind = "max" if op.name == "graph.arg_max" else "min"
@@ -107,8 +107,8 @@ def _or_first_nan(v: Values, m: Arithmetic, better: SSAValue, value: SSAValue, b
     return v.b.insert(arith.OrIOp(better, nan))
 
 
-def _cumulative(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, CumulativeOp)
+@element_of.register
+def _cumulative(op: CumulativeOp, v: Values, index: Idx) -> SSAValue:
     axis, element = op.axis.value.data, element_type_of_value(op.x)
     size = shape_of(op.x)[axis]
     end = v.number(index[axis])
@@ -126,8 +126,8 @@ def _cumulative(v: Values, op: Operation, index: Idx) -> SSAValue:
     return convert(v.b, total, wide_float(element), element)
 
 
-def _softmax(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, SoftmaxOp | LogSoftmaxOp)
+@element_of.register
+def _softmax(op: SoftmaxOp | LogSoftmaxOp, v: Values, index: Idx) -> SSAValue:
     axis, element = op.axis.value.data, element_type_of_value(op.x)
     sizes = [shape_of(op.x)[axis]]
 
@@ -198,8 +198,8 @@ def affine(
     return value
 
 
-def _layer_norm(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, LayerNormOp | RmsNormOp)
+@element_of.register
+def _layer_norm(op: LayerNormOp | RmsNormOp, v: Values, index: Idx) -> SSAValue:
     axes = range(op.axis.value.data, len(index))
     centred = isinstance(op, LayerNormOp)
     value = _normalised(v, op, op.x, index, axes, op.epsilon.value.data, centred)
@@ -211,16 +211,16 @@ def _layer_norm(v: Values, op: Operation, index: Idx) -> SSAValue:
     return convert(v.b, value, wide_float(element), element)
 
 
-def _instance_norm(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, InstanceNormOp)
+@element_of.register
+def _instance_norm(op: InstanceNormOp, v: Values, index: Idx) -> SSAValue:
     value = _normalised(v, op, op.x, index, range(2, len(index)), op.epsilon.value.data, True)
     value = affine(v, value, (op.scale, index[1:2]), (op.bias, index[1:2]))
     element = element_type_of_value(op.x)
     return convert(v.b, value, wide_float(element), element)
 
 
-def _batch_norm(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, BatchNormOp)
+@element_of.register
+def _batch_norm(op: BatchNormOp, v: Values, index: Idx) -> SSAValue:
     channel = [index[1 if op.layout.data == "NCHW" else len(index) - 1]]
     element = element_type_of_value(op.x)
 
@@ -236,8 +236,8 @@ def _batch_norm(v: Values, op: Operation, index: Idx) -> SSAValue:
     return convert(v.b, m.add(m.mul(m.sub(x, mean), scale), bias), wide_float(element), element)
 
 
-def _matmul(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, MatmulOp)
+@element_of.register
+def _matmul(op: MatmulOp, v: Values, index: Idx) -> SSAValue:
     a, b = shape_of(op.lhs), shape_of(op.rhs)
     *batch, row, column = index
     element = element_type_of_value(op.result)
@@ -256,23 +256,3 @@ def _matmul(v: Values, op: Operation, index: Idx) -> SSAValue:
     depth = a[-1] if op.transpose_a is None else a[-2]
     total = reduce_at(v, reduction, [depth], product)
     return convert(v.b, total, wide_float(element), element)
-
-
-REDUCTION_RULES: dict[str, Rule] = {
-    "graph.arg_max": _arg_extremum,
-    "graph.arg_min": _arg_extremum,
-    "graph.batch_norm": _batch_norm,
-    "graph.cumprod": _cumulative,
-    "graph.cumsum": _cumulative,
-    "graph.instance_norm": _instance_norm,
-    "graph.layer_norm": _layer_norm,
-    "graph.log_softmax": _softmax,
-    "graph.matmul": _matmul,
-    "graph.reduce_max": _reduce,
-    "graph.reduce_mean": _reduce,
-    "graph.reduce_min": _reduce,
-    "graph.reduce_prod": _reduce,
-    "graph.reduce_sum": _reduce,
-    "graph.rms_norm": _layer_norm,
-    "graph.softmax": _softmax,
-}

@@ -14,7 +14,7 @@ from math import inf
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import VectorType, f64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from ....dialects.graph.ops.picture_regions import FARTHEST, MOST_SAMPLES, RegionOp, RoiAlignOp, RoiPoolOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
@@ -26,7 +26,7 @@ from ..reductions import Reduction
 from .movement_rules import wrapped
 from .reduction_rules import wide
 from .sampling_rules import clamped, full_index, whole, without_channel
-from .values import Rule, Values
+from .values import Values, element_of
 
 Idx = tuple[Expr, ...]
 
@@ -139,8 +139,8 @@ class _Points:
         return counts, [(low, m.sub(m.constant(1), weight)), (high, weight)]
 
 
-def _roi_align(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, RoiAlignOp)
+@element_of.register
+def _roi_align(op: RoiAlignOp, v: Values, index: Idx) -> SSAValue:
     element = element_type_of_value(op.x)
     sample = wrapped(v, op.indices, [index[0]], shape_of(op.x)[0])
     outer = without_channel(index, op.layout.data)
@@ -176,8 +176,8 @@ def _roi_align(v: Values, op: Operation, index: Idx) -> SSAValue:
     return convert(v.b, total, position.type, element)
 
 
-def _roi_pool(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, RoiPoolOp)
+@element_of.register
+def _roi_pool(op: RoiPoolOp, v: Values, index: Idx) -> SSAValue:
     element = element_type_of_value(op.x)
     sample = wrapped(v, op.indices, [index[0]], shape_of(op.x)[0])
     sides = [_Side(v, op, axis, without_channel(index, op.layout.data)) for axis in (0, 1)]
@@ -227,6 +227,3 @@ def _rounded(m: Arithmetic, number: SSAValue) -> SSAValue:
     up, down = m.unary("floor", m.add(number, m.constant(0.5))), m.unary("ceil", m.sub(number, m.constant(0.5)))
     whole = m.select(m.compare("lt", number, m.constant(0)), down, up)
     return clamped(m, whole, -FARTHEST, FARTHEST)
-
-
-REGION_RULES: dict[str, Rule] = {"graph.roi_align": _roi_align, "graph.roi_pool": _roi_pool}

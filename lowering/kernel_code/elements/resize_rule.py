@@ -15,7 +15,7 @@ from math import ceil, prod
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import f64, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.extensions import FPToSIOp, IndexCastOp
 from ....dialects.graph.ops.resize import ResizeOp
@@ -25,15 +25,14 @@ from ....dialects.sizes.sizes import equal, is_fixed, now
 from ..arithmetic import Arithmetic, bits_of, convert, is_integer, is_unsigned, signless, wide_float
 from ..builder import INDEX, Index
 from ..index_expr import Expr
-from .values import Values
+from .values import Values, element_of
 
 # Neighbours of one element that are written out, all axes together: 8 along each of two, 4 along each of three.
 _MOST_WRITTEN_OUT = 64
 
 
-def resize(v: Values, op: Operation, index: tuple[Expr, ...]) -> SSAValue:
-    """The element of the result at `index`."""
-    assert isinstance(op, ResizeOp)
+@element_of.register
+def _resize(op: ResizeOp, v: Values, index: tuple[Expr, ...]) -> SSAValue:
     element = element_type_of_value(op.x)
     if op.mode.data == "nearest":
         return _sampled(v, op, list(index), len(index) - 1, signless(element))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from xdsl.dialects.builtin import VectorType, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.extensions import FPToSIOp, IndexCastOp
 from ....dialects.graph.ops.sampling import CUBIC_A, SampleOp
@@ -22,13 +22,13 @@ from ..builder import INDEX, Index
 from ..index_expr import Expr
 from ..lane_access import NotVectorisable
 from .reduction_rules import wide
-from .values import Rule, Values
+from .values import Values, element_of
 
 Idx = tuple[Expr, ...]
 
 
-def _sample(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, SampleOp)
+@element_of.register
+def _sample(op: SampleOp, v: Values, index: Idx) -> SSAValue:
     element = element_type_of_value(op.x)
     computed = signless(element) if op.mode.data == "nearest" else wide_float(element)
     outer = without_channel(index, op.layout.data)
@@ -194,6 +194,3 @@ class _Axis:
                 return m.polynomial(near, m.sub(m.constant(1), f))
             case _:
                 return m.polynomial(far, m.sub(m.constant(2), f))
-
-
-SAMPLING_RULES: dict[str, Rule] = {"graph.sample": _sample}

@@ -11,9 +11,9 @@ depend on that variable stays a scalar until it meets one that does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
+from functools import singledispatch
 
 import numpy as np
 from xdsl.dialects.builtin import VectorType, i8, i64
@@ -32,8 +32,6 @@ from ..index_expr import Expr, Var, linear
 from ..lane_access import LaneAccess, Line, NotVectorisable, Vector
 from .elementwise_ops import emit_elementwise, is_elementwise
 
-Rule: TypeAlias = "Callable[[Values, Operation, tuple[Expr, ...]], SSAValue]"
-
 
 class Values:
     """The values of one kernel body, written into the block that `b` is in.
@@ -48,17 +46,12 @@ class Values:
         b: LoopBuilder,
         kernel: KernelOp,
         operands: Sequence[SSAValue],
-        rules: Mapping[str, Rule],
         *,
         on_demand: bool = False,
     ) -> None:
-        """`rules` say how elements of the ops that are not elementwise come about, by op name.
-
-        With `on_demand` an operand's line is written where the operand is first read: in a block without others.
-        """
+        """With `on_demand` an operand's line is written where the operand is first read: in a block without others."""
         self.b = b
         self.kernel = kernel
-        self._rules = rules
         self.vector: Vector | None = None
         self.lanes = LaneAccess(b)
         self.touched: list[Expr] = []
@@ -128,10 +121,7 @@ class Values:
             return self._constant(op, index)
         if is_elementwise(op):
             return self._elementwise(op, index)
-        rule = self._rules.get(op.name)
-        if rule is None:
-            raise CompileError(f"{describe(op)}: there is no code for single elements of this op")
-        return rule(self, op, index)
+        return element_of(op, self, index)
 
     def _constant(self, op: ConstantOp, index: tuple[Expr, ...]) -> SSAValue:
         array = op.to_numpy()
@@ -327,6 +317,12 @@ class Values:
         if not self.lanes_are_settled:
             raise NotVectorisable
         return [place.advanced(vector.var, lane) for lane in range(pinned(vector.valid))]
+
+
+@singledispatch
+def element_of(op: Operation, v: Values, index: tuple[Expr, ...]) -> SSAValue:
+    """The element of an op's result at `index`; what is not elementwise has a rule for it in a file of this folder."""
+    raise CompileError(f"{describe(op)}: there is no code for single elements of this op")
 
 
 def aligned(index: Sequence[Expr], shape: Sequence[int]) -> list[Expr]:

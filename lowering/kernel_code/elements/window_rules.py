@@ -14,7 +14,7 @@ from math import prod
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.extensions import IndexCastOp
 from ....dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolIndexOp, MaxPoolOp
@@ -27,7 +27,7 @@ from ..lane_access import NotVectorisable
 from ..reductions import Reduction
 from .movement_rules import ask_for_break
 from .reduction_rules import better_extremum, wide
-from .values import Rule, Values
+from .values import Values, element_of
 
 Idx = tuple[Expr, ...]
 
@@ -206,8 +206,8 @@ def with_spatial(index: Idx, layout: str, places: Sequence[Expr]) -> list[Expr]:
     return result
 
 
-def _max_pool(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, MaxPoolOp)
+@element_of.register
+def _max_pool(op: MaxPoolOp, v: Values, index: Idx) -> SSAValue:
     layout, element = op.layout.data, element_type_of_value(op.x)
     reduction = Reduction(v.b, "max", element)
     taps = Taps(v, axes_of(op.window, index, shape_of(op.x), layout))
@@ -220,8 +220,8 @@ def _max_pool(v: Values, op: Operation, index: Idx) -> SSAValue:
     return convert(v.b, largest, wide_float(element), element)
 
 
-def _max_pool_index(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, MaxPoolIndexOp)
+@element_of.register
+def _max_pool_index(op: MaxPoolIndexOp, v: Values, index: Idx) -> SSAValue:
     layout, element = op.layout.data, element_type_of_value(op.x)
     shape, strides = shape_of(op.x), op.spatial_strides()
     reduction = Reduction(v.b, "max", element)
@@ -244,8 +244,8 @@ def _max_pool_index(v: Values, op: Operation, index: Idx) -> SSAValue:
     return m.select(missed, found, m.add(found, v.spread(v.number_as(plane, i64))))
 
 
-def _avg_pool(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, AvgPoolOp)
+@element_of.register
+def _avg_pool(op: AvgPoolOp, v: Values, index: Idx) -> SSAValue:
     layout, element = op.layout.data, element_type_of_value(op.x)
     reduction = Reduction(v.b, "sum", element)
     axes = axes_of(op.window, index, shape_of(op.x), layout)
@@ -285,8 +285,8 @@ def _as_float(v: Values, count: Index, element: Attribute) -> SSAValue:
     return convert(v.b, v.b.insert(IndexCastOp(v.b.index(count), i64)), i64, element)
 
 
-def _lrn(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, LrnOp)
+@element_of.register
+def _lrn(op: LrnOp, v: Values, index: Idx) -> SSAValue:
     element, size = element_type_of_value(op.x), op.size.value.data
     channel = channel_axis(op.layout.data, len(index))
     window = Axis(index[channel], shape_of(op.x)[channel], size, 1, (size - 1) // 2, 1, 0)
@@ -303,11 +303,3 @@ def _lrn(v: Values, op: Operation, index: Idx) -> SSAValue:
     scale = m.add(m.mul(total, m.constant(alpha / size)), m.constant(bias))
     value = m.div(v.spread(wide(v, op.x, index)), m.power(scale, m.constant(beta)))
     return convert(v.b, value, wide_float(element), element)
-
-
-WINDOW_RULES: dict[str, Rule] = {
-    "graph.avg_pool": _avg_pool,
-    "graph.lrn": _lrn,
-    "graph.max_pool": _max_pool,
-    "graph.max_pool_index": _max_pool_index,
-}

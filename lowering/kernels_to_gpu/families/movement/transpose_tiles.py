@@ -19,8 +19,7 @@ from .....passes.kernels.forms.transposition import Transposition, transposition
 from .....passes.kernels.schedules.cuda.transpose_tiles import TransposeTiles
 from ....kernel_code.arithmetic import signless
 from ....kernel_code.builder import Index
-from ....kernel_code.elements.rules import element_values
-from ....kernel_code.elements.values import aligned
+from ....kernel_code.elements.values import Values, aligned
 from ....kernel_code.index_expr import Expr, Var, delinearize, linear
 from ...instance import GpuKernel, Grid
 
@@ -37,7 +36,7 @@ class _Square:
 
     def __init__(self, grid: Grid, form: Transposition, schedule: TransposeTiles) -> None:
         self.grid, self.b, self.form, self.schedule = grid, grid.b, form, schedule
-        self.v = element_values(grid.b, grid.kernel, grid.operands)
+        self.v = Values(grid.b, grid.kernel, grid.operands)
         self.results = [self.v.line(buffer) for buffer in grid.results]
         sizes, row = form.sizes, form.row
         self.rows, self.columns = sizes[row], sizes[-1]

@@ -16,7 +16,6 @@ from .....passes.kernels.forms.product import product_shape
 from .....passes.kernels.schedules.cuda.products import PARTIALS
 from ....kernel_code.arithmetic import Arithmetic, bits_of, convert
 from ....kernel_code.builder import Index, LoopBuilder
-from ....kernel_code.elements.rules import element_values
 from ....kernel_code.elements.values import Values, aligned
 from ....kernel_code.index_expr import Expr, Var, delinearize, linear
 from ....kernel_code.lane_access import Line, NotVectorisable, Vector
@@ -56,7 +55,7 @@ class Output:
     def _runs(self, lanes: int) -> bool:
         block = Block(arg_types=self.k.types)
         b = LoopBuilder(block)
-        values = element_values(b, self.k.kernel, [block.args[i] for i in self.k.operands], on_demand=True)
+        values = Values(b, self.k.kernel, [block.args[i] for i in self.k.operands], on_demand=True)
         line = values.line(block.args[self.k.results[0]])
         sums = b.constant(0.0, f32)
         at = [Var(b.index(0), 0, size - 1) for size in self.sizes]
@@ -69,7 +68,7 @@ class Output:
 
     def writer(self, grid: Grid, batch: Index) -> OutputWriter:
         """The writer of one product's sums from registers, for this launch."""
-        values = element_values(grid.b, self.k.kernel, grid.operands)
+        values = Values(grid.b, self.k.kernel, grid.operands)
         return OutputWriter(self, grid.b, values, values.line(grid.results[0]), batch)
 
     def _write(self, values: Values, line: Line, at: Sequence[Expr], sums: SSAValue) -> None:
@@ -163,7 +162,7 @@ def add_partials(k: GpuKernel, output: Output, splits: int) -> None:
 
     def write(grid: Grid) -> None:
         b, partials = grid.b, grid.scratch_part(PARTIALS)
-        values = element_values(b, k.kernel, grid.operands)
+        values = Values(b, k.kernel, grid.operands)
         line = values.line(grid.results[0])
 
         def one(item: Index) -> None:

@@ -22,7 +22,6 @@ from .....dialects.graph.values import element_type_of_value, shape_of
 from ....kernel_code.arithmetic import bits_of
 from ....kernel_code.builder import memref_type, strides_of
 from ....kernel_code.domain import Canvas, Domain, Trial, domain_for
-from ....kernel_code.elements.rules import element_values
 from ....kernel_code.elements.values import Values
 from ....kernel_code.index_expr import Expr, Var, delinearize, linear
 from ....kernel_code.scatter_elements import lower_scatter
@@ -44,7 +43,7 @@ def lower(k: KernelInstance) -> None:
 
 def write_elements(k: KernelInstance) -> None:
     """Loops over all elements of the results, those of one shape together."""
-    values = element_values(k.b, k.kernel, k.operands)
+    values = Values(k.b, k.kernel, k.operands)
     numbered = sorted(enumerate(k.yielded), key=lambda pair: shape_of(pair[1]))
     for shape, group in groupby(numbered, key=lambda pair: shape_of(pair[1])):
         if 0 not in shape:

@@ -27,7 +27,7 @@ from .....dialects.sizes.sizes import bounds_of
 from .....passes.kernels.kernel_facts import the_root
 from ....kernel_code.builder import INDEX, Index, LoopBuilder
 from ....kernel_code.elements.order import Ranked, RowOrder
-from ....kernel_code.elements.rules import element_values
+from ....kernel_code.elements.values import Values
 from ....kernel_code.index_expr import Expr, Var, delinearize, linear
 from ...instance import KernelInstance
 
@@ -35,7 +35,7 @@ from ...instance import KernelInstance
 def lower(k: KernelInstance) -> None:
     """Builds the kernel's loops."""
     op = the_root(k.kernel, TopKOp)
-    v, shape, axis = element_values(k.b, k.kernel, k.operands), shape_of(op.result), op.axis.value.data
+    v, shape, axis = Values(k.b, k.kernel, k.operands), shape_of(op.result), op.axis.value.data
     if 0 in shape:
         return
     out, others = v.line(k.results[0]), [*shape[:axis], *shape[axis + 1 :]]

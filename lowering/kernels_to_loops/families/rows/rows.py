@@ -20,7 +20,7 @@ from .....passes.kernels.forms.rows import RowForm, the_row_form
 from .....passes.kernels.schedules.cpu.rows import Rows
 from ....kernel_code.builder import memref_type, strides_of
 from ....kernel_code.domain import Canvas, Domain, Trial, domain_for
-from ....kernel_code.elements.rules import element_values
+from ....kernel_code.elements.values import Values
 from ....kernel_code.index_expr import Expr
 from ....kernel_code.lane_access import NotVectorisable
 from ....kernel_code.row_elements import RowElements
@@ -49,7 +49,7 @@ class _RowWriter:
         """Builds the loops over rows, and over each row's elements."""
         k, form = self.k, self.form
         domain, lanes = self._loops()
-        values = element_values(k.b, k.kernel, k.operands)
+        values = Values(k.b, k.kernel, k.operands)
         values.lanes_are_settled = form.along and lanes is not None
         canvas = Canvas(values, [values.line(buffer) for buffer in k.results])
         kept = k.scratch_part("row") if form.keeps_row else None

@@ -32,7 +32,7 @@ from mini_infer.dialects.graph.ops.structure import ConstantOp
 from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.kernel_code.builder import LoopBuilder
-from mini_infer.lowering.kernel_code.elements.rules import element_values
+from mini_infer.lowering.kernel_code.elements.values import Values
 from mini_infer.lowering.kernel_code.index_expr import Expr
 from mini_infer.passes.kernels.forms.rows import row_form
 
@@ -217,7 +217,7 @@ def test_rows_along_axes_of_one_are_computed_once_and_in_place(shape: tuple[int,
 def test_an_element_that_is_given_is_not_computed() -> None:
     kernel = kernel_of("rows", lambda w: w(SoftmaxOp(w[0], 0)), [numbers(8)])
     block = Block(arg_types=[MemRefType(f32, [8])])
-    v = element_values(LoopBuilder(block), kernel, block.args)
+    v = Values(LoopBuilder(block), kernel, block.args)
     root = kernel.terminator.arguments[0]
     given = v.b.constant(1.0, f32)
     v.seed(root, [Expr.of(3)], given)
