@@ -1,7 +1,7 @@
 """The phases in order, as --pass-pipeline text: what happens between an ONNX file and machine code.
 
-Each phase ends at a level (see levels.py) and is closed by the verifier. `mini-opt --to LEVEL` and the
-runtime run the same phases, and any part of the text can be given to `mini-opt -p`.
+Each phase ends at a level (see levels.py) and is closed by the verifier; beside a pass stands why it is where it is.
+`mini-opt --to LEVEL` and the runtime run the same phases, and any part of the text can be given to `mini-opt -p`.
 """
 
 from __future__ import annotations
@@ -26,17 +26,78 @@ from ..passes.statistics import timed
 from .levels import LEVELS, Level, check_level, level_of
 from .registry import load_pass
 
-GRAPH = (
-    "infer-shapes,canonicalize-graph,recompose-quantized,fold-constants,cse,dce,"
-    "recompose-softmax,recompose-layer-norm,recompose-gelu,recompose-silu,recompose-attention,"
-    "fold-batch-norm,split-conv-transpose,split-conv-depth,group-pixels,channels-last,canonicalize-graph,merge-products,pair-gates,fold-constants,pad-conv,flip-signs,widen-halves,recompose-block-weight,split-concat,cse,dce,tile-batch"
+
+def _text(*passes: str) -> str:
+    return ",".join(passes)
+
+
+GRAPH = _text(
+    "infer-shapes",  # all others read types of results
+    "canonicalize-graph",  # one spelling, the only one that patterns below must know
+    "recompose-quantized",  # before fold-constants, which would make floats of quantised weights
+    "fold-constants",  # what is recomposed is told by its constants
+    "cse",  # a value that a pattern reads twice is one value
+    "dce",  # a dead user would keep a pattern from matching
+    "recompose-softmax",  # the four of them have no pieces in common: any order
+    "recompose-layer-norm",  # likewise
+    "recompose-gelu",  # likewise
+    "recompose-silu",  # likewise
+    "recompose-attention",  # after recompose-softmax: it is one between two products
+    "fold-batch-norm",  # into convolutions, also transposed ones, before they are split
+    "split-conv-transpose",  # before split-conv-depth: of volumes it makes convolutions of volumes
+    "split-conv-depth",  # before channels-last, which is for pictures
 )
-KERNELS = "split-means,form-kernels,limit-threads,choose-schedule,pack-weights"
-BUFFERS = "order-kernels,mark-inplace,bufferize,elide-copies"
-ARENA = "plan-arena,verify-arena,insert-barriers"
-LOOPS = "insert-checks,place-weights,share-threads,lower-kernels"
-LLVM = "expand-math,lower-to-llvm"
-LAUNCHES = "insert-checks,place-weights,lower-kernels-to-gpu"
+"""What is computed, whatever the device: the same from few ops."""
+DEVICE_GRAPH = _text(
+    "group-pixels",  # before channels-last: pixels that are made together then lie where they belong
+    "channels-last",  # before what reads a convolution's layout
+    "canonicalize-graph",  # transposes that channels-last has added cancel those of the model
+    "merge-products",  # once what is between products and attention are views
+    "pair-gates",  # of products that merge-products has left
+    "fold-constants",  # the two before concatenate weights
+    "pad-conv",  # after the last canonicalize-graph, which would take pads back into the convolutions
+    "flip-signs",  # of convolutions as pad-conv leaves them
+    "widen-halves",  # after the last fold-constants, which would store widened weights
+    "recompose-block-weight",  # after widen-halves: its products are of f32
+    "split-concat",  # after all that makes concatenations
+    "cse",  # what the patterns before have written more than once
+    "dce",  # of dead ops form-kernels would make kernels without results
+    "tile-batch",  # last: what fits a cache depends on types and layouts
+)
+"""How the target's kernels are fastest: layouts, borders, types, and products that are done together."""
+KERNELS = _text(
+    "split-means",  # before form-kernels: means of rows join the kernel that makes the rows
+    "form-kernels",  # ops that share a loop nest
+    "limit-threads",  # before choose-schedule, which cuts work for the threads there are
+    "choose-schedule",  # of kernels, which are whole now
+    "pack-weights",  # as interfaces of schedules ask
+)
+BUFFERS = _text(
+    "order-kernels",  # first: what may lie in place depends on the order
+    "mark-inplace",  # before bufferize, which carries its marks out
+    "bufferize",  # after order-kernels: buffers are written in the order of calls
+    "elide-copies",  # copies are calls on buffers only now
+)
+ARENA = _text(
+    "plan-arena",  # once all buffers are there, and no more than needed
+    "verify-arena",  # judges the plan, and nothing that comes after changes an address
+    "insert-barriers",  # between calls that touch the same bytes of the arena
+)
+LOOPS = _text(
+    "insert-checks",  # before share-threads: it adds an argument to main, and stages get those
+    "place-weights",  # likewise
+    "share-threads",  # before lower-kernels: a kernel's function takes its share
+    "lower-kernels",  # once calls are in the functions that make them
+)
+LLVM = _text(
+    "expand-math",  # before lower-to-llvm, which makes calls of the C library of what is left
+    "lower-to-llvm",  # last
+)
+LAUNCHES = _text(
+    "insert-checks",  # before lower-kernels-to-gpu: it adds an argument to main, and launches get those
+    "place-weights",  # likewise
+    "lower-kernels-to-gpu",  # last
+)
 BELOW: dict[str, dict[Level, str]] = {"cpu": {"loops": LOOPS, "llvm": LLVM}, "cuda": {"launches": LAUNCHES}}
 """The passes of each device below the arena. Above it only targets differ, and with them rules and schedules."""
 PATHS: dict[str, tuple[Level, ...]] = {
@@ -46,8 +107,8 @@ PATHS: dict[str, tuple[Level, ...]] = {
 
 # With optimisations switched off: types are checked, what only folding can express is folded, and what has code on
 # wide floats only is widened; every op is a kernel of its own; every value has bytes of its own.
-PLAIN_GRAPH = "infer-shapes,fold-constants,widen-halves{required=true},split-concat,cse,dce"
-PLAIN_KERNELS = "form-kernels{fuse=false},limit-threads,choose-schedule,pack-weights"
+PLAIN_GRAPH = _text("infer-shapes", "fold-constants", "widen-halves{required=true}", "split-concat", "cse", "dce")
+PLAIN_KERNELS = _text("form-kernels{fuse=false}", "limit-threads", "choose-schedule", "pack-weights")
 PLAIN_BUFFERS = "bufferize"
 
 
@@ -68,6 +129,8 @@ class PassRun:
 
 
 Observer = Callable[[PassRun, ModuleOp], None]
+PassOptions = Mapping[str, Mapping[str, str | int | None] | None]
+"""Options by the names of passes."""
 
 
 def phases(
@@ -94,45 +157,47 @@ def phases(
     "auto"; or "compact", which prefers a slightly slower schedule that needs far less memory for weights; or "off".
     With `poison` a buffer's bytes are overwritten when it dies, and every call is a stage of its own.
     """
-    strategy = planner if plan_memory else "naive"
-    arena = {"strategy": strategy, "alignment": alignment, "capacity": capacity, "width": beam_width}
-    bytes_taken = {"alignment": alignment}
     disabled = {"disable": ",".join(disable_inplace) or None}
-    forbidden = "winograd" if winograd == "off" and device == "cpu" else None
-    options = {
-        "form-kernels": {"forbid": forbidden},
-        "choose-schedule": {
-            "forbid": forbidden,
-            "compact": "true" if winograd == "compact" else None,
-        },
-        "order-kernels": disabled | bytes_taken,
+    forbidden = {"forbid": "winograd" if winograd == "off" and device == "cpu" else None}
+    options: PassOptions = {
+        "recompose-quantized": {} if integer_products and device == "cpu" else None,
+        "form-kernels": forbidden,
+        "choose-schedule": forbidden | {"compact": "true" if winograd == "compact" else None},
+        "order-kernels": disabled | {"alignment": alignment},
         "mark-inplace": disabled,
-        "elide-copies": bytes_taken,
-        "plan-arena": arena,
+        "elide-copies": {"alignment": alignment},
+        "plan-arena": {
+            "strategy": planner if plan_memory else "naive",
+            "alignment": alignment,
+            "capacity": capacity,
+            "width": beam_width,
+        },
         "share-threads": {"apart": "true" if profile or poison else None, "watched": "true" if poison else None},
     }
     below = dict(BELOW[device])
-    if poison and "loops" in below:
-        below["loops"] = f"poison-dead,{below['loops']}"
-    if profile and "loops" in below:
-        below["loops"] += ",profile-kernels"
-    graph = GRAPH if integer_products and device == "cpu" else GRAPH.replace("recompose-quantized,", "")
-    return (
-        Phase("graph", graph if optimize else PLAIN_GRAPH),
-        Phase("kernels", _with_options(KERNELS if optimize else PLAIN_KERNELS, options)),
-        Phase("buffers", _with_options(BUFFERS if plan_memory else PLAIN_BUFFERS, options)),
-        Phase("arena", _with_options(ARENA, options)),
-        *(Phase(level, _with_options(passes, options)) for level, passes in below.items()),
-    )
+    if "loops" in below:
+        before = ["poison-dead"] if poison else []  # before share-threads: its calls are stages as others are
+        behind = ["profile-kernels"] if profile else []  # it times the functions that lower-kernels calls
+        below["loops"] = _text(*before, below["loops"], *behind)
+    selected: list[tuple[Level, str]] = [
+        *(("graph", each) for each in ((GRAPH, DEVICE_GRAPH) if optimize else (PLAIN_GRAPH,))),
+        ("kernels", KERNELS if optimize else PLAIN_KERNELS),
+        ("buffers", BUFFERS if plan_memory else PLAIN_BUFFERS),
+        ("arena", ARENA),
+        *below.items(),
+    ]
+    return tuple(Phase(level, with_options(passes, options)) for level, passes in selected)
 
 
-def _with_options(passes: str, options: Mapping[str, Mapping[str, str | int | None]]) -> str:
-    """The pipeline text with each pass's options added; an option that is None is left out."""
+def with_options(passes: str, options: PassOptions) -> str:
+    """The pipeline text with each pass's options added; an option, or a pass, whose value is None is left out."""
     texts: list[str] = []
     for name in passes.split(","):
-        given = [f"{key}={value}" for key, value in options.get(name, {}).items() if value is not None]
-        texts.append(f"{name}{{{' '.join(given)}}}" if given else name)
-    return ",".join(texts)
+        given = options.get(name, {})
+        if given is not None:
+            parts = [f"{key}={value}" for key, value in given.items() if value is not None]
+            texts.append(f"{name}{{{' '.join(parts)}}}" if parts else name)
+    return _text(*texts)
 
 
 def remaining_phases(module: ModuleOp, to: Level, every: Sequence[Phase] | None = None) -> tuple[Phase, ...]:
@@ -153,7 +218,7 @@ def remaining_phases(module: ModuleOp, to: Level, every: Sequence[Phase] | None 
     first = start + 1 if start else 0
     selected = [phase for phase in every or phases(device=device) if first <= path.index(phase.level) <= end]
     if level == "arena":
-        selected.insert(0, Phase("arena", ARENA.removeprefix("plan-arena,")))
+        selected.insert(0, Phase("arena", with_options(ARENA, {"plan-arena": None})))
     return tuple(selected)
 
 

@@ -55,7 +55,7 @@ def lowered(m: Model, target: GpuAttr, schedules: Iterable[AnySchedule] = ()) ->
         if contraction and given:
             assert isinstance(kernel, KernelOp)
             kernel.schedule, kernel.interface = given[0].attribute(), given[0].interface(kernel)
-    down = [Phase("kernels", "choose-schedule,pack-weights"), *phases(device="cuda")[2:4], Phase("launches", LAUNCHES)]
+    down = [Phase("kernels", "choose-schedule,pack-weights"), *phases(device="cuda")[3:5], Phase("launches", LAUNCHES)]
     run_phases(m.ctx, module, down)
     return Launches(module, launch_list(module))
 

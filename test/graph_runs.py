@@ -185,7 +185,7 @@ def compiled(m: Model, target: Target) -> tuple[InferencePlan, ModuleOp]:
     )
     kernels = pipelines.KERNELS if target.fuse else pipelines.PLAIN_KERNELS
     if target.winograd == "off":
-        kernels = kernels.replace("choose-schedule", "choose-schedule{forbid=winograd}")
+        kernels = pipelines.with_options(kernels, {"choose-schedule": {"forbid": "winograd"}})
     buffers = pipelines.BUFFERS if target.plan else pipelines.PLAIN_BUFFERS
     down = [pipelines.Phase("kernels", kernels), pipelines.Phase("buffers", buffers)]
     with everything_shared():

@@ -163,9 +163,8 @@ def on_other_memory(
     m = build([case for case in cases if not isinstance(case, ByHand)])
     module = m.module
     module.attributes["kernel.target"] = target
-    passes = shared_always(pipelines.KERNELS)
-    if forbid:
-        passes = passes.replace("choose-schedule", f"choose-schedule{{forbid={','.join(forbid)}}}")
+    forbidden = {"choose-schedule": {"forbid": ",".join(forbid) or None}}
+    passes = shared_always(pipelines.with_options(pipelines.KERNELS, forbidden))
     pipelines.run_phases(m.ctx, module, [pipelines.Phase("kernels", passes)])
     given = list(_formed(module, m.ctx.blobs))
     for number, case in enumerate(case for case in cases if isinstance(case, ByHand)):

@@ -43,9 +43,10 @@ from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.dialects.sizes.attributes import guards_of_module
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
+from mini_infer.lowering.levels import Level
 from mini_infer.lowering.module_text import print_module
 from mini_infer.lowering.onnx_to_graph.model_file import load_model
-from mini_infer.lowering.pipelines import phases, run_phases
+from mini_infer.lowering.pipelines import Phase, phases, run_phases
 from mini_infer.passes.memory.report.memory_report import MemoryPlan, memory_plan
 from mini_infer.runtime.compile.engines import collection_paused
 from mini_infer.runtime.compile.module_to_plan import engine_phases, import_model
@@ -99,13 +100,13 @@ def _on_cpu(model: Path | ModelProto, dims: Sequence[str]) -> Iterator[tuple[str
         with collection_paused():
             module, ctx = import_model(model, config)
             module.attributes["kernel.target"] = target_attribute(config, CPU)
-            *above, last = engine_phases(config)
-            for phase in above:
-                run_phases(ctx, module, [phase])
-                yield f"cpu.{phase.level}", _printed(ctx, module)
-                if phase.level == "arena":
+            *above, last = by_level(engine_phases(config))
+            for level, passes in above:
+                run_phases(ctx, module, passes)
+                yield f"cpu.{level}", _printed(ctx, module)
+                if level == "arena":
                     yield "cpu.plan", _plan_text(memory_plan(module))
-            compilation = start_compiling(ctx, module, [last], None, None)
+            compilation = start_compiling(ctx, module, last[1], None, None)
             yield "cpu.llvm", "\n".join(part.text for part in compilation.parts)
             yield "cpu.objects", "\n".join(hashlib.sha256(each).hexdigest() for each in compilation.objects())
             yield "cpu.guards", "\n".join(sorted(map(str, guards_of_module(module).noted.values())))
@@ -118,14 +119,20 @@ def _on_gpu(model: Path | ModelProto) -> Iterator[tuple[str, str]]:
         with collection_paused():
             module, ctx = import_model(model, EngineConfig())
             module.attributes["kernel.target"] = GpuAttr.named(GPU, "fp32")
-            for phase in phases(device="cuda"):
-                run_phases(ctx, module, [phase])
-                yield f"gpu.{phase.level}", _printed(ctx, module)
-                if phase.level == "arena":
+            for level, passes in by_level(phases(device="cuda")):
+                run_phases(ctx, module, passes)
+                yield f"gpu.{level}", _printed(ctx, module)
+                if level == "arena":
                     yield "gpu.plan", _plan_text(memory_plan(module))
             yield "gpu.cuda", cuda_text(module)
     except MiniInferError as error:
         yield "gpu.error", f"{type(error).__name__}: {error}"
+
+
+def by_level(every: Sequence[Phase]) -> list[tuple[Level, list[Phase]]]:
+    """Phases in order, those that end at one level together."""
+    levels: dict[Level, None] = dict.fromkeys(phase.level for phase in every)
+    return [(level, [phase for phase in every if phase.level == level]) for level in levels]
 
 
 def _printed(ctx: MiniContext, module: ModuleOp) -> str:

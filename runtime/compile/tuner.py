@@ -189,10 +189,9 @@ def _before_schedules(module: ModuleOp, ctx: MiniContext, config: EngineConfig) 
     if level_of(module) != "graph":
         raise ConfigError(f"tune does nothing at the {level_of(module)} level: kernels have their schedules")
     module.attributes["kernel.target"] = device_named(config.place).target(config)
-    graph, kernels = engine_phases(config)[:2]
-    before = kernels.passes.partition(f",{ChooseSchedule.name}")[0]
-    for passes in (graph.passes, before):
-        run_passes(ctx, module, parse_passes(passes))
+    passes = [each for phase in engine_phases(config) for each in parse_passes(phase.passes)]
+    chosen = next(index for index, each in enumerate(passes) if isinstance(each, ChooseSchedule))
+    run_passes(ctx, module, passes[:chosen])
 
 
 def worth_trying(

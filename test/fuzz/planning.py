@@ -77,7 +77,7 @@ class Options:
             registers=32 if bits == 512 else int(random.choice([8, 16])),
             threads=int(random.choice([1, 1, 1, 2, 3])),
             l2=int(random.choice([256, 16 << 10, 1 << 20])),
-            graph=pipelines.GRAPH if random.random() < 0.6 else pipelines.PLAIN_GRAPH,
+            graph=f"{pipelines.GRAPH},{pipelines.DEVICE_GRAPH}" if random.random() < 0.6 else pipelines.PLAIN_GRAPH,
             kernels=pipelines.KERNELS if random.random() < 0.85 else pipelines.PLAIN_KERNELS,
             plan=REUSING[int(random.integers(len(REUSING)))],
             opt_level=3 if random.random() < 0.25 else 1,
@@ -138,7 +138,7 @@ def _compiled(m: Model, options: Options) -> tuple[_Code, Array]:
     planned: list[ModuleOp] = []
     for buffers, strategy in (APART, options.plan):
         one = module.clone()
-        arena = pipelines.ARENA.replace("plan-arena", f"plan-arena{{strategy={strategy}}}")
+        arena = pipelines.with_options(pipelines.ARENA, {"plan-arena": {"strategy": strategy}})
         pipelines.run_passes(m.ctx, one, pipelines.parse_passes(f"{buffers},{arena}"))
         planned.append(one)
     together, roles = _together(planned)

@@ -46,7 +46,7 @@ def own(model: ModelProto, inputs: dict[str, Array], *, compiled: bool, integers
         return list(mi.compile(model, threads=1, integer_products=integers)(inputs).values())
     ctx = MiniContext()
     module = import_onnx(model, ctx=ctx)
-    run_phases(ctx, module, phases(integer_products=integers)[:1])
+    run_phases(ctx, module, phases(integer_products=integers)[:2])
     return list(interpret(module, inputs, ctx.blobs).values())
 
 

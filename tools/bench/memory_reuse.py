@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ...dialects.errors import MiniInferError
-from ...lowering.pipelines import GRAPH, KERNELS, parse_passes, run_passes
+from ...lowering.pipelines import DEVICE_GRAPH, GRAPH, KERNELS, parse_passes, run_passes, with_options
 from ...runtime.compile.module_to_plan import build_plan, import_model
 from ...runtime.config import EngineConfig
 from ...runtime.context import ExecutionContext
@@ -45,13 +45,13 @@ def measure(
     config = EngineConfig(threads=threads)
     model = resnet50(image, batch=batch)
     inputs = {"image": np.random.default_rng(0).standard_normal((batch, 3, image, image)).astype(np.float32)}
-    kernels = KERNELS if fuse else KERNELS.replace("form-kernels", "form-kernels{fuse=false}")
+    kernels = with_options(KERNELS, {"form-kernels": {} if fuse else {"fuse": "false"}})
     contexts: dict[str, ExecutionContext] = {}
     expected: Any = None
     for name, passes in VARIANTS.items():
         module, ctx = import_model(model, config)
         module.attributes["kernel.target"] = target_attribute(config)
-        run_passes(ctx, module, parse_passes(f"{GRAPH},{kernels},{passes}"))
+        run_passes(ctx, module, parse_passes(f"{GRAPH},{DEVICE_GRAPH},{kernels},{passes}"))
         contexts[name] = build_plan(module, ctx, config).create_execution_context()
         outputs = contexts[name].run(inputs)["softmax/out"]
         expected = outputs if expected is None else expected

@@ -72,8 +72,26 @@ def test_dialect_has_the_name_it_is_registered_under(name: str) -> None:
 def test_every_device_has_phases_for_its_levels(device: str) -> None:
     plain = pipelines.phases(optimize=False, plan_memory=False, profile=True, alignment=64, device=device)
     for phases in (pipelines.phases(device=device), plain):
-        assert tuple(phase.level for phase in phases) == pipelines.PATHS[device]
+        assert tuple(dict.fromkeys(phase.level for phase in phases)) == pipelines.PATHS[device]
         assert all(pipelines.parse_passes(phase.passes) for phase in phases)
+
+
+def test_every_pass_of_a_phase_stands_on_a_line_with_the_reason_for_its_place() -> None:
+    source = Path(pipelines.__file__).read_text(encoding="utf-8")
+    lines = [
+        line
+        for block in re.findall(r"_text\(\n(.*?)^\)", source, re.DOTALL | re.MULTILINE)
+        for line in block.splitlines()
+    ]
+    whole = (pipelines.GRAPH, pipelines.DEVICE_GRAPH, pipelines.KERNELS, pipelines.BUFFERS, pipelines.ARENA)
+    below = (text for levels in pipelines.BELOW.values() for text in levels.values())
+    assert len(lines) == sum(len(pipelines.parse_passes(text)) for text in (*whole, *below))
+    assert [line for line in lines if not re.fullmatch(r' {4}"[a-z-]+",  # .+', line)] == []
+
+
+def test_options_are_given_to_passes_by_name_and_none_leaves_out() -> None:
+    given = {"plan-arena": {"strategy": "pools", "capacity": None, "alignment": 64}, "verify-arena": None}
+    assert pipelines.with_options("plan-arena,verify-arena,dce", given) == "plan-arena{strategy=pools alignment=64},dce"
 
 
 def test_every_level_is_on_the_path_of_a_device() -> None:

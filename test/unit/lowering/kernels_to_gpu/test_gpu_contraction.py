@@ -277,4 +277,4 @@ def test_filters_are_packed_first() -> None:
     run_phases(m.ctx, module, [Phase("kernels", "form-kernels,limit-threads")])
     run_passes(m.ctx, module, [ChooseSchedule(pick=("conv_0:tiles",))])
     with pytest.raises(CompileError, match="its weight is not packed; run pack-weights first"):
-        run_phases(m.ctx, module, phases(device="cuda")[2:])
+        run_phases(m.ctx, module, phases(device="cuda")[3:])

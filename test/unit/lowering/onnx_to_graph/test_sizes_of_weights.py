@@ -39,7 +39,7 @@ def test_what_replaces_an_op_has_its_sizes(becomes: str) -> None:
     )
     with Guards().collecting() as guards:
         module, ctx = imported(model, ranges=Ranges(dims={"n": (1, 3, 5), "c": (1, 4, 6)}))
-        run_phases(ctx, module, phases()[:1])
+        run_phases(ctx, module, phases()[:2])
     assert "c - 4 == 0" in map(str, guards.noted.values())
     assert set(becomes.split()) <= set(kinds(module))
     settle(module)
@@ -64,7 +64,7 @@ def test_a_constant_that_is_repeated_so_often_as_is_known_at_run_time_is_none() 
     ranges = Ranges(dims={"n": (1, 2, 24), "c": (4, 5, 9)})
     with Guards().collecting():
         module, ctx = imported(model, ranges=ranges)
-        run_phases(ctx, module, phases()[:1])
+        run_phases(ctx, module, phases()[:2])
     settle(module)
     (found,) = interpret(module, {"x": x}, ctx.blobs).values()
     np.testing.assert_array_equal(found, reference(model, {"x": x})[0])

@@ -45,7 +45,7 @@ from mini_infer.dialects.graph.ops.structure import WeightOp
 from mini_infer.dialects.graph.ops.unary import AbsOp, NegOp, NotOp, ReciprocalOp, ReluOp, SigmoidOp, SqrtOp, TanhOp
 from mini_infer.dialects.graph.ops.windows import AvgPoolOp, MaxPoolOp
 from mini_infer.dialects.graph.values import shape_of, tensor
-from mini_infer.lowering.pipelines import GRAPH, run_passes
+from mini_infer.lowering.pipelines import DEVICE_GRAPH, GRAPH, run_passes
 from mini_infer.passes.counts import PassStatistics
 from mini_infer.passes.graph.support.pattern_utils import GraphPattern, apply_patterns, rewrites
 from mini_infer.passes.statistics import count, pass_statistics
@@ -379,9 +379,10 @@ def test_statistics_count_by_pass_and_pattern() -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_random_graphs_keep_their_meaning(seed: int) -> None:
     g = RandomGraph(seed)
-    same_after(g, GRAPH, *g.grow(25), tolerance=1e-10)
+    passes = f"{GRAPH},{DEVICE_GRAPH}"
+    same_after(g, passes, *g.grow(25), tolerance=1e-10)
     once = str(g.module)
-    g.apply(GRAPH)
+    g.apply(passes)
     assert str(g.module) == once
     unnamed = [op.name for op in g.module.walk() if isinstance(op, GraphOp) and not node_name(op)]
     assert unnamed == []

@@ -169,7 +169,7 @@ def graph_of(model: ModelProto) -> tuple[ModuleOp, MiniContext]:
     """The graph that kernels are formed of."""
     ctx = MiniContext()
     module = import_onnx(model, ctx=ctx)
-    run_phases(ctx, module, phases()[:1])
+    run_phases(ctx, module, phases()[:2])
     return module, ctx
 
 

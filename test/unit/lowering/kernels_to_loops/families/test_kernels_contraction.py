@@ -112,7 +112,7 @@ def test_the_inner_loop_of_the_widest_tile() -> None:
     """
     m = build([product(28, 64, 64, weight=True), product(56, 96, 96, weight=True)])
     m.module.attributes["kernel.target"] = target_attribute(Target().config(), "x86-64-v4")
-    pipelines.run_phases(m.ctx, m.module, pipelines.phases()[1:])
+    pipelines.run_phases(m.ctx, m.module, pipelines.phases()[2:])
     text = emit_assembly(emit_llvm_ir(m.module), machine_of(cpu_of(m.module)))
     tile = text.partition("\ntile_14x32:")[2].partition("ret")[0]
     loop = re.search(r"^(\.\w+):((?:\n(?!\.L).*)*?)\n\s+j\w+\s+\1\n", tile, re.MULTILINE)
