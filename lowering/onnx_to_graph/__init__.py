@@ -1,8 +1,8 @@
-"""From ONNX to the graph dialect. This folder is the only one that knows ONNX.
+"""Import of ONNX models to the graph dialect. Only this folder knows ONNX.
 
-An import goes through: `model_file` (load; weights stay in their files), `check` (is the graph sound?),
-`operators` (is every operator known?), `inputs` (bind dynamic dimensions), `importer` (node by node, by the
-handlers of the operators' families, handlers/ and microsoft/; `emitter` evaluates what is known already).
+An import goes through: `model_file` (load; weights stay in their files), `check` (validates the graph), `operators` (is
+every operator supported?), `inputs` (binds dynamic dimensions), `importer` (node by node, by the handlers of the
+operators' families, handlers/ and microsoft/; `emitter` folds values known at import).
 """
 
 from __future__ import annotations
@@ -35,21 +35,20 @@ def import_onnx(
     caches: Mapping[str, str] | None = None,
     ctx: Context | None = None,
 ) -> ModuleOp:
-    """A module whose `@main` computes what the model computes.
+    """Imports a model as a module whose `@main` computes it.
 
-    `dims` gives sizes to the model's dynamic dimensions by name, `shapes` gives whole shapes to inputs.
-    `ranges` says which dimensions may have several sizes; where equations between quotients of them hang on what
-    divides them, code is made for multiples of it.
-    `specialize` gives values to inputs, which are constants then and no inputs of `@main`.
-    `caches` names inputs, and for each the output to lie in the same memory (dialects/graph/cache_attributes.py).
+    `dims` binds the model's dynamic dimensions by name, `shapes` gives whole shapes of inputs. `ranges` names
+    dimensions that stay symbolic; where equations between quotients of them require divisibility, code is compiled for
+    multiples. `specialize` gives values to inputs, which become constants and are no inputs of `@main`. `caches` names
+    inputs, and for each the output that shares its memory (dialects/graph/cache_attributes.py).
 
-    Weights are mapped from the model's files. Those that exist only in memory (typed data fields, values that
-    were folded, weights of a model that isn't a file) go to the `BlobStore` of `ctx`: pass one to read them.
+    Weights are mapped from the model's files. Those that exist only in memory (typed data fields, folded values,
+    weights of a model that isn't a file) go to the `BlobStore` of `ctx`: pass one to read them.
 
-    Raises InvalidModelError for a broken model, UnsupportedError for one that can't be compiled (naming every
-    operator that is not supported), UnknownValueError, a kind of it, where an input's value must be known,
-    InvalidInputError for dimensions that are not bound, and for shapes and values that don't fit. Nodes connected to
-    nothing are ignored with a warning.
+    Raises InvalidModelError for a broken model; UnsupportedError for one that can't be compiled (naming every
+    unsupported operator); its subclass UnknownValueError where an input's value must be known at import;
+    InvalidInputError for unbound dimensions, and for shapes and values that don't fit. Nodes connected to nothing are
+    ignored with a warning.
     """
     from xdsl.context import Context
 

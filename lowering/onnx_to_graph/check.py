@@ -1,8 +1,8 @@
-"""Graph diagnostics: what is wrong with a model before any of it is imported.
+"""Validation of a model's graph before the import.
 
-`ordered_nodes` gives the nodes that the graph's outputs need, each after the nodes it reads, or raises
-one InvalidModelError for: a value made twice, an input that nobody makes, a missing graph output, a cycle.
-Nodes that nothing needs are dead code and left out; a node connected to nothing at all is warned about.
+`ordered_nodes` returns the nodes that the graph's outputs depend on, in topological order, or raises InvalidModelError
+for: a value defined twice, an undefined input, a missing graph output, a cycle. Nodes without effect on an output are
+dead code and left out; a node connected to nothing at all is warned about.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ...dialects.errors import InvalidModelError, UnsupportedError
 
 # Older opsets are accepted for operators that have not changed since.
 OLDEST_OPSET = 6
-# Characters of a node's name that are kept: ops, kernels and errors carry it.
+# Characters of a node's name that are kept, since ops, kernels and errors carry it.
 MAX_NAME = 1000
-# Graphs within each other, below the model's own: more are in no file, as protobuf reads 100 messages in each other.
+# Nesting depth of subgraphs: protobuf parses at most 100 nested messages.
 MAX_GRAPHS = 32
 
 
 def opset_versions(model: ModelProto) -> dict[str, int]:
-    """Version of each operator domain that is imported ("" is ONNX's own); checks ONNX's own.
+    """The imported version of each operator domain ("" is ONNX's own), validated for ONNX's own.
 
     A model all of whose nodes are of other domains needs no version of ONNX's own.
     """
@@ -41,12 +41,12 @@ def opset_versions(model: ModelProto) -> dict[str, int]:
 
 
 def named_nodes(nodes: Iterable[NodeProto]) -> list[tuple[str, NodeProto]]:
-    """Each node with a name: its own, cut where it is over-long, or operator and position."""
+    """Each node with a name: its own, truncated if overlong, or operator and position."""
     return [((node.name or f"{node.op_type}_{index}")[:MAX_NAME], node) for index, node in enumerate(nodes)]
 
 
 def reads(node: NodeProto) -> list[str]:
-    """Names of the values a node reads, those its subgraphs take from outside included."""
+    """Names of the values a node reads, including those that its subgraphs capture."""
     found = [name for name in node.input if name]
     for attribute in node.attribute:
         for graph in subgraphs(attribute):
@@ -70,7 +70,7 @@ def ordered_nodes(graph: GraphProto) -> list[tuple[str, NodeProto]]:
 
 
 def check_nesting(model: ModelProto) -> None:
-    """Refuses graphs that lie deeper within each other than any file's: what walks them may call itself for each."""
+    """Refuses graphs nested deeper than protobuf's limit, since the import recurses into them."""
     level = [model.graph.node, *(function.node for function in model.functions)]
     for _ in range(MAX_GRAPHS + 1):
         attributes = (each for nodes in level for node in nodes for each in node.attribute)
@@ -80,7 +80,7 @@ def check_nesting(model: ModelProto) -> None:
 
 
 def check_text(model: ModelProto) -> None:
-    """Refuses names that are no UTF-8, which protobuf hands over as bytes: of the graph, inner ones, and functions."""
+    """Refuses names that are not UTF-8, which protobuf returns as bytes: in the graph, subgraphs, and functions."""
     _check_names(_graph_names(model.graph))
     for function in model.functions:
         _check_names((function.name, function.domain, function.overload, *function.input, *function.output))
@@ -145,7 +145,7 @@ def _given_values(graph: GraphProto) -> set[str]:
 
 
 def _makers(graph: GraphProto, names: Sequence[str], given: set[str]) -> dict[str, int]:
-    """Value name -> index of the node that makes it."""
+    """Value name -> index of the node that defines it."""
     makers: dict[str, int] = {}
     for index, node in enumerate(graph.node):
         for output in node.output:
@@ -197,7 +197,7 @@ def _needed(graph: GraphProto, makers: dict[str, int]) -> set[int]:
 
 
 def _producers_first(graph: GraphProto, names: Sequence[str], makers: dict[str, int]) -> list[int]:
-    """All nodes, each after those it reads; in the file's own order where that is one."""
+    """A topological order of all nodes; the file's own order where that is one."""
     waits_for = [{makers[name] for name in reads(node) if name in makers} for node in graph.node]
     readers: list[list[int]] = [[] for _ in waits_for]
     for index, waits in enumerate(waits_for):
@@ -220,7 +220,7 @@ def _producers_first(graph: GraphProto, names: Sequence[str], makers: dict[str, 
 
 
 def _cycle(waits_for: Sequence[set[int]], placed: set[int]) -> list[int]:
-    """A closed path of nodes that wait for each other, in the direction the data flows."""
+    """A cycle of nodes that depend on each other, in the direction of data flow."""
     path = [min(set(range(len(waits_for))) - placed)]
     while True:
         ahead = min(waits_for[path[-1]] - placed)

@@ -1,4 +1,4 @@
-"""Caches that the caller declares: an input and an output of the model that are to lie in the same memory."""
+"""Key-value caches declared by the caller: pairs of an input and an output that share memory."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from ...dialects.graph.values import AnyTensor, element_type_of_value, int_attr,
 from ...dialects.sizes.sizes import bounds_of
 
 LONGEST = 2**30
-"""Elements along an axis; what may have more has no end that was stated."""
+"""Elements along an axis, beyond which it counts as unbounded."""
 
 
 def cache_attributes(
     inputs: Mapping[str, AnyTensor], outputs: Mapping[str, SSAValue], caches: Mapping[str, str]
 ) -> dict[str, dict[str, CacheAttr]]:
-    """The attribute of each input that is a cache; `caches` gives the output in the memory of each.
+    """The cache attribute of each input in `caches`, which maps it to the output in the same memory.
 
-    Raises InvalidInputError for names that there aren't, and for an input and an output that are no longer and shorter
-    state of one thing.
+    Raises InvalidInputError for unknown names, and for an input and an output of which neither extends the other.
     """
     found: dict[str, dict[str, CacheAttr]] = {}
     numbers = {name: number for number, name in enumerate(outputs)}

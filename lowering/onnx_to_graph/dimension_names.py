@@ -1,4 +1,4 @@
-"""Dimensions that are called by an expression: exporters write "past + sequence" where they know what a size is."""
+"""Dimensions named by an expression: exporters write "past + sequence" for sizes computed from others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 
 def value_of_name(name: str, sizes: Mapping[str, int]) -> int | None:
-    """The sum, product or quotient of numbers and other dimensions that a name says; None where it is just a name."""
+    """The value of a name that is a sum, product or quotient of numbers and dimensions; None for a plain name."""
     if not any(sign in name for sign in "+-*/"):
         return None
     try:
@@ -24,7 +24,7 @@ def value_of_name(name: str, sizes: Mapping[str, int]) -> int | None:
 
 
 def is_calculated(name: str, names: Iterable[str]) -> bool:
-    """Whether a name says how to calculate its size from those of others."""
+    """Whether a name is an expression in other dimensions' names."""
     return value_of_name(name, dict.fromkeys(names, 1)) is not None
 
 

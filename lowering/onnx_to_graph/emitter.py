@@ -1,8 +1,8 @@
-"""Where import writes: a block, and what is known of its values.
+"""The import's builder: emits ops into a block, and folds values that are known at import.
 
-Values that import can compute are never written: an op whose operands are all known and small is
-evaluated by its own `evaluate`, so the chains that exporters build from Shape, Gather, Concat and
-arithmetic end as constants. A constant or weight enters the block when the first op that stays needs it.
+An op whose operands are all known and small is not emitted but evaluated (`evaluate`), so the chains that exporters
+build from Shape, Gather, Concat and arithmetic fold to constants. A constant or weight is inserted into the block when
+the first emitted op uses it.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from ...dialects.sizes.sizes import is_fixed, now, pinned
 from .bounded import BoundError, Bounds, result_bounds
 from .size_arithmetic import evaluated_sizes
 
-# Constants up to this many elements are written out in the IR; larger ones are weights.
+# Constants up to this many elements are printed in the IR; larger ones are weights.
 SMALL_ELEMENTS = 64
 BYTE = IntegerType(8, Signedness.UNSIGNED)
-UNPACKED_BITS = (4, 2)  # of elements that stay packed in their weights
-# Bytes of constants that import itself makes, in all: ranges, positions, what a condition chooses.
+UNPACKED_BITS = (4, 2)  # number of elements from which on they stay packed in their weights
+# Total bytes of constants that the import itself creates: ranges, positions, values selected by a condition.
 MADE_BYTES = 2**30
-# Operands and results of an op that is evaluated at import have at most this many elements.
+# The largest number of elements of operands and results for evaluation at import.
 FOLD_ELEMENTS = 1024
 
 
@@ -61,13 +61,13 @@ def _elements(value: SSAValue) -> int:
 
 
 def _read_for(value: SSAValue) -> list[SSAValue]:
-    """What was read to make the value: by its op, and inside the regions of it."""
+    """The values read by the op that defines a value, including those captured by its regions."""
     maker = value.block.parent_op() if isinstance(value, BlockArgument) else value.owner
     return [operand for op in maker.walk() for operand in op.operands] if isinstance(maker, Operation) else []
 
 
 def _evaluated(op: GraphOp, arrays: Sequence[Array]) -> list[Array]:
-    """The op's results; raises VerifyException where its values don't allow them: an index outside, say."""
+    """The op's results. Raises VerifyException where operand values are invalid, an index out of range for example."""
     try:
         with np.errstate(all="ignore"):
             return [np.asarray(array) for array in op.evaluate(*arrays)]
@@ -76,7 +76,7 @@ def _evaluated(op: GraphOp, arrays: Sequence[Array]) -> list[Array]:
 
 
 class Emitter:
-    """Adds ops to a block, and evaluates those it can."""
+    """Emits ops into a block, and evaluates those it can."""
 
     def __init__(self, block: Block, store: BlobStore, inputs: Mapping[SSAValue, str]) -> None:
         self.block = block
@@ -89,7 +89,7 @@ class Emitter:
         self._made = 0  # bytes, of MADE_BYTES
 
     def known(self, value: SSAValue) -> Array | None:
-        """What the value is, or None where it depends on the graph's inputs or on an op that stays."""
+        """The value's array if it is known at import, else None."""
         if value in self._known:
             return self._known[value]
         owner = value.owner
@@ -103,7 +103,7 @@ class Emitter:
         return tuple(self._inputs[argument] for argument in self._arguments_of(value))
 
     def choices_of(self, value: SSAValue) -> tuple[str, ...]:
-        """`inputs_of`, where each of these is one integer or truth value; otherwise none."""
+        """`inputs_of`, if each of these is one integer or boolean; else ()."""
         arguments = self._arguments_of(value)
         few = all(_elements(each) == 1 and isinstance(element_type_of_value(each), IntegerType) for each in arguments)
         return self.inputs_of(value) if few else ()
@@ -120,7 +120,7 @@ class Emitter:
         return [argument for argument in self._inputs if argument in seen]
 
     def constant(self, array: Array, location: LocationAttr) -> SSAValue:
-        """A value known now: a constant when small, or else a weight."""
+        """A known value: a constant if small, else a weight."""
         if array.dtype == object:
             return self.sizes(array, i64, location)
         type = tensor(element_type_of(array.dtype), array.shape)
@@ -135,14 +135,14 @@ class Emitter:
         return value
 
     def unpack(self, stored: SSAValue, type: AnyTensor, location: LocationAttr) -> SSAValue:
-        """Elements of less than 8 bits from the bytes they are packed in."""
+        """Elements of less than 8 bits, unpacked from bytes."""
         op = UnpackBitsOp(stored, type.element_type, type.get_shape(), location)
         self.place(stored)
         self.block.add_op(op)
         return op.result
 
     def sizes(self, array: Array, element_type: Attribute, location: LocationAttr) -> SSAValue:
-        """Integers of an integer type, in an array of Python objects: some of them may be known at run time only."""
+        """A constant of integers given as Python objects, some of which may be symbolic sizes."""
         if is_fixed(*array.flat):
             return self.constant(array.astype(numpy_dtype(element_type)), location)
         op: GraphOp = SizesOp(list(array.flat), location)
@@ -154,12 +154,12 @@ class Emitter:
         return op.results[0]
 
     def reserve(self, elements: int) -> bool:
-        """Whether import may make a constant of so many integers; a few bytes of a model can ask for any number."""
+        """Whether the import may create so many integers as a constant; a tiny model can ask for any number."""
         self._made += 8 * elements
         return self._made <= MADE_BYTES
 
     def emit(self, op: GraphOp, location: LocationAttr) -> Sequence[SSAValue]:
-        """The op's results: of the op itself, added to the block, or constants where they are known."""
+        """Emits an op and returns its results, or constants if they are known."""
         arrays = self._small_operands(op)
         if arrays is not None and any(array.dtype == object for array in arrays):
             results = evaluated_sizes(op, arrays)
@@ -182,7 +182,7 @@ class Emitter:
         return op.results
 
     def _check_indices(self, op: GraphOp) -> None:
-        """Raises VerifyException where indices that are known are out of range."""
+        """Raises VerifyException for known indices that are out of range."""
         known = self.known(op.indices) if isinstance(op, IndexedOp) else None
         if isinstance(op, IndexedOp) and known is not None and known.dtype != object:
             try:
@@ -191,7 +191,7 @@ class Emitter:
                 raise VerifyException(str(error).removeprefix(f"{describe(op)}: ")) from error
 
     def _narrow(self, op: GraphOp, location: LocationAttr) -> None:
-        """Says of operands that are broadcast along a size of run time, which was found to be 1, that it is 1."""
+        """Casts operands broadcast along a symbolic dimension that was found to be 1."""
         if not isinstance(op, ElementwiseOp | BroadcastToOp | MatmulOp):
             return
         result = shape_of(op.results[0])
@@ -205,7 +205,7 @@ class Emitter:
                 op.operands[index] = self.emit(ReshapeOp(operand, shape, location), location)[0]
 
     def now(self, value: SSAValue) -> Array | None:
-        """What a value is at present that hangs on sizes only: it is right for these sizes only, which is noted."""
+        """The current value of a value that depends on sizes only, under a guard that these sizes stay."""
         sizes: set[int] = set()
         found = self._computed(value, sizes)
         if found is not None:
@@ -214,7 +214,7 @@ class Emitter:
         return found
 
     def _computed(self, value: SSAValue, sizes: set[int]) -> Array | None:
-        """The value, and the sizes that it was computed from; None where it hangs on more."""
+        """The value, and the sizes it was computed from; None if it depends on anything else."""
         known, op = self.known(value), value.owner
         if known is not None:
             dtype = numpy_dtype(element_type_of_value(value))
@@ -233,21 +233,21 @@ class Emitter:
         return _evaluated(op, operands)[op.results.index(value)] if len(operands) == len(arrays) else None
 
     def bound(self, value: SSAValue, axis: int, count: SSAValue) -> None:
-        """Says that of a value's elements along an axis only the first `count` are there, an i64 of rank 0."""
-        pinned(shape_of(value)[axis])  # how many there may be is a number
+        """Records that only the first `count` (an i64 of rank 0) elements of a value along an axis are valid."""
+        pinned(shape_of(value)[axis])  # an upper bound on the count is a plain number
         self._bounds[value] = {**self.bounds_of(value), axis: count}
 
     @property
     def has_bounds(self) -> bool:
-        """Whether there is any value of which only a part is there."""
+        """Whether any value is bounded."""
         return bool(self._bounds)
 
     def bounds_of(self, value: SSAValue) -> Bounds:
-        """How much of a value is there: the counts along its bounded axes."""
+        """The counts of valid elements along a value's bounded axes."""
         return self._bounds.get(value, {})
 
     def place(self, value: SSAValue) -> None:
-        """Adds the constant or weight that makes `value` to the outermost block, if it isn't there yet."""
+        """Inserts the constant or weight that defines `value` into the outermost block, once."""
         owner = value.owner
         if isinstance(owner, Operation) and owner.parent is None:
             for operand in owner.operands:
@@ -256,9 +256,9 @@ class Emitter:
 
     @contextmanager
     def inside(self, block: Block, given: Sequence[SSAValue] = ()) -> Generator[None]:
-        """Meanwhile ops go to a block of a loop or a branch, whose first turn is `given` these values.
+        """A context in which ops go to a block of a loop or a branch; `given` are the values of its first iteration.
 
-        Where that ends in an exception, what has been written there goes.
+        If it ends in an exception, the ops emitted inside are erased.
         """
         outside, self.block = self.block, block
         self._given[block] = given
@@ -272,7 +272,7 @@ class Emitter:
             del self._given[block]
 
     def add(self, op: Operation, location: LocationAttr) -> Sequence[SSAValue]:
-        """Adds an op of the host: a loop, a branch, or one on scalars. Raises BoundError."""
+        """Emits a host op: a loop, a branch, or scalar arithmetic. Raises BoundError."""
         if any(operand in self._bounds for operand in op.operands):
             raise BoundError("a loop or a branch that hands it on")
         op.location = location
@@ -282,16 +282,16 @@ class Emitter:
         return op.results
 
     def scalar(self, value: SSAValue, location: LocationAttr) -> SSAValue:
-        """The one element of a tensor of rank 0 as a number or truth value of the host."""
+        """The element of a rank-0 tensor as a host scalar."""
         known, type = self.known(value), element_type_of_value(value)
         if known is not None:
             return self.add(arith.ConstantOp(IntegerAttr(int(known), cast("IntegerType", type))), location)[0]
         return self.add(tensor_dialect.ExtractOp(value, [], type), location)[0]
 
     def _small_operands(self, op: GraphOp) -> list[Array] | None:
-        """The operands of an op that is to be evaluated now, or None."""
+        """The operands' arrays if the op is to be evaluated at import, else None."""
         values = (*op.operands, *op.results)
-        # Products of integers are looked for later, and weights stay as small as they are.
+        # Products of integers are matched later, and weights are kept as small as they are.
         if (
             isinstance(op, DequantizeOp)
             or not all(is_fixed(*shape_of(value)) for value in values)

@@ -1,4 +1,4 @@
-"""Operators that are given by a body: functions of the model, and composite operators as ONNX has them."""
+"""Operators defined by a function body: the model's own functions, and ONNX's composite operators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Default(Protocol):
 
 
 class Schema(Protocol):
-    """What is used of onnx.defs.OpSchema, whose type stubs lack a part of it."""
+    """The parts of onnx.defs.OpSchema that are used; its type stubs are incomplete."""
 
     @property
     def domain(self) -> str: ...
@@ -54,7 +54,7 @@ class Schema(Protocol):
 
 
 def model_functions(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
-    """The functions that the model itself defines."""
+    """The functions that the model defines."""
     functions: dict[FunctionKey, FunctionProto] = {}
     for entry in model.functions:
         key = (entry.domain, entry.name, entry.overload)
@@ -65,17 +65,17 @@ def model_functions(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
 
 
 def function_key(node: NodeProto) -> FunctionKey:
-    """Which of the model's functions the node would call."""
+    """The key of the model function that the node would call."""
     return node.domain, node.op_type, node.overload
 
 
 def function_opsets(function: FunctionProto) -> dict[str, int]:
-    """Version of each operator domain that a body is written in."""
+    """The operator versions by domain for which a body is written."""
     return {("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in function.opset_import}
 
 
 def schema_of(node: NodeProto, opsets: Mapping[str, int]) -> Schema | None:
-    """ONNX's own definition of the node's operator in the version that the model imports."""
+    """ONNX's schema of the node's operator, in the opset version that the model imports."""
     domain = "" if node.domain == "ai.onnx" else node.domain
     if domain not in opsets or not defs.has(node.op_type, domain):
         return None
@@ -86,7 +86,7 @@ def schema_of(node: NodeProto, opsets: Mapping[str, int]) -> Schema | None:
 
 
 def plain_body(schema: Schema, opset: int) -> FunctionProto | None:
-    """ONNX's definition of an operator by simpler ones, where that is the same for all operands."""
+    """ONNX's definition of an operator as a function, if it is the same for all operands."""
     versions = [version for version in schema.function_opset_versions if version <= opset]
     if not schema.has_function or not versions:
         return None
@@ -94,7 +94,7 @@ def plain_body(schema: Schema, opset: int) -> FunctionProto | None:
 
 
 def schema_body(node: NodeProto, schema: Schema, opset: int, operands: Iterable[Held | None]) -> FunctionProto | None:
-    """ONNX's definition of the operator as a graph of simpler ones, for these operands."""
+    """ONNX's definition of the operator as a function, for these operands."""
     versions = [version for version in schema.context_dependent_function_opset_versions if version <= opset]
     if not schema.has_context_dependent_function or not versions:
         return plain_body(schema, opset)
@@ -112,7 +112,7 @@ def _type_proto(operand: Held | None) -> TypeProto:
 
 
 def given_attributes(node: NodeProto, function: FunctionProto, schema: Schema | None) -> dict[str, AttributeProto]:
-    """What the body's attribute references stand for: the node's attributes, or defaults."""
+    """The values of the body's attribute references: the node's attributes, or defaults."""
     given = {entry.name: entry for entry in function.attribute_proto}
     if schema is not None:
         given |= {name: entry.default_value for name, entry in schema.attributes.items() if entry.default_value.name}
@@ -120,7 +120,7 @@ def given_attributes(node: NodeProto, function: FunctionProto, schema: Schema | 
 
 
 def bound_node(node: NodeProto, given: Mapping[str, AttributeProto], absent: Container[str]) -> NodeProto:
-    """A node of a body with attribute references replaced by what is given, and absent operands left out."""
+    """A node of a body with attribute references substituted, and absent operands left out."""
     bound = NodeProto()
     bound.CopyFrom(node)
     del bound.input[:]

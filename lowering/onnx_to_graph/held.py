@@ -1,4 +1,4 @@
-"""What a name of the model may stand for beside a tensor, while it is imported: nothing of it is left in the module."""
+"""Values of the model that are no tensors, sequences and optionals: they exist only during import."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 @dataclass(frozen=True)
 class TensorSequence:
-    """A sequence whose length import knows: its tensors."""
+    """A sequence of known length: its tensors."""
 
     items: tuple[SSAValue, ...]
 
@@ -22,7 +22,7 @@ class TensorSequence:
 
 @dataclass(frozen=True)
 class Nothing:
-    """An optional without a value; one with a value is the value."""
+    """An optional without a value; one with a value is represented by the value."""
 
     @override
     def __str__(self) -> str:

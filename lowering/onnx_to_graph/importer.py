@@ -1,4 +1,4 @@
-"""The walk over an ONNX graph: each node's handler turns it into graph ops, producers first."""
+"""Walks an ONNX graph in topological order and translates each node by its operator's handler."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ COUNTING = ("Shape", "Size")
 
 
 class Importer:
-    """Imports nodes into the emitter's block. Implements what handlers ask of their host."""
+    """Imports nodes into the emitter's block. Implements the Host protocol for handlers."""
 
     def __init__(self, file: ModelFile, emitter: Emitter, check: OperatorCheck) -> None:
         self._file = file
         self._emitter = emitter
         self._check = check
         self._functions = check.functions
-        self._written = 0  # nodes of branches and of turns of loops
+        self._written = 0  # nodes of branches and of unrolled loops
 
     @property
     def emitter(self) -> Emitter:
-        """Where ops go."""
+        """The builder of ops."""
         return self._emitter
 
     def run(self, nodes: Sequence[tuple[str, NodeProto]], scope: Scope) -> None:
-        """Imports nodes, each after those it reads, and defines their results in the scope."""
+        """Imports nodes in topological order and defines their results in the scope."""
         for name, proto in nodes:
             node = Node(proto, (scope.prefix + name)[-MAX_NAME:], scope, self)
             results = self._results(node)
@@ -72,7 +72,7 @@ class Importer:
         try:
             result = self.function(node) if handler is None else handler(node)
         except (VerifyException, ValueError, OverflowError) as error:
-            # The latter two come from numbers that no attribute or array can hold.
+            # The latter two come from numbers too large for any attribute or array.
             if self._takes_bounded(node):
                 raise node.unsupported(f"of an operand there may be less when the model runs: {error}") from error
             raise node.invalid(str(error)) from error
@@ -92,12 +92,12 @@ class Importer:
         return results
 
     def _takes_bounded(self, node: Node) -> bool:
-        """Whether how much there is of an operand turns out when the model runs."""
+        """Whether an operand of the node is bounded: its number of elements is known at run time only."""
         held = [node.held(index) for index, name in enumerate(node.proto.input) if name]
         return any(isinstance(each, SSAValue) and bool(self._emitter.bounds_of(each)) for each in held)
 
     def _check_bounds(self, node: Node, results: Sequence[Held | None]) -> None:
-        """Refuses results that were made without asking how much of an operand there is."""
+        """Refuses results computed from a bounded operand without regard to its count."""
         tensors = [each for each in results if isinstance(each, SSAValue)]
         if not self._emitter.has_bounds or all(map(self._emitter.bounds_of, tensors)):
             return
@@ -111,7 +111,7 @@ class Importer:
                 )
 
     def _check_unread(self, node: Node, unread: Iterable[AttributeProto]) -> None:
-        """Refuses attributes that the handler didn't look at, unless they say what holds anyway."""
+        """Refuses attributes that the handler didn't read, unless they have no effect."""
         schema = schema_of(node.proto, node.scope.opsets)
         for entry in unread:
             known = None if schema is None else schema.attributes.get(entry.name)
@@ -123,15 +123,15 @@ class Importer:
                 raise node.unsupported(f"attribute {entry.name} is not supported here")
 
     def initializers(self, graph: GraphProto) -> dict[str, Callable[[], SSAValue]]:
-        """For each initialiser's name, what makes its value when it is first read."""
-        # Bound by default argument: the lambda must keep its own tensor.
+        """For each initialiser's name, a function that creates its value at first use."""
+        # Bound by default argument: the lambda must capture its own tensor.
         return {
             entry.name: lambda entry=entry: self._weight(entry, named_location(entry.name), initializer=True)
             for entry in graph.initializer
         }
 
     def tensor_value(self, tensor: TensorProto, location: LocationAttr) -> SSAValue:
-        """The value of a tensor that stands in an attribute."""
+        """The value of a tensor attribute."""
         return self._weight(tensor, location, initializer=False)
 
     def _weight(self, proto: TensorProto, location: LocationAttr, *, initializer: bool) -> SSAValue:
@@ -143,7 +143,7 @@ class Importer:
             if initializer:
                 tensor_of(
                     element_type_of(array.dtype), array.shape, f"initialiser {proto.name}"
-                )  # refuses what is none
+                )  # refuses anything else
             return self._emitter.constant(array, location)
         store = self._emitter.store
         blob = store.add_file(place.path, place.range.offset, place.range.nbytes, place.inside)
@@ -161,7 +161,7 @@ class Importer:
         return WeightOp(blob, type, location=location).result
 
     def branch(self, node: Node, graph: GraphProto, operands: Sequence[Held] = ()) -> list[Held]:
-        """The results of a subgraph of the node for its inputs, imported in the node's place."""
+        """The results of a subgraph of the node for its inputs, inlined at the node."""
         scope = Scope(node.scope.opsets, self.initializers(graph), node.scope, f"{node.name}/")
         if len(graph.input) != len(operands):
             raise node.malformed(f"its graph {graph.name} has {len(graph.input)} inputs instead of {len(operands)}")
@@ -176,7 +176,7 @@ class Importer:
         return [scope.held(value.name) for value in graph.output]
 
     def function(self, node: Node) -> list[Held | None]:
-        """The results of the node, by the body of the function that its operator stands for."""
+        """The results of the node, by inlining the function body of its operator."""
         function, schema = self._functions.get(function_key(node.proto)), None
         node.ignore(*(entry.name for entry in node.proto.attribute))  # the body refers to them
         operands = [node.held(index) if node.has_operand(index) else None for index in range(len(node.proto.input))]

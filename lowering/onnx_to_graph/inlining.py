@@ -1,7 +1,7 @@
-"""How many nodes a model is once its functions and branches stand in the place of the nodes that call them.
+"""Counts a model's nodes after inlining of functions and branches, to refuse exponential growth.
 
-A file of some kilobytes can ask for any number of nodes in this way, and for no end of it. So they are counted first,
-each function once.
+A file of some kilobytes can expand to any number of nodes, even without end, so they are counted first, each function
+once.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from ...dialects.errors import UnsupportedError
 from .check import subgraphs
 from .functions import FunctionKey, function_key
 
-MAX_NODES = 50_000  # in functions and branches; those of the graph itself are as many as the file holds
-MAX_DEPTH = 64  # calls and branches within each other; Python's own stack allows some 150
+MAX_NODES = 50_000  # in functions and branches; the graph itself has as many as the file holds
+MAX_DEPTH = 64  # nested calls and branches; Python's own stack allows some 150
 
 
 class Inlining:
-    """Counts nodes: (how many, how deep) for each of the model's functions, found when it is first called."""
+    """Counts nodes: (number, nesting depth) for each model function, memoised at its first call."""
 
     def __init__(self, functions: Mapping[FunctionKey, FunctionProto]) -> None:
         self._functions = functions
         self._known: dict[FunctionKey, tuple[int, int]] = {}
 
     def check(self, nodes: Iterable[tuple[str, NodeProto]]) -> None:
-        """Raises UnsupportedError, naming the node that goes too far."""
+        """Raises UnsupportedError, naming the node that exceeds a limit."""
         total = 0
         for name, node in nodes:
             subject = f"{name} ({node.op_type}): functions and branches"
@@ -38,7 +38,7 @@ class Inlining:
                 raise UnsupportedError(f"{subject} hold more than {MAX_NODES} nodes in all")
 
     def _node(self, node: NodeProto, depth: int) -> tuple[int, int]:
-        """Nodes that stand for a node, and how deep they lie; a branch too many is looked at no further."""
+        """The number of nodes that a node expands to, and their nesting depth; stops at a limit."""
         if depth > MAX_DEPTH:
             return 0, depth
         key = function_key(node)
@@ -53,7 +53,7 @@ class Inlining:
                 count, deepest = count + more, max(deepest, reached)
                 if deepest > MAX_DEPTH:
                     return count, deepest
-            counts += count  # both branches stand there, unless import knows which is taken
+            counts += count  # both branches are imported, unless the condition is known
         if key in self._functions:
             self._known[key] = counts, deepest - depth
         return counts, deepest

@@ -1,6 +1,6 @@
-"""The graph's inputs as tensor types: every dynamic dimension is bound to a number, or named in an error.
+"""Types of the graph's inputs: every dynamic dimension is bound to a size, or named in an error.
 
-Inputs that a compile is specialised for are values, and no inputs any more.
+Inputs that a compile is specialised for become constants and are no inputs any more.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from .types import element_type, tensor_of
 if TYPE_CHECKING:
     from . import ModelSource
 
-Dimension = int | str  # a size, or the name of a dynamic one ("" where it has no name)
+Dimension = int | str  # a size, or the name of a dynamic one ("" without a name)
 
 
 def input_values(graph: GraphProto, specialize: Mapping[str, ArrayLike]) -> dict[str, Array]:
-    """The values that are given to inputs, each in its input's type; an initialiser may be an input's default."""
+    """The values given to inputs, converted to the inputs' types; an initialiser may be an input's default."""
     inputs = {value.name: value for value in graph.input}
     _check_names("specialize", specialize, inputs)
     return {name: _value(inputs[name], value) for name, value in specialize.items()}
 
 
 def _value(info: ValueInfoProto, given: ArrayLike) -> Array:
-    """`given` in the input's type, which an array has already; Python's lists and numbers are converted."""
+    """`given` in the input's type, which an array must have already; Python lists and numbers are converted."""
     _check_tensor(info)
     subject = f"specialize: input {info.name}"
     dtype = numpy_dtype(element_type(info.type.tensor_type.elem_type, subject))
@@ -55,7 +55,7 @@ def _value(info: ValueInfoProto, given: ArrayLike) -> Array:
 
 
 def _check_names(option: str, given: Mapping[str, object], inputs: Mapping[str, object]) -> None:
-    """Raises InvalidInputError where an option names an input that there isn't."""
+    """Raises InvalidInputError if an option names an unknown input."""
     if unknown := [name for name in given if name not in inputs]:
         known = ", ".join(inputs) or "none"
         raise InvalidInputError(f"{option}: there is no input {unknown[0]}; the inputs are {known}")
@@ -73,37 +73,37 @@ def _free_values(model: ModelSource, specialize: Mapping[str, ArrayLike]) -> lis
 
 
 def declared_shapes(model: ModelSource, specialize: Mapping[str, ArrayLike]) -> dict[str, list[Dimension] | None]:
-    """What the model states of its free inputs' shapes; None for an input of which it states none."""
+    """The shapes of a model's free inputs as declared; None for an input without a declared shape."""
     values = _free_values(model, specialize)
     return {value.name: _declared(value, None) if _has_shape(value) else None for value in values}
 
 
 Span = tuple[int, int, int]
-"""From the first to the last size that a dimension may have; code is made for the second."""
+"""(smallest, optimal, largest) size of a dimension; code is optimised for the second."""
 
 
 @dataclass(frozen=True)
 class Ranges:
-    """Which dimensions may have several sizes."""
+    """The dimensions that stay symbolic, and their ranges."""
 
     dims: Mapping[str, Span] = field(default_factory=dict[str, Span])
-    """Of dimensions that have a name in the model."""
+    """Ranges of named dimensions."""
     shapes: Mapping[str, tuple[Sequence[int], Sequence[int], Sequence[int]]] = field(
         default_factory=dict[str, "tuple[Sequence[int], Sequence[int], Sequence[int]]"]
     )
-    """Of whole inputs; what the model states as a number may be a range, too."""
+    """Shapes of whole inputs (smallest, optimal, largest), which may override declared numbers."""
     best: Mapping[str, Sequence[int]] = field(default_factory=dict[str, "Sequence[int]"])
-    """Shapes that code is made for, in place of the second ones."""
+    """Optimal shapes, in place of those in `shapes`."""
     units: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Numbers that dimensions are multiples of, where code may count on it."""
+    """Known divisors of dimensions."""
     open: int = 0
-    """The largest size of dynamic dimensions that nothing else is said of; 0: they must be bound."""
+    """Upper bound of dynamic dimensions without any other size; 0: they must be bound."""
 
 
 def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) -> dict[str, list[int]]:
-    """The shapes of inputs with a symbol for every dimension that may have several sizes.
+    """The shapes of inputs with a symbol for every dimension that has a range.
 
-    A dimension with a name in the model is one symbol wherever it is; one without is a symbol of its own.
+    A named dimension is one symbol wherever it occurs; an unnamed one is a symbol of its own.
     """
     weights = {initializer.name for initializer in graph.initializer}
     inputs = {value.name: value for value in graph.input if value.name not in weights}
@@ -129,7 +129,7 @@ def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) ->
             if called not in known:
                 size, unit = wanted if now is None else now, ranges.units.get(called, 1)
                 unit = unit if size % unit == 0 else 1
-                # Code for nothing is another than code for something, which will be asked for when it is needed.
+                # Empty dimensions need other code, which is compiled when it is asked for.
                 symbol = InputSymbol.of(called, low, high, unit) if size and low < high else None
                 known[called] = (low, high), size_of(symbol, size // unit) * unit if symbol else size
             if known[called][0] != (low, high):
@@ -155,7 +155,7 @@ def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) ->
 
 
 def _ranged(value: ValueInfoProto, ranges: Ranges) -> list[Dimension]:
-    """The dimensions that the model states for an input, which what is said of it must fit."""
+    """The declared dimensions of an input, checked against its ranges."""
     whole, best = ranges.shapes.get(value.name), ranges.best.get(value.name)
     declared = _declared(value, whole[1] if whole else best)
     for what, given in (("profile", whole[1] if whole else None), ("a call", best)):
@@ -172,7 +172,7 @@ def _span(
     now: int | None,
     dims: Mapping[str, int],
 ) -> Span | None:
-    """The sizes that a dimension may have; None where it has one, or nothing says."""
+    """The range of a dimension; None if it has a single size, or no option gives it a range."""
     if whole is not None:
         return whole[0][axis], whole[1][axis], whole[2][axis]
     if isinstance(dimension, int) or dimension in dims:
@@ -189,11 +189,11 @@ def input_types(
     values: Mapping[str, Array],
     free: Container[str] = (),
 ) -> dict[str, AnyTensor]:
-    """The type of each input that has no value and is not an initialiser, in the model's order.
+    """The type of each free input that is not an initialiser, in the model's order.
 
-    `dims` gives sizes to dynamic dimensions by their names in the model, `shapes` gives whole input shapes.
-    A size that a shape, or a value's shape, gives to a named dimension holds for every other input too. The shapes of
-    `free` inputs may differ from the numbers that the model states.
+    `dims` gives sizes to dynamic dimensions by name, `shapes` gives whole input shapes. A size that a shape, or a
+    value's shape, gives to a named dimension holds for every other input, too. The shapes of `free` inputs may differ
+    from the declared numbers.
     """
     weights = {initializer.name for initializer in graph.initializer} - set(values)
     inputs = {value.name: value for value in graph.input if value.name not in weights}
@@ -219,7 +219,7 @@ def input_types(
 
 
 def _declared(value: ValueInfoProto, given: Sequence[int] | None) -> list[Dimension]:
-    """The dimensions that the model states for an input, or those given where it states none."""
+    """The declared dimensions of an input; the given ones if it declares none."""
     if _has_shape(value):
         return [_dimension(dimension) for dimension in value.type.tensor_type.shape.dim]
     if given is None:
@@ -251,7 +251,7 @@ def _sizes(
     values: Mapping[str, Array],
     free: Container[str],
 ) -> dict[str, int]:
-    """Named dynamic dimensions and their sizes; raises InvalidInputError for contradictions."""
+    """The sizes of named dynamic dimensions. Raises InvalidInputError for contradictions."""
     names = {dimension for shape in declared.values() for dimension in shape if isinstance(dimension, str)}
     for name, size in dims.items():
         if name not in names or not name:

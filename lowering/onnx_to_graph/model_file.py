@@ -1,8 +1,8 @@
-"""Loading: from a path, bytes, an open file or a ModelProto to a model whose weights stay where they are.
+"""Loads a model from a path, bytes, an open file or a ModelProto, without reading its weights.
 
-Nothing here copies a weight. The raw data of initialisers in the `.onnx` file itself, and external
-data beside it, are given as (file, range) and mapped by whoever reads them. External data may only lie
-in the model's own folder: a model must not be able to name any other file of the machine.
+The raw data of initialisers in the `.onnx` file, and external data beside it, are returned as (file, range) and mapped
+by their readers. External data must lie in the model's own folder: a model must not be able to read any other file of
+the machine.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from .check import check_nesting, check_text
 from .types import element_name, tensor_bytes
 from .wire import ByteRange, split_model
 
-# Raw data up to this many bytes is parsed with the model: enough for every constant that stays in the IR.
+# Raw data up to this many bytes is parsed with the model: enough for every constant that is printed in the IR.
 KEEP_BYTES = 1024
 
 
 @dataclass(frozen=True)
 class FileRange:
-    """Bytes of a tensor in a file."""
+    """A tensor's range of bytes in a file."""
 
     path: Path
     range: ByteRange
-    inside: Path | None = None  # the folder that the file must lie in
+    inside: Path | None = None  # the folder in which the file must lie
 
 
 @dataclass
 class ModelFile:
-    """A model, without the weights that stay in files."""
+    """A model without the weights that stay in files."""
 
     proto: ModelProto
-    label: str  # what errors call the model
+    label: str  # the model's name in errors
     path: Path | None = None
-    raw: dict[str, ByteRange] = field(default_factory=dict[str, ByteRange])  # initialiser -> its bytes in `path`
+    raw: dict[str, ByteRange] = field(default_factory=dict[str, ByteRange])  # initialiser -> its byte range in `path`
 
     def where(self, tensor: TensorProto, *, initializer: bool) -> FileRange | None:
-        """The file that holds the tensor's data, or None when the message itself holds it."""
+        """The file range of the tensor's data, or None if the message itself holds it."""
         expected = _byte_count(tensor)
         if tensor.data_location == TensorProto.EXTERNAL:
             found = self._external(tensor, expected)
@@ -64,7 +64,7 @@ class ModelFile:
         return found
 
     def array(self, tensor: TensorProto) -> np.ndarray:
-        """The tensor's value, where the message itself holds it."""
+        """The array of a tensor whose data the message holds."""
         _byte_count(tensor)
         try:
             return numpy_helper.to_array(tensor)
@@ -104,7 +104,7 @@ class ModelFile:
 
 
 def load_model(model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto) -> ModelFile:
-    """Reads a model; raises InvalidModelError for none and a broken one, UnsupportedError where graphs lie too deep."""
+    """Reads a model. Raises InvalidModelError if it is missing or broken, UnsupportedError for too deep nesting."""
     if isinstance(model, ModelProto):
         check_nesting(model)
         loaded = ModelFile(model, "the model")
@@ -123,10 +123,10 @@ def load_model(model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto) ->
 def parts_of(
     model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto,
 ) -> tuple[dict[str, list[ByteRange]], list[str]]:
-    """A model's external data, as ranges of files by their names in its folder, and those inputs that have no value.
+    """The ranges of a model's external data by file name, and the inputs without an initialiser.
 
-    The ranges of a file are in order and apart from each other. Raises MiniInferError where there is no model, or where
-    it has external data that import would refuse.
+    The ranges of a file are sorted and disjoint. Raises MiniInferError if there is no model, or for external data that
+    import would refuse.
     """
     loaded = load_model(model)
     proto = loaded.proto
@@ -143,7 +143,7 @@ def parts_of(
 
 
 def _united(ranges: Iterable[ByteRange]) -> list[ByteRange]:
-    """The same bytes as ranges in order, of which none touches another."""
+    """The union of ranges as sorted ranges that don't touch."""
     united: list[ByteRange] = []
     for each in sorted(ranges):
         last = united[-1] if united else None
@@ -170,7 +170,7 @@ def _tensors_of_nodes(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
 
 
 def _content(model: object) -> bytes:
-    """The bytes of a model that is neither a path nor a message: bytes already, or a file opened for reading."""
+    """The bytes of a model given as bytes or as an open file."""
     content = read_once(model)
     if isinstance(content, bytes | bytearray | memoryview):
         return bytes(cast("bytes", content))

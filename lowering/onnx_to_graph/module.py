@@ -1,4 +1,4 @@
-"""The import as a whole: a model becomes a module with one function."""
+"""Imports a whole model as a module with one function."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def import_module(
 
 
 def _symbols(sizes: Sequence[int]) -> tuple[Size, ...]:
-    """The symbols of inputs' sizes, in the order in which they were made: each is a dimension, or a unit's factor."""
+    """The symbols of the inputs' sizes, in order of creation: each is a dimension, or its factor besides a unit."""
     found: dict[Symbol, Size] = {}
     for size in sizes:
         if isinstance(size, Size) and len(size.terms) == 1:
@@ -111,7 +111,7 @@ def _symbols(sizes: Sequence[int]) -> tuple[Size, ...]:
 
 
 def _counts(results: Sequence[SSAValue], emitter: Emitter) -> dict[SSAValue, list[Cut]]:
-    """How much of results there is, and of which along which axes."""
+    """The bounded results: their counts, and the axes these cut."""
     found: dict[SSAValue, list[Cut]] = {}
     for number, result in enumerate(results):
         for axis, count in emitter.bounds_of(result).items():
@@ -120,9 +120,9 @@ def _counts(results: Sequence[SSAValue], emitter: Emitter) -> dict[SSAValue, lis
 
 
 def _check_output(value: ValueInfoProto, result: SSAValue, bounds: Bounds, *, free: bool) -> None:
-    """Compares an output with what the model states: a wrong type is an error, a wrong shape a warning.
+    """Compares an output with its declaration: another element type is an error, another shape a warning.
 
-    With `free`, inputs may have other shapes than stated, and so have outputs.
+    With `free`, inputs may have other shapes than declared, and so may outputs.
     """
     if value.type.WhichOneof("value") != "tensor_type":
         return
@@ -144,13 +144,13 @@ def _check_output(value: ValueInfoProto, result: SSAValue, bounds: Bounds, *, fr
 
 
 def _warn_of_failures(block: Block) -> None:
-    """Tells what will be an error where it is run: branches whose shapes contradict each other."""
+    """Warns about branches that would fail at run time because of contradictory shapes."""
     for message in dict.fromkeys(op.message.data for op in block.walk() if isinstance(op, FailOp)):
         warnings.warn(f"{message}; a run that takes it ends in this error", stacklevel=4)
 
 
 def _drop_unused(block: Block, results: Sequence[SSAValue]) -> None:
-    """Erases ops whose results nobody reads, such as what a definition computes beyond what is asked for."""
+    """Erases ops without uses, such as unused parts of an inlined definition."""
     for op in reversed(list(block.ops)):
         if isinstance(op, GraphOp) and not any(value.uses or value in results for value in op.results):
             op.detach()

@@ -1,4 +1,4 @@
-"""One ONNX node as the handler of its operator sees it: operands, attributes, and where to write."""
+"""One ONNX node as its handler sees it: operands, attributes, and the builder."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ Handler: TypeAlias = "Callable[[Node], Result]"
 
 
 class Host(Protocol):
-    """What a node needs of the import it is part of."""
+    """What a node needs from the importer."""
 
     @property
     def emitter(self) -> Emitter:
-        """Where ops go."""
+        """The builder of ops."""
         ...
 
     def tensor_value(self, tensor: TensorProto, location: LocationAttr) -> SSAValue:
-        """The value of a tensor that stands in the model."""
+        """The value of a tensor attribute."""
         ...
 
     def branch(self, node: Node, graph: GraphProto, operands: Sequence[Held] = ()) -> list[Held]:
-        """The results of a subgraph of the node for its inputs, imported in the node's place."""
+        """The results of a subgraph of the node for its inputs, inlined at the node."""
         ...
 
     def function(self, node: Node) -> list[Held | None]:
-        """The results of the node, by the body that ONNX's specification gives for its operator."""
+        """The results of the node, by inlining ONNX's function definition of its operator."""
         ...
 
 
 class Node:
-    """What a handler reads a node through, and emits ops through."""
+    """A node; handlers read it and emit ops through it."""
 
     def __init__(self, proto: NodeProto, name: str, scope: Scope, host: Host) -> None:
         self.proto = proto
@@ -68,26 +68,26 @@ class Node:
 
     @property
     def opset(self) -> int:
-        """The version of the operator's domain that the node was written for."""
+        """The opset version of the operator's domain for which the node was written."""
         return self.scope.opsets.get(self.proto.domain, self.scope.opsets.get("", 0))
 
     def unsupported(self, fact: str) -> UnsupportedError:
-        """The error for something valid that import doesn't do."""
+        """The error for valid ONNX that the import doesn't support."""
         return UnsupportedError(f"{self.name} ({self.op_type}): {fact}")
 
     def unknown(self, what: str, value: SSAValue) -> UnknownValueError:
-        """The error for a value that import must know and doesn't; `what` is its name in the message."""
+        """The error for a value that must be known at import and isn't; `what` is its name in the message."""
         inputs = self.emitter.inputs_of(value)
         why = f"depends on {', '.join(inputs)}: bind with specialize" if inputs else "is too large to be computed then"
         fact = f"{what} must be known when the model is imported, but it {why}"
         return UnknownValueError(f"{self.name} ({self.op_type}): {fact}", inputs)
 
     def invalid(self, fact: str) -> InvalidModelError:
-        """The error for a node whose operands, of these shapes, types and values, don't fit it."""
+        """The error for operands of invalid shapes, types or values."""
         return InvalidModelError(f"{self.name} ({self.op_type}): {fact}", contradiction=True)
 
     def malformed(self, fact: str) -> InvalidModelError:
-        """The error for a node that is not valid ONNX, whatever its operands are."""
+        """The error for a node that is invalid ONNX, whatever its operands are."""
         return InvalidModelError(f"{self.name} ({self.op_type}): {fact}")
 
     # Operands.
@@ -97,7 +97,7 @@ class Node:
         return index < len(self.proto.input) and bool(self.proto.input[index])
 
     def operand(self, index: int = 0) -> SSAValue:
-        """A required operand."""
+        """A required tensor operand."""
         if not self.has_operand(index):
             raise self.malformed(f"operand {index} is missing")
         return self.scope.value(
@@ -118,7 +118,7 @@ class Node:
         return held
 
     def branch(self, graph: GraphProto, operands: Sequence[Held] = ()) -> list[SSAValue]:
-        """The results of a subgraph that gives tensors, imported in the node's place."""
+        """The results of a subgraph with tensor results, inlined at the node."""
         results: list[SSAValue] = []
         for value, held in zip(graph.output, self.host.branch(self, graph, operands), strict=True):
             if not isinstance(held, SSAValue):
@@ -135,7 +135,7 @@ class Node:
         return [self.operand(index) for index in range(len(self.proto.input))]
 
     def constant(self, index: int) -> Array:
-        """The value of an operand that import must know."""
+        """The array of an operand that must be known at import."""
         operand = self.operand(index)
         value = self.known(operand)
         if value is None:
@@ -145,11 +145,11 @@ class Node:
         return value
 
     def known(self, value: SSAValue) -> Array | None:
-        """What the value is, where import knows."""
+        """The value's array if it is known at import, else None."""
         return self.emitter.known(value)
 
     def ints_operand(self, index: int) -> list[int]:
-        """A required operand that holds integers, as a list."""
+        """A required integer operand, as a list."""
         value = self.constant(index)
         if value.dtype == object:
             return list(value.flat)
@@ -158,14 +158,14 @@ class Node:
         return [int(item) for item in value.reshape(-1)]
 
     def truth(self, index: int) -> SSAValue:
-        """A required operand that is one truth value, as a tensor of rank 0."""
+        """A required boolean operand of one element, as rank 0."""
         value = self.operand(index)
         if element_type_of_value(value) != i1 or not equal(prod(shape_of(value)), 1):
             raise self.invalid(f"operand {index} ({self.proto.input[index]}) must be one truth value, got {value.type}")
         return self.reshape(value, ())
 
     def scalar_operand(self, index: int, default: float) -> float:
-        """An optional operand that holds one number."""
+        """An optional operand of one number."""
         if not self.has_operand(index):
             return default
         value = self.constant(index)
@@ -174,7 +174,7 @@ class Node:
         return value.item()
 
     def wants(self, index: int) -> bool:
-        """Whether somebody may read this result."""
+        """Whether this result is used."""
         return index < len(self.proto.output) and bool(self.proto.output[index])
 
     # Attributes.
@@ -185,11 +185,11 @@ class Node:
         return name in self._attributes
 
     def ignore(self, *names: str) -> None:
-        """Says that attributes make no difference here, for example because they are about training."""
+        """Marks attributes as read that have no effect, for example those for training."""
         self._read.update(names)
 
     def unread(self) -> list[AttributeProto]:
-        """The attributes that the handler hasn't looked at: import refuses what would be passed over."""
+        """The attributes that the handler hasn't read, which the import refuses."""
         return [entry for name, entry in self._attributes.items() if name not in self._read]
 
     def integer(self, name: str, default: int) -> int:
@@ -197,11 +197,11 @@ class Node:
         return self._typed(name, AttributeProto.INT).i if self.has(name) else default
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """An integer attribute that means yes or no."""
+        """An integer attribute that is a boolean."""
         return bool(self.integer(name, int(default)))
 
     def number(self, name: str, default: float) -> float:
-        """A float attribute. Attributes are float32, and so are the values of those that are left out."""
+        """A float attribute, rounded to float32, as is its default."""
         return self._typed(name, AttributeProto.FLOAT).f if self.has(name) else float(np.float32(default))
 
     def text(self, name: str, default: str) -> str:
@@ -249,7 +249,7 @@ class Node:
         return self.normal_axis(self.integer(name, default), rank)
 
     def normal_axis(self, axis: int, rank: int) -> int:
-        """`axis`, counted from the end when negative, as an index in [0, rank)."""
+        """`axis` as an index in [0, rank); negative ones count from the end."""
         if not -rank <= axis < rank:
             raise self.invalid(f"axis {axis} is outside of a tensor of rank {rank}")
         return axis % rank
@@ -257,15 +257,15 @@ class Node:
     # Writing.
 
     def emit(self, op: GraphOp) -> SSAValue:
-        """The first result of an op."""
+        """Emits an op; returns its first result."""
         return self.emitter.emit(op, self.location)[0]
 
     def emit_all(self, op: GraphOp) -> Sequence[SSAValue]:
-        """All results of an op."""
+        """Emits an op; returns all results."""
         return self.emitter.emit(op, self.location)
 
     def reserve(self, elements: int) -> None:
-        """To be called before a constant of so many integers is made; raises UnsupportedError for too many."""
+        """Raises UnsupportedError if a constant of that many integers is too large; call it before creating one."""
         if not self.emitter.reserve(elements):
             raise self.unsupported(
                 f"a constant of {elements} elements is too much: import makes {MADE_BYTES} bytes in all"
@@ -280,30 +280,30 @@ class Node:
         return self.host.tensor_value(tensor, self.location)
 
     def zeros(self, element_type: Attribute, shape: Sequence[int]) -> SSAValue:
-        """A tensor of nothing but zeros."""
+        """A tensor of zeros."""
         return self.broadcast(self.scalar(0, element_type), shape)
 
     def scalar(self, number: float | int | bool, like: SSAValue | Attribute) -> SSAValue:
-        """A constant of rank 0 with an element type, or that of a value; a size stays one."""
+        """A rank-0 constant of an element type, or that of a value; a symbolic size stays symbolic."""
         element_type = element_type_of_value(like) if isinstance(like, SSAValue) else like
         if not isinstance(number, float) and not is_fixed(number):
             return self.cast(self.array(np.array(number, object)), element_type)
         return self.array(np.array(number, numpy_dtype(element_type)))
 
     def cast(self, value: SSAValue, to: Attribute) -> SSAValue:
-        """The value in another element type; itself when it has that type already.
+        """The value converted to another element type; itself if it has that type already.
 
-        Where that rounds to 16 bits what a handler has computed in f32, what reads the result may take more digits.
+        If this rounds to 16 bits a result that a handler computed in f32, later ops may use the unrounded one.
         """
         given = element_type_of_value(value)
         return value if given == to else self.emit(CastOp(value, to, loose=given == f32 and to in (f16, bf16)))
 
     def widened(self, value: SSAValue) -> SSAValue:
-        """A 16-bit float in float32, for what takes several steps; anything else as it is."""
+        """A 16-bit float in float32, for computations of several steps; other types unchanged."""
         return self.cast(value, f32) if element_type_of_value(value) in (f16, bf16) else value
 
     def bound(self, value: SSAValue, axis: int, count: SSAValue) -> SSAValue:
-        """The value, of whose elements along an axis only the first `count` are there."""
+        """Marks the value as bounded: only the first `count` elements along the axis are valid."""
         known = self.known(count)
         if known is None:
             self.emitter.bound(value, axis, count)
@@ -313,30 +313,30 @@ class Node:
         return self.emit(SliceOp(value, [0] * len(stops), stops))
 
     def extents(self, value: SSAValue) -> list[int | SSAValue]:
-        """The sizes of a value; those along bounded axes are i64 of rank 0."""
+        """The sizes of a value; those of bounded axes are i64 values of rank 0."""
         bounds = self.emitter.bounds_of(value)
         return [bounds.get(axis, size) for axis, size in enumerate(shape_of(value))]
 
     def is_alike(self, value: SSAValue, other: SSAValue) -> bool:
-        """Whether two values are of the same type."""
+        """Whether two values have the same type."""
         same = element_type_of_value(value) == element_type_of_value(other)
         return same and equal_shapes(shape_of(value), shape_of(other))
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """The value with another shape; itself when it has that shape already."""
+        """The value in another shape; itself if it has that shape already."""
         if shape_of(value) == tuple(shape):
             return value
         return self.emit(ReshapeOp(value, shape))
 
     def broadcast(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """The value repeated to a shape; itself when it has that shape already."""
+        """The value broadcast to a shape; itself if it has that shape already."""
         if shape_of(value) == tuple(shape):
             return value
         return self.emit(BroadcastToOp(value, shape))
 
 
 def in_single(handler: Callable[[Node, SSAValue], SSAValue]) -> Handler:
-    """A handler of several steps: in float32 where its operand is a 16-bit float, to which the result is rounded."""
+    """A handler that computes a 16-bit operand in float32 and rounds the result."""
 
     def single(node: Node) -> SSAValue:
         x = node.operand()

@@ -1,4 +1,4 @@
-"""Dimensions of inputs that nothing gives a size to: all of them are named in one error, with an example of sizes."""
+"""The error for unbound dimensions of inputs: it names all of them, with an example of sizes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from ...dialects.errors import OpenDimensionsError
 from .dimension_names import is_calculated, value_of_name
 
-PICTURE = 224  # height and width of what most models of pictures take
+PICTURE = 224  # height and width that most image models take
 LENGTH = 16
 
 
 def check_bound(shapes: Mapping[str, Sequence[int | str]], shapeless: Sequence[str], sizes: Mapping[str, int]) -> None:
-    """Raises OpenDimensionsError where dimensions of inputs are not in `sizes`, or where an input is `shapeless`.
+    """Raises OpenDimensionsError for input dimensions that are not in `sizes`, and for inputs without a shape.
 
-    What is calculated from other dimensions is not asked for.
+    Dimensions computed from others are not asked for.
     """
     named = {each: None for shape in shapes.values() for each in shape if isinstance(each, str) and each}
     opened = {name: None for name in named if name not in sizes and not is_calculated(name, named)}
@@ -45,9 +45,10 @@ def _size(shape: Sequence[int | str], axis: int, known: Mapping[str, int]) -> in
 
 
 def _example(shape: Sequence[int | str], axis: int) -> int:
-    """A size that a dimension may well have: entries of a batch come first, and pictures have one or three channels.
+    """A plausible size of a dimension: leading ones are batches, and images have one or three channels.
 
-    Behind a number that is not 1 they come where that counts layers, as in the state of a recurrent network.
+    After a leading number other than 1, which may count layers as in the state of a recurrent network, the batch comes
+    second.
     """
     of_state = axis == 1 and len(shape) == 3 and shape[0] != 1 and not isinstance(shape[0], str)
     if axis == 0 or of_state or "batch" in str(shape[axis]).lower():

@@ -1,4 +1,4 @@
-"""Why operators are not to be supported: what they compute is no tensor of numbers, or not the same every time."""
+"""Operators that will not be supported, with the reason: results that are no numeric tensor, or not deterministic."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ _DOMAINS: Mapping[str, str] = {
 
 
 def reason(domain: str, op_type: str) -> str:
-    """Why an operator is refused, "" where there is no more to say than that it is."""
+    """Why an operator is refused; "" without a particular reason."""
     return _OPERATORS.get(op_type, "") or _DOMAINS.get(domain, "")

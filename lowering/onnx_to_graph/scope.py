@@ -1,4 +1,4 @@
-"""What a node's names mean: values, initialisers, operator versions, in a graph, a branch or a function."""
+"""Scopes of names: values, initialisers and operator versions of a graph, a branch or a function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .held import Held
 
 
 class Scope:
-    """Names of values, each made at most once; initialisers become values when they are first read."""
+    """Names of values, each defined at most once; initialisers become values at first use."""
 
     def __init__(
         self,
@@ -21,24 +21,24 @@ class Scope:
         prefix: str = "",
     ) -> None:
         self.opsets = opsets
-        self.prefix = prefix  # of the names of nodes inside: the node that the branch or function stands for
+        self.prefix = prefix  # prefix of names of nodes inside: the node that calls the branch or function
         self._initializers = initializers or {}
         self._outer = outer
         self._values: dict[str, Held] = {}
 
     def define(self, name: str, value: Held) -> None:
-        """Gives a name to a value."""
+        """Binds a name to a value."""
         self._values[name] = value
 
     def value(self, name: str, subject: str) -> SSAValue:
-        """The tensor of a name; raises UnsupportedError for anything else, which tells of the subject."""
+        """The tensor bound to a name. Raises UnsupportedError, naming the subject, for anything else."""
         held = self.held(name)
         if not isinstance(held, SSAValue):
             raise UnsupportedError(f"{subject} is {held}")
         return held
 
     def held(self, name: str) -> Held:
-        """What a name stands for; raises InvalidModelError where there is nothing."""
+        """What a name is bound to. Raises InvalidModelError for an undefined name."""
         if name in self._values:
             return self._values[name]
         if name in self._initializers:

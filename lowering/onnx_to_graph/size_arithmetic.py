@@ -1,7 +1,7 @@
-"""What models compute with sizes: the ops that Shape, Gather, Concat and arithmetic become, on sizes of run time.
+"""Folding of ops on symbolic sizes: what models compute from Shape by Gather, Concat and arithmetic.
 
-Arrays are of Python objects: numbers, and sizes (dialects/sizes/). Where an op can't be computed with them it
-stays, and computes with `graph.sizes` when the model runs.
+Arrays hold Python objects: numbers and sizes (dialects/sizes/). An op that can't be folded stays, and computes with
+`graph.sizes` at run time.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _BINARY: dict[type[GraphOp], Callable[[Any, Any], Any]] = {
     LessEqualOp: lambda a, b: a <= b,
     GreaterOp: lambda a, b: a > b,
     GreaterEqualOp: lambda a, b: a >= b,
-    # Of numbers that are not negative, where floor and truncation are one.
+    # For non-negative numbers, for which floor and truncation agree.
     DivOp: lambda a, b: a // b,
     ModOp: lambda a, b: a % b,
 }
@@ -62,7 +62,7 @@ _REDUCTIONS: dict[type[GraphOp], Callable[[Any, Any], Any]] = {
 
 
 def evaluated_sizes(op: GraphOp, arrays: Sequence[Array]) -> list[Array] | None:
-    """The op's results, or None where they can't be computed with sizes."""
+    """The op's results, or None if they can't be expressed by sizes."""
     kind = type(op)
     if isinstance(op, GatherOp) and arrays[1].dtype == object:
         return None
@@ -105,7 +105,7 @@ def _mapped(function: Callable[[Any, Any], Any], a: Array, b: Array) -> Array:
 
 
 def _objects(array: Any) -> Array:
-    """The array with Python's integers in it; a size alone, which numpy takes for a number, is one of rank 0."""
+    """The array with Python integers as elements; a single size, which numpy takes for a number, has rank 0."""
     if isinstance(array, int):
         result = np.empty((), object)
         result[()] = array

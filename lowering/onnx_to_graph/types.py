@@ -1,4 +1,4 @@
-"""ONNX element types as element types of the graph dialect."""
+"""Conversion between ONNX element types and those of the graph dialect."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _ELEMENT_TYPES: dict[int, Attribute] = {
 
 @cache
 def element_name(onnx_type: int) -> str:
-    """The name of an ONNX element type in messages."""
+    """The name of an ONNX element type, for messages."""
     known = {number: name for name, number in TensorProto.DataType.items()}
     return known.get(onnx_type, f"element type {onnx_type}").lower()
 
@@ -83,7 +83,7 @@ def tensor_of(element: Attribute, shape: Sequence[int], subject: str) -> AnyTens
 
 
 def tensor_bytes(onnx_type: int, count: int, subject: str) -> int:
-    """Bytes of so many elements in a file, where those of less than 8 bits are packed; errors name `subject`."""
+    """Bytes of `count` elements in a file, where elements below 8 bits are packed; errors name `subject`."""
     return -(-count * packed_bits(element_type(onnx_type, subject)) // 8)
 
 

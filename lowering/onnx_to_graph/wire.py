@@ -1,9 +1,8 @@
-"""The model file as protobuf bytes: where the initialisers' raw data lies, without reading it.
+"""Parses a model file at the level of protobuf's wire format, to locate initialisers' raw data without reading it.
 
-A `.onnx` file is a ModelProto; its weights are `graph.initializer[i].raw_data`. Parsing the file as a
-whole copies every weight. Here the length-prefixed fields are walked instead: the bytes of large
-`raw_data` fields are left where they are (to be mapped later) and everything else is put together
-again as a small ModelProto.
+A `.onnx` file is a ModelProto; its weights are `graph.initializer[i].raw_data`. Parsing the whole file copies every
+weight. Here the length-prefixed fields are walked instead: large `raw_data` fields are skipped (to be mapped later),
+and the rest is reassembled as a small ModelProto.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class ByteRange(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """One field of a message: its number, where its tag starts, and its payload [start, end)."""
+    """One field of a message: its number, the position of its tag, and its payload [start, end)."""
 
     number: int
     tag: int
@@ -90,7 +89,7 @@ def _with_prefix(number: int, payload: bytes) -> bytes:
 
 
 def _strip_tensor(data: Bytes, tensor: _Field, keep: int) -> tuple[bytes, str, ByteRange | None]:
-    """The tensor message without raw data of more than `keep` bytes, its name, and where the raw data is."""
+    """The tensor message without raw data of more than `keep` bytes, its name, and the range of the raw data."""
     name = ""
     raw: _Field | None = None
     pieces: list[bytes] = []
@@ -109,7 +108,7 @@ def _strip_tensor(data: Bytes, tensor: _Field, keep: int) -> tuple[bytes, str, B
 
 
 def split_model(data: Bytes, keep: int) -> tuple[bytes, dict[str, ByteRange]]:
-    """The model without raw data of more than `keep` bytes in initialisers, and where their raw data lies."""
+    """The model without initialisers' raw data of more than `keep` bytes, and the ranges of these."""
     ranges: dict[str, ByteRange] = {}
     model: list[bytes] = []
     for part in _fields(data, 0, len(data)):

@@ -1,1 +1,1 @@
-"""ONNX's operators, a file for each family: what makes graph ops of a node; ../operators.py has the table."""
+"""Handlers that translate nodes to graph ops, one file for each family of operators; ../operators.py has the table."""

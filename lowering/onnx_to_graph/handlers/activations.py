@@ -1,4 +1,4 @@
-"""Elementwise operators that are taken apart: compositions of a few graph ops."""
+"""Elementwise operators decomposed into several graph ops."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _thresholded_relu(node: Node) -> SSAValue:
 
 
 def _shrink(node: Node) -> SSAValue:
-    """x + bias below -lambd, x - bias above lambd, else 0; both are floats, whatever x is."""
+    """x + bias below -lambd, x - bias above lambd, else 0; both attributes are floats for any type of x."""
     given = node.operand()
     x = given if is_float(element_type_of_value(given)) else node.cast(given, f64)
     bias, limit = node.scalar(node.number("bias", 0.0), x), node.number("lambd", 0.5)
@@ -83,7 +83,7 @@ def _shrink(node: Node) -> SSAValue:
 
 
 def _large_cosh(node: Node, size: SSAValue) -> SSAValue:
-    """e^size / 2 as (e^(size / 2) / 2) * e^(size / 2), which is infinite only where the result is."""
+    """e^size / 2 as (e^(size / 2) / 2) * e^(size / 2), which overflows only if the result does."""
     root = node.emit(ExpOp(_times(node, size, 0.5)))
     return node.emit(MulOp(_times(node, root, 0.5), root))
 
@@ -96,7 +96,7 @@ def _cosh(node: Node, x: SSAValue) -> SSAValue:
 
 
 def _sinh(node: Node, x: SSAValue) -> SSAValue:
-    """(m + m / (m + 1)) / 2 for m = e^|x| - 1, which doesn't cancel near zero, with the sign of x."""
+    """(m + m / (m + 1)) / 2 for m = e^|x| - 1, without cancellation near zero, with the sign of x."""
     size, one = node.emit(AbsOp(x)), node.scalar(1, x)
     m = node.emit(Expm1Op(size))
     small = _times(node, node.emit(AddOp(m, node.emit(DivOp(m, node.emit(AddOp(m, one)))))), 0.5)
@@ -152,7 +152,7 @@ def _where_above(node: Node, x: SSAValue, limit: float, above: SSAValue, below: 
 
 
 def _signed(node: Node, x: SSAValue, size: SSAValue) -> SSAValue:
-    """The size with the sign of x, for a size that is 0 where x is."""
+    """`size` with the sign of x; `size` must be 0 where x is."""
     negative = node.emit(LessOp(x, node.scalar(0, x)))
     result = node.emit(WhereOp(negative, node.emit(NegOp(size)), size))
     return node.emit(WhereOp(node.emit(EqualOp(x, node.scalar(0, x))), x, result))

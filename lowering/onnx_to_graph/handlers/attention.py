@@ -1,6 +1,6 @@
-"""Attention and rotary embedding.
+"""The operators Attention, RotaryEmbedding and FlexAttention.
 
-Attention that gives its scores is taken apart by ONNX's own definition of the operator.
+Attention whose scores are an output is decomposed by ONNX's own definition of the operator.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .indexing import positions
 from .movement import slice_axis
 
 _QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = range(7)
-_SCORES = 3  # the result that gives the matrix product of query and key
+_SCORES = 3  # value of the attribute for which the scores are the plain matrix product
 
 
 def _attention(node: Node) -> Result:
@@ -63,22 +63,23 @@ def _attention(node: Node) -> Result:
 def _attended(
     node: Node, query: SSAValue, key: SSAValue, value: SSAValue, mask: SSAValue | None, causal: bool
 ) -> SSAValue:
-    """The attention itself."""
+    """The attention op."""
     scale = node.number("scale", 1.0) if node.has("scale") else 1 / sqrt(shape_of(query)[3] or 1)
-    if not shape_of(query)[3] and not shape_of(key)[3]:  # all scores are 0: so they are with one element that is 0
+    if not shape_of(query)[3] and not shape_of(key)[3]:  # all scores are 0, as with a single element that is 0
         query, key = (node.broadcast(node.scalar(0, each), (*shape_of(each)[:3], 1)) for each in (query, key))
     attention = AttentionOp(query, key, value, mask, scale=scale, softcap=node.number("softcap", 0.0), causal=causal)
     if all((*shape_of(query), *shape_of(key))):
         return node.emit(attention)
-    shape = shape_of(attention.result)  # no result, or sums of nothing
+    shape = shape_of(attention.result)  # empty results, or empty sums
     attention.erase()
     return node.broadcast(node.scalar(0, query), shape)
 
 
 def _mask(node: Node, rows: int, keys: int) -> tuple[SSAValue | None, bool]:
-    """What the scores are masked with, and whether they are causal besides: row t has keys 0..t.
+    """The mask of the scores, and whether they are also causal: row t attends to keys 0..t.
 
-    Rows come behind what the cache holds. Each has keys from `left` places before its own to `right` behind it.
+    Row positions start after the cache's keys. Each row attends to keys from `left` positions before its own to `right`
+    after it.
     """
     mask, lengths = node.optional(_MASK), node.optional(_LENGTHS)
     if mask is not None:
@@ -99,7 +100,7 @@ def _mask(node: Node, rows: int, keys: int) -> tuple[SSAValue | None, bool]:
     known = before if isinstance(before, int) else None
     causal = right == known == 0
     if causal or (known is not None and surely_below(keys - 2, known + right)):
-        right = -1  # said by the flag, or no bound at all
+        right = -1  # implied by `is_causal`, or no bound at all
     if known is not None and surely_below(rows - 2 + known, left):
         left = -1
     parts: list[SSAValue] = []
@@ -124,7 +125,7 @@ def _mask(node: Node, rows: int, keys: int) -> tuple[SSAValue | None, bool]:
 
 
 def _of_all_keys(node: Node, mask: SSAValue, keys: int) -> SSAValue:
-    """A mask that is too short leaves out the last keys. Before opset 24 one of a single key is for all of them."""
+    """Extends a mask that is too short: the last keys are masked. Before opset 24 a mask of one key is broadcast."""
     shape = shape_of(mask)
     if not shape or shape[-1] >= keys or (node.opset < 24 and equal(shape[-1], 1)):
         return mask
@@ -135,7 +136,7 @@ def _of_all_keys(node: Node, mask: SSAValue, keys: int) -> SSAValue:
 
 
 def _heads(node: Node, value: SSAValue, count: str) -> SSAValue:
-    """[B, T, H * D] as [B, H, T, D]; a value of four dimensions has that form."""
+    """[B, T, H * D] as [B, H, T, D]; a value of rank 4 has that form already."""
     shape = shape_of(value)
     if len(shape) == 4:
         return value
@@ -147,17 +148,17 @@ def _heads(node: Node, value: SSAValue, count: str) -> SSAValue:
 
 
 def _joined(node: Node, past: int, present: SSAValue) -> SSAValue:
-    """Keys or values of earlier calls in front of those of this one."""
+    """The keys or values of earlier calls, concatenated with those of this one."""
     earlier = node.optional(past)
     return present if earlier is None else node.emit(ConcatOp([earlier, present], 2))
 
 
 def _flex_attention(node: Node) -> SSAValue:
-    """Attention with graphs of the node's own that change the scores, and the weights that they become."""
+    """Attention with subgraphs that modify the scores and the probabilities."""
     query, key, value = node.operand(_QUERY), node.operand(_KEY), node.operand(_VALUE)
     scale = node.number("scale", 1.0) if node.has("scale") else 1 / sqrt(shape_of(query)[-1] or 1)
     element = element_type_of_value(query)
-    plain = AttentionOp(query, key, value, scale=scale)  # also checks the operands
+    plain = AttentionOp(query, key, value, scale=scale)  # also validates the operands
     change_scores, change_weights = node.has("score_mod"), node.has("prob_mod")
     if not change_scores and not change_weights and all((*shape_of(query), *shape_of(key))):
         node.ignore("softmax_precision")  # kernels compute in float32 or wider
@@ -168,7 +169,7 @@ def _flex_attention(node: Node) -> SSAValue:
         softmax = element_type(node.integer("softmax_precision", 0), f"{node.name}: softmax_precision")
     batch, heads, rows, size = shape_of(query)
     groups, keys = shape_of(key)[1:3]
-    # The heads that share keys are rows of one product.
+    # Query heads that share keys are rows of one product.
     stacked, scores_shape = (batch, groups, heads // max(1, groups) * rows), (batch, heads, rows, keys)
     query = node.emit(MulOp(query, node.scalar(scale, query)))
     scores = node.emit(MatmulOp(node.reshape(query, (*stacked, size)), key, transpose_b=True))
@@ -183,7 +184,7 @@ def _flex_attention(node: Node) -> SSAValue:
 
 
 def _changed(node: Node, name: str, scores: SSAValue) -> SSAValue:
-    """What a graph of the node makes of scores or weights: as many, of the same type."""
+    """A subgraph applied to scores or probabilities; the result must have the same type."""
     results = node.branch(node.graph(name), [scores])
     if len(results) != 1 or not node.is_alike(results[0], scores):
         raise node.invalid(f"{name} gives {', '.join(str(each.type) for each in results)} instead of {scores.type}")
@@ -191,9 +192,9 @@ def _changed(node: Node, name: str, scores: SSAValue) -> SSAValue:
 
 
 def _rotary_embedding(node: Node) -> SSAValue:
-    """Pairs of the first elements of each head, turned by angles that are given by position.
+    """Rotates pairs of the first elements of each head by angles looked up by position.
 
-    A pair (a, b) becomes (a cos - b sin, a sin + b cos). Pairs are element i of both halves, or neighbours.
+    A pair (a, b) becomes (a cos - b sin, a sin + b cos). Pairs are elements i of both halves, or adjacent elements.
     """
     x = node.operand(0)
     shape, flat = shape_of(x), len(shape_of(x)) == 3
@@ -211,7 +212,7 @@ def _rotary_embedding(node: Node) -> SSAValue:
 
 
 def rotated(node: Node, x: SSAValue, cosine: SSAValue, sine: SSAValue, turned: int, *, interleaved: bool) -> SSAValue:
-    """The first `turned` elements of the last of four axes in pairs, each turned by an angle that broadcasts."""
+    """Rotates pairs in the first `turned` elements of the last of four axes, each by an angle that broadcasts."""
     size = shape_of(x)[3]
     pairs = _neighbours(node, x, turned) if interleaved else _halves(node, x, turned)
     a, b = (node.reshape(part, (*shape_of(x)[:3], turned // 2)) for part in pairs)
@@ -228,7 +229,7 @@ def rotated(node: Node, x: SSAValue, cosine: SSAValue, sine: SSAValue, turned: i
 
 
 def _angles(node: Node, index: int, head_axis: int) -> SSAValue:
-    """Cosines or sines [B, T, pairs], perhaps gathered by position, with a dimension for heads."""
+    """Cosines or sines [B, T, pairs], gathered by position if given, with a dimension for heads."""
     table, places = node.operand(index), node.optional(3)
     if places is not None:
         table = node.emit(GatherOp(table, places, 0))

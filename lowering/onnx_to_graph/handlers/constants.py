@@ -1,4 +1,4 @@
-"""Operators whose results import knows: constants, and what is asked of shapes."""
+"""Operators with results known at import: constants, and properties of shapes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _constant_of_shape(node: Node) -> SSAValue:
 
 
 def as_array(sizes: Sequence[int] | int) -> Array:
-    """Sizes as an array: of integers, or of objects where some are known at run time only."""
+    """Sizes as an array of integers, or of objects where some are symbolic."""
     return np.array(sizes, np.int64 if is_fixed(*([sizes] if isinstance(sizes, int) else sizes)) else object)
 
 

@@ -13,7 +13,7 @@ from .windows import check_rank, read_kernel, read_window, spatial_ints, split_p
 
 
 def _matmul(node: Node) -> SSAValue:
-    """As in numpy: a vector is a row on the left and a column on the right, and gives no dimension."""
+    """numpy's matmul: a vector is a row on the left and a column on the right, without a dimension in the result."""
     a, b = node.operand(0), node.operand(1)
     left, right = shape_of(a), shape_of(b)
     if not left or not right:
@@ -37,7 +37,7 @@ def gemm(node: Node) -> SSAValue:
     for index, matrix in enumerate((a, b)):
         if len(shape_of(matrix)) != 2:
             raise node.invalid(f"operand {index} must have 2 dimensions, got {len(shape_of(matrix))}")
-    node.ignore("broadcast")  # opset 6: allows what is always allowed from opset 7 on
+    node.ignore("broadcast")  # opset 6: permits broadcasting, which opset 7 always does
     alpha, beta = node.number("alpha", 1.0), node.number("beta", 1.0)
     result = node.emit(MatmulOp(a, b, transpose_a=node.flag("transA"), transpose_b=node.flag("transB")))
     if alpha != 1.0:
@@ -53,7 +53,7 @@ def gemm(node: Node) -> SSAValue:
 
 
 def convolution(node: Node, x: SSAValue, weight: SSAValue, bias: SSAValue | None) -> SSAValue:
-    """The convolution that the node's attributes describe, of channels that come second."""
+    """The convolution that the node's attributes describe, with channels second."""
     rank = check_rank(node, shape_of(x))
     kernel = read_kernel(node, weight, rank)
     window = read_window(node, shape_of(x)[2:], kernel)
@@ -92,7 +92,7 @@ def _conv_transpose(node: Node) -> SSAValue:
                 shape_of(x)[2:], strides, kernel, dilations, extra, strict=True
             )
         ]
-        # A result larger than the natural one has no padding to take away; it grows at the end instead.
+        # A result larger than the natural one has no padding to crop; it is extended at the end instead.
         extra = [more + max(0, size - natural) for more, size, natural in zip(extra, sizes, full, strict=True)]
         total = [max(0, natural - size) for size, natural in zip(sizes, full, strict=True)]
         pads = split_pads(total, upper=mode == "SAME_UPPER")

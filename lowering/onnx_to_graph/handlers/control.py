@@ -1,4 +1,4 @@
-"""Branches, and operators that are imported by their definition in ONNX."""
+"""If, and operators imported by their function definition in ONNX."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIDES = ("then_branch", "else_branch")
 
 
 def _if(node: Node) -> Sequence[Held]:
-    """The branch that a known condition chooses; one that is known when the model runs decides then."""
+    """The branch selected by a condition known at import; otherwise an scf.if."""
     condition = node.truth(0)
     known = node.known(condition)
     if known is None:
@@ -28,7 +28,7 @@ def _if(node: Node) -> Sequence[Held]:
 
 
 def _branches(node: Node, condition: SSAValue) -> Sequence[SSAValue]:
-    """A branch of run time. A side whose shapes contradict each other is an error of the runs that take it."""
+    """A branch at run time. A side with contradictory shapes becomes a run-time error of that side."""
     emitter = node.emitter
     given = emitter.scalar(condition, node.location)
     blocks: dict[str, Block] = {}
@@ -58,7 +58,7 @@ def _branches(node: Node, condition: SSAValue) -> Sequence[SSAValue]:
 
 
 def _side(node: Node, graph: GraphProto, like: Block | None = None) -> Block:
-    """A branch as a block that yields its results, their sizes as those of another block are written."""
+    """A branch as a block that yields its results, with sizes spelled like those of the block `like`."""
     block = Block()
     wanted = like.last_op.operands if like is not None and like.last_op else ()
     with node.emitter.inside(block):
@@ -71,7 +71,7 @@ def _side(node: Node, graph: GraphProto, like: Block | None = None) -> Block:
 
 
 def _failing(node: Node, fact: str, like: Block) -> Block:
-    """A branch that is an error of the run, with results of the types of another block's."""
+    """A branch that fails at run time, with results of the types of the block `like`."""
     block = Block()
     values = like.last_op.operands if like.last_op else ()
     with node.emitter.inside(block):
@@ -82,7 +82,7 @@ def _failing(node: Node, fact: str, like: Block) -> Block:
 
 
 def _proposal(node: Node, condition: SSAValue) -> str:
-    """How to compile one side alone, where that is decided by inputs that have few values."""
+    """A hint how to compile one branch alone, if inputs with few values decide it."""
     inputs = node.emitter.choices_of(condition)
     return f"; which one is taken depends on {', '.join(inputs)}: bind with specialize" if inputs else ""
 

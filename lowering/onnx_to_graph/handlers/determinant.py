@@ -1,4 +1,4 @@
-"""Determinants of square matrices: elimination with the largest element of each column as the pivot, in f64."""
+"""Determinants by Gaussian elimination with partial pivoting, in f64."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def _det(node: Node) -> SSAValue:
 
 
 def _step(node: Node, a: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """The first pivot of matrices [batch, n, n] with the sign of the swap of rows, and what is left of the others.
+    """One elimination step on [batch, n, n]: the pivot with the sign of the row swap, and the remaining matrix.
 
-    The pivot's row trades places with the first; from each other row goes a multiple of it, so that its first element
-    is 0. Where the whole column is 0 the pivot is, and so is the determinant, whatever the rest. That is filled up
-    with a 1 in the corner to what it was: all steps are the same kernels.
+    The pivot's row is swapped with the first; a multiple of it is subtracted from each other row to clear its first
+    element. If the whole column is 0, so are the pivot and the determinant. The remaining matrix is extended to size n
+    with a 1 in the corner, so that all steps use the same kernels.
     """
     batch, size, _ = shape_of(a)
     column = slice_axis(node, a, 2, 0, 1)

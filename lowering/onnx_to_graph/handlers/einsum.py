@@ -1,8 +1,8 @@
-"""Einsum as matrix products: operands are contracted two at a time, from the left.
+"""Einsum as matrix products: operands are contracted pairwise, from the left.
 
-`bhqd,bhkd->bhqk`: labels in both operands and later needed (b, h) are batch dimensions, labels in both
-and not needed any more (d) are summed over, labels of one operand (q; k) are rows and columns. The operands
-are brought to [batch, rows, sum] and [batch, sum, columns], multiplied, and the product is taken apart again.
+`bhqd,bhkd->bhqk`: labels of both operands that are needed later (b, h) are batch dimensions, labels of both that are
+not (d) are contracted, labels of one operand (q; k) are rows and columns. The operands are transposed and reshaped to
+[batch, rows, sum] and [batch, sum, columns], multiplied, and the product is reshaped back.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .indexing import positions
 
 @dataclass(frozen=True)
 class _Term:
-    """A value and the label of each of its dimensions."""
+    """A value with the label of each of its dimensions."""
 
     value: SSAValue
     labels: str
@@ -54,12 +54,12 @@ def _einsum(node: Node) -> SSAValue:
 
 
 def _needed(terms: Sequence[_Term], index: int, output: str) -> set[str]:
-    """The labels that the result or another operand has."""
+    """The labels that occur in the result or another operand."""
     return set(output).union(*(term.labels for other, term in enumerate(terms) if other != index))
 
 
 def _parse(node: Node, values: Sequence[SSAValue]) -> tuple[list[str], str]:
-    """One letter for each dimension of each operand and of the result; an ellipsis becomes digits."""
+    """One letter for each dimension of operands and result; the dimensions of an ellipsis get digits."""
     equation = node.text("equation", "").replace(" ", "")
     left, arrow, output = equation.partition("->")
     terms = left.split(",")
@@ -85,9 +85,9 @@ def _parse(node: Node, values: Sequence[SSAValue]) -> tuple[list[str], str]:
 
 
 def _diagonal(node: Node, term: _Term) -> _Term:
-    """Of dimensions with the same label, the elements at equal places: the others as 0, summed over one of them.
+    """The diagonal of dimensions with the same label: other elements are masked to 0, and one dimension is summed.
 
-    A dimension of size 1 stands for one of any size.
+    A dimension of size 1 broadcasts to any size.
     """
     value, labels = term.value, term.labels
     while repeated := next((label for label in labels if labels.count(label) > 1), None):
@@ -106,7 +106,7 @@ def _diagonal(node: Node, term: _Term) -> _Term:
 
 
 def _sum_out(node: Node, term: _Term, needed: set[str]) -> _Term:
-    """Sums over the labels that nothing needs."""
+    """Sums over labels that are not needed."""
     axes = [axis for axis, label in enumerate(term.labels) if label not in needed]
     if not axes:
         return term
@@ -115,7 +115,7 @@ def _sum_out(node: Node, term: _Term, needed: set[str]) -> _Term:
 
 
 def _arrange(node: Node, term: _Term, labels: str) -> SSAValue:
-    """The term's dimensions in the order of `labels`."""
+    """Transposes a term's dimensions to the order of `labels`."""
     permutation = [term.labels.index(label) for label in labels]
     if permutation == sorted(permutation):
         return term.value
@@ -132,7 +132,7 @@ def _contract(node: Node, a: _Term, b: _Term, needed: set[str], sizes: dict[str,
         return _outer(node, a, b, batch + rows + columns)
     left = _matrix(node, _spread(node, a, summed, sizes), batch, rows, summed)
     right = _matrix(node, _spread(node, b, summed, sizes), batch, summed, columns)
-    # Sums of bytes are wider; the result is of the operands' type, and wraps around.
+    # Sums of bytes are wider; the result has the operands' type and wraps around.
     product = node.cast(node.emit(MatmulOp(left, right)), element_type_of_value(a.value))
     labels = batch + rows + columns
     full = [_size(a, label) if label in a.labels else _size(b, label) for label in rows + columns]
@@ -140,7 +140,7 @@ def _contract(node: Node, a: _Term, b: _Term, needed: set[str], sizes: dict[str,
 
 
 def _outer(node: Node, a: _Term, b: _Term, labels: str) -> _Term:
-    """The product without a sum: both operands with a dimension for every label, multiplied."""
+    """A product without contraction: both operands broadcast to all labels and multiplied."""
 
     def factor(term: _Term) -> SSAValue:
         value = _arrange(node, term, "".join(label for label in labels if label in term.labels))
@@ -154,13 +154,13 @@ def _size(term: _Term, label: str) -> int:
 
 
 def _spread(node: Node, term: _Term, summed: str, sizes: dict[str, int]) -> _Term:
-    """Repeats dimensions of size 1 that are summed together with a larger one."""
+    """Broadcasts dimensions of size 1 that are contracted with a larger one."""
     shape = [sizes[label] if label in summed else _size(term, label) for label in term.labels]
     return _Term(node.broadcast(term.value, shape), term.labels)
 
 
 def _matrix(node: Node, term: _Term, batch: str, rows: str, columns: str) -> SSAValue:
-    """The term as [batch..., rows, columns], with all rows in one dimension and all columns in one."""
+    """The term as [batch..., rows, columns], with all row dimensions merged, and all column dimensions."""
     value = _arrange(node, term, batch + rows + columns)
     shape = [_size(term, label) for label in batch]
     for labels in (rows, columns):

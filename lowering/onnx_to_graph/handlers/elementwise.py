@@ -62,7 +62,7 @@ from ....dialects.graph.values import element_type_of_value, is_bool, is_float, 
 from ..node import Handler, Node, Result
 from ..types import element_type
 
-# The largest whole number up to which every whole number is a float64: `graph.clip` states limits as float64.
+# All integers up to this one are exact in float64, the type of the limits of `graph.clip`.
 _EXACT = 2**53
 
 
@@ -75,7 +75,7 @@ def _binary(make: Callable[[SSAValue, SSAValue], GraphOp]) -> Handler:
 
 
 def _logical(handler: Handler) -> Handler:
-    """Of truth values: the ops take bits of integers, too."""
+    """Accepts booleans only; the graph ops also accept integers, bitwise."""
 
     def logical(node: Node) -> Result:
         for operand in node.operands():
@@ -87,11 +87,11 @@ def _logical(handler: Handler) -> Handler:
 
 
 def _second(node: Node) -> SSAValue:
-    """The second operand. In opset 6, `axis` says where its dimensions start among those of the first."""
+    """The second operand. In opset 6, `axis` is the axis of the first with which its dimensions start to align."""
     value = node.operand(1)
     if node.opset >= 7:
         return value
-    node.ignore("broadcast")  # allows what is always allowed from opset 7 on
+    node.ignore("broadcast")  # permits what opset 7 always permits
     rank, given = len(shape_of(node.operand(0))), shape_of(value)
     axis = node.axis(rank - len(given), rank) if node.has("axis") else rank - len(given)
     return node.reshape(value, (*given, *[1] * (rank - len(given) - axis)))
@@ -142,7 +142,7 @@ def _clip(node: Node) -> SSAValue:
 
 
 def _is_exact(number: float | int) -> bool:
-    """Whether a limit can stand in a float64 attribute unchanged."""
+    """Whether a limit is exactly representable in float64, the type of the attribute."""
     return isinstance(number, float) or abs(number) <= _EXACT
 
 
@@ -163,7 +163,7 @@ def _prelu(node: Node) -> SSAValue:
     if len(shape_of(slope)) > rank:
         raise node.invalid("the slope has more dimensions than the operand")
     if node.opset < 7 and shape_of(slope) != (1,):
-        slope = node.reshape(slope, (*shape_of(slope), *[1] * (rank - 2)))  # one for each channel
+        slope = node.reshape(slope, (*shape_of(slope), *[1] * (rank - 2)))  # one slope for each channel
     return node.emit(PreluOp(x, slope))
 
 
@@ -193,7 +193,7 @@ def _wanted_type(node: Node) -> Attribute:
 
 
 def _cast_to(node: Node, to: Attribute) -> SSAValue:
-    """Only floats of 8 bits are limited to their range or not; only powers of two are rounded in other ways."""
+    """Casts; `saturate` matters to 8-bit floats only, other rounding modes to powers of two only."""
     x = node.operand()
     saturate, mode = node.flag("saturate", True), node.text("round_mode", "up")
     if element_type_of_value(x) == to:

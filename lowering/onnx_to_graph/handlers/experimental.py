@@ -1,4 +1,4 @@
-"""Operators that ONNX had for a trial before opset 9, in models of Windows ML: ONNX Runtime still has all of these."""
+"""Experimental operators from before opset 9, found in Windows ML models and supported by ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _image_scaler(node: Node, x: SSAValue) -> SSAValue:
 
 
 def _crop(node: Node) -> SSAValue:
-    """An image without its borders, or a part of a size that begins where the left and upper ones end."""
+    """An image without its borders, or a window of a given size from the left and upper border on."""
     x = node.operand()
     shape, border, scale = shape_of(x), node.integers("border") or [], node.integers("scale") or []
     if len(shape) != 4 or len(border) != 4 or len(scale) not in (0, 2):

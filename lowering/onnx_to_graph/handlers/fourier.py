@@ -1,7 +1,7 @@
-"""Fourier transforms as products with tables of sines and cosines, in f64, and the weights of mel spectra.
+"""DFT and STFT as matrix products with tables of sines and cosines, in f64, and mel weights.
 
-A transform whose length is a product a * b is made of those of length a and b, with a table of factors between them,
-so that n elements take n times the sum of n's factors.
+A transform of length a * b is computed from transforms of length a and b with twiddle factors between them (Cooley and
+Tukey), so that n elements take n times the sum of n's factors operations.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from ..node import Handler, Node
 from ..types import element_type
 from .movement import slice_axis
 
-_DIRECT = 64  # transforms up to this length are one product; the table of a longer one would be read from memory
+_DIRECT = 64  # transforms up to this length are one product; a longer one's table would be read from memory
 
 
 @dataclass(frozen=True)
 class _Complex:
-    """Numbers with a real and an imaginary part (None: all zeros), each f64, the transform's axis last."""
+    """Complex numbers as a real and an imaginary part (None: all zeros) in f64; the transform's axis is last."""
 
     node: Node
     real: SSAValue
@@ -54,7 +54,7 @@ class _Complex:
         return _Complex(self.node, real, rest[0] if rest else None)
 
     def fitted(self, length: int) -> _Complex:
-        """As many numbers along the last axis: cut off behind, or filled up with zeros."""
+        """Cropped or zero-padded to `length` along the last axis."""
         real, *rest = (_fitted(self.node, part, length) for part in self._parts)
         return _Complex(self.node, real, rest[0] if rest else None)
 
@@ -63,7 +63,7 @@ class _Complex:
         return [self.real] if self.imaginary is None else [self.real, self.imaginary]
 
     def times(self, angles: Array, kind: type[MulOp] | type[MatmulOp], *, left: bool = False) -> _Complex:
-        """The products with exp(i angle), or with a matrix of them, which may stand on the left."""
+        """The products with exp(i angle), elementwise or with a matrix of them (`left`: as the left operand)."""
         node = self.node
         node.reserve(2 * angles.size)
         cosines, sines = node.array(np.cos(angles)), node.array(np.sin(angles))
@@ -87,7 +87,7 @@ def _fitted(node: Node, x: SSAValue, length: int) -> SSAValue:
 
 
 def _angles(rows: int, columns: int, length: int, sign: int) -> Array:
-    """sign * 2 pi * row * column / length, with the whole turns left out."""
+    """sign * 2 pi * row * column / length, reduced modulo whole turns."""
     turns = np.outer(np.arange(rows), np.arange(columns)) % length
     return sign * 2 * np.pi * turns / length
 
@@ -98,7 +98,7 @@ def _transform(z: _Complex, sign: int) -> _Complex:
     For n = a * b, j = b * j1 + j2 and k = k1 + a * k2: over j1 for each j2 and k1, then over j2.
     """
     *outer, n = z.shape
-    if not outer:  # products are of matrices
+    if not outer:  # the products are of matrices
         return _transform(z.reshaped((1, n)), sign).reshaped((n,))
     a = max((size for size in range(2, _DIRECT + 1) if n % size == 0), default=n)
     if n <= _DIRECT or a == n:
@@ -110,7 +110,7 @@ def _transform(z: _Complex, sign: int) -> _Complex:
 
 
 def _parts(node: Node, x: SSAValue) -> _Complex:
-    """The numbers whose parts lie along the last axis."""
+    """The numbers whose real and imaginary parts lie along the last axis."""
     *shape, count = shape_of(x)
     if count not in (1, 2):
         raise node.invalid(f"the last dimension holds 1 or 2 parts of numbers, not {count}")
@@ -120,7 +120,7 @@ def _parts(node: Node, x: SSAValue) -> _Complex:
 
 
 def _together(z: _Complex) -> SSAValue:
-    """The parts along a last axis."""
+    """Real and imaginary parts, stacked along a last axis."""
     assert z.imaginary is not None
     both = z.reshaped((*z.shape, 1))
     assert both.imaginary is not None
@@ -128,7 +128,7 @@ def _together(z: _Complex) -> SSAValue:
 
 
 def _whole_spectrum(z: _Complex, length: int) -> _Complex:
-    """All of the spectrum of real numbers from its first half: the rest are the conjugates, in the other order."""
+    """The full spectrum of a real signal from its first half, by conjugate symmetry."""
     half = length // 2 + 1
     z = z.fitted(half)
     node, axis = z.node, len(z.shape) - 1
@@ -166,7 +166,7 @@ def _dft(node: Node) -> SSAValue:
 
 
 def _stft(node: Node) -> SSAValue:
-    """The transforms of parts of the signal, `frame_step` apart, each multiplied by the window."""
+    """The transforms of frames of the signal, `frame_step` apart, each multiplied by the window."""
     x, window = node.operand(0), node.optional(2)
     if len(shape_of(x)) != 3:
         raise node.invalid(f"the signal has a batch, a length and the parts of numbers, got {list(shape_of(x))}")
@@ -192,9 +192,10 @@ def _stft(node: Node) -> SSAValue:
 
 
 def _mel_weights(node: Node) -> SSAValue:
-    """Triangles over the bins of a spectrum: from one point of the mel scale up to the next, and down to the one after.
+    """Triangular filters over the bins of a spectrum, between evenly spaced points of the mel scale.
 
-    mel(f) = 2595 log10(1 + f / 700), evenly divided; the points are rounded down to bins.
+    mel(f) = 2595 log10(1 + f / 700); each triangle rises from one point to the next and falls to the one after; the
+    points are rounded down to bins.
     """
     bands, length, rate = (int(node.scalar_operand(at, 0)) for at in range(3))
     low, high = (2595 * np.log10(1 + node.scalar_operand(at, 0) / 700) for at in (3, 4))

@@ -1,4 +1,4 @@
-"""Gathers, scatters, and tensors made from positions: one-hot, triangles, ranges."""
+"""Gather, scatter, and tensors generated from positions: one-hot, triangles, ranges."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def positions(node: Node, count: int) -> SSAValue:
 
 
 def _one_hot(node: Node) -> SSAValue:
-    """`on` where the position along the new axis is the index, or it from the end; `off` elsewhere."""
+    """`on` where the position along the new axis equals the index (negative: from the end), `off` elsewhere."""
     indices, values = node.cast(node.operand(0), i64), node.operand(2)
     depth = int(node.scalar_operand(1, 0))
     shape = list(shape_of(indices))
@@ -80,7 +80,7 @@ def _one_hot(node: Node) -> SSAValue:
 
 
 def triangle(node: Node) -> SSAValue:
-    """The upper or lower triangle: elements whose column is on the right side of row + k, zero elsewhere."""
+    """The upper or lower triangle: elements on that side of the diagonal column = row + k, zero elsewhere."""
     x = node.operand(0)
     if len(shape_of(x)) < 2:
         raise node.invalid("the operand must have at least two dimensions")
@@ -96,7 +96,7 @@ def number_range(node: Node) -> SSAValue:
     start, limit, delta = (node.scalar_operand(index, default) for index, default in enumerate((0, 0, 1)))
     if not all(isinstance(each, int) or isfinite(each) for each in (start, limit, delta)) or not delta:
         raise node.invalid(f"there is no range from {start} to {limit} in steps of {delta}")
-    # Integers are divided as such: the quotient of large ones is no exact float.
+    # Integers are divided as integers: the quotient of large ones is inexact in floats.
     if isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int):
         count = -((start - limit) // delta)
         count = count if count >= 0 else 0
@@ -120,7 +120,7 @@ def _eye_like(node: Node) -> SSAValue:
 
 
 def _top_k(node: Node) -> list[SSAValue]:
-    """Values and places of the largest elements; in order also where any order is allowed."""
+    """Values and indices of the largest elements; sorted even where any order is allowed."""
     x = node.operand(0)
     axis = node.axis(-1, len(shape_of(x)))
     counts = node.ints_operand(1) if node.opset >= 10 else [node.integer("k", 0)]
@@ -132,7 +132,7 @@ def _top_k(node: Node) -> list[SSAValue]:
 
 
 def _reverse_sequence(node: Node) -> SSAValue:
-    """The first `length` elements of each batch entry along the time axis reversed, the rest as it is."""
+    """Reverses the first `length` elements of each batch entry along the time axis."""
     x, lengths = node.operand(0), node.cast(node.operand(1), i64)
     rank = len(shape_of(x))
     time, batch = node.axis(0, rank, "time_axis"), node.axis(1, rank, "batch_axis")

@@ -1,17 +1,16 @@
-"""Loop and Scan: a loop in `main` that carries its values, and the buffers that its results are collected in.
+"""Loop and Scan as scf.for or scf.while in `main`, with loop-carried buffers that collect their scan outputs.
 
     %number, %y, %all = scf.for %i = %c0 to %count step %c1 iter_args(%number = %zero, %y = %x, %all = %zeros) {
       ... the body: %next, and %one, which is collected
-      %more = graph.scatter_nd %all, %number, %one        // in place, at the turn's own row
+      %more = graph.scatter_nd %all, %number, %one        // in place, into the iteration's own row
       %after = graph.add %number, %one
       scf.yield %after, %next, %more
     }
 
-A loop whose condition is computed is an scf.while, which is told by each turn whether there is another. The number of
-the turn is carried only where somebody asks for it. What is collected has as many rows as there can be turns: that must
-be known; rows of turns that did not come about are cut off at the end of a call. A Loop whose carried values change
-their shape, or whose body has shapes that hang on the number of the turn, is written out turn by turn where it is known
-how many there are.
+A loop with a computed condition is an scf.while. The iteration number is carried only if it is used. A scan output has
+as many rows as there can be iterations, a number that must be known; rows of iterations that did not run are cropped at
+the end of a call. A Loop whose carried values change shape, or whose body has shapes that depend on the iteration
+number, is unrolled if the trip count is known.
 """
 
 from __future__ import annotations
@@ -35,34 +34,34 @@ from ....dialects.sizes.sizes import equal, equal_shapes, pinned
 from ..held import Held
 from ..node import Handler, Node
 
-MOST_WRITTEN = 10_000  # nodes of all turns of a loop that is written out
+MOST_WRITTEN = 10_000  # total number of nodes of an unrolled loop
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What one turn of a loop makes."""
+    """The results of one iteration."""
 
     carried: Sequence[SSAValue]
     collected: Sequence[tuple[SSAValue, SSAValue]] = ()
-    """Values, each with the row that it takes among those of all turns."""
+    """Values to collect, each with its index among the rows of all iterations."""
     goes_on: SSAValue | None = None
-    """Whether there is another turn, where that is computed: of rank 0."""
+    """Whether there is another iteration, if that is computed: a boolean of rank 0."""
 
 
 Write: TypeAlias = Callable[[SSAValue, Sequence[SSAValue]], Turn]
-"""Writes a turn, for its number and the values that it is given."""
+"""Emits an iteration, given its number and the carried values."""
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """What a loop makes: the last turn's values, and what was collected, a row for each turn."""
+    """The results of a loop: the last carried values, and the collected ones, a row for each iteration."""
 
     carried: Sequence[SSAValue]
     collected: Sequence[SSAValue]
 
 
 class ShapeChangesError(Exception):
-    """A carried value has another type after a turn."""
+    """A carried value has another type after an iteration."""
 
 
 def repeat(
@@ -73,10 +72,10 @@ def repeat(
     turn: Write,
     rows: int | None = None,
 ) -> Repeated:
-    """A loop of at most `count` turns (None: any number), of which the first takes place only if `first` says so.
+    """Emits a loop of at most `count` iterations (None: unbounded); the first runs only if `first` holds.
 
-    `turn` writes a turn, for its number and the carried values. With `rows`, so many are collected, zeros where
-    there is no turn. Raises ShapeChangesError where no loop can carry the values.
+    `turn` emits the body, given the iteration number and the carried values. With `rows`, that many rows are collected,
+    zeros for iterations that don't run. Raises ShapeChangesError if the types of carried values change.
     """
     return _Loop(node, count, first, initial, rows).repeat(turn)
 
@@ -141,7 +140,7 @@ class _Loop:
         return Repeated(values[: len(self.initial)], collected)
 
     def alike(self, made: Turn) -> list[SSAValue]:
-        """What a turn carries on, its sizes written as those of what it was given."""
+        """The values that an iteration yields, with sizes spelled like those it was given."""
         for index, (before, after) in enumerate(zip(self.initial, made.carried, strict=True)):
             if not self.node.is_alike(before, after):
                 raise ShapeChangesError(f"carried value {index} is {before.type} before a turn and {after.type} after")
@@ -149,7 +148,7 @@ class _Loop:
         return [self.node.reshape(after, shape_of(before)) for before, after in pairs]
 
     def collect(self, block: Block, value: SSAValue, row: SSAValue) -> SSAValue:
-        """All rows with the turn's own among them."""
+        """All rows, with the iteration's own inserted."""
         node = self.node
         rows = self.rows if self.rows is not None else self.most
         if rows is None:
@@ -161,13 +160,13 @@ class _Loop:
         return node.emit(ScatterNdOp(before, node.reshape(row, (1, 1)), updates))
 
     def goes_on(self, condition: SSAValue, after: Sequence[SSAValue]) -> SSAValue:
-        """Whether there is a turn of that number."""
+        """Whether the iteration of that number runs."""
         if self.count is None:
             return condition
         return self.node.emit(AndOp(condition, self.node.emit(LessOp(after[0], self.count))))
 
     def counted(self, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
-        """A loop of so many turns."""
+        """Emits an scf.for."""
         block.insert_arg(IndexType(), 0)
         assert self.count is not None
         zero, one = self.index(0), self.index(1)
@@ -182,7 +181,7 @@ class _Loop:
         return list(self.emitter.add(scf.ForOp(zero, last, one, given, block), self.node.location))
 
     def until(self, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
-        """A loop that goes on as long as its turns say so."""
+        """Emits an scf.while."""
         node = self.node
         begins = self.first if self.first is not None else node.array(np.array(True))
         go = self.emitter.scalar(self.goes_on(begins, [node.scalar(0, i64)]), node.location)
@@ -199,7 +198,7 @@ class _Loop:
 
 
 class _NeverRuns(Exception):
-    """A loop of no turns: the types of what one turn would have collected."""
+    """A loop without iterations: the types of the values that one would have collected."""
 
     def __init__(self, rows: Sequence[tuple[Attribute, tuple[int, ...]]]) -> None:
         super().__init__()
@@ -249,7 +248,7 @@ def _unrolled(
     initial: Sequence[Held],
     why: str,
 ) -> list[Held]:
-    """The loop turn by turn: then what it carries may have another shape after each, and shapes hang on its number."""
+    """Unrolls the loop, so that carried values may change shape, and shapes may depend on the iteration number."""
     for condition in (count, first):
         if condition is not None and node.known(condition) is None:
             raise node.unknown(f"the number of turns, as {why},", condition)
@@ -281,7 +280,7 @@ def _scan(node: Node) -> Sequence[SSAValue]:
 
 
 def _scan_axes(node: Node) -> Sequence[SSAValue]:
-    """Scan since opset 9: any axes, forwards or backwards, of what is scanned and of what is collected."""
+    """Scan since opset 9: any axes, forwards or backwards, of inputs and outputs."""
     body, taken = node.graph("body"), node.integer("num_scan_inputs", 0)
     if not 1 <= taken <= len(node.proto.input):
         raise node.invalid(f"it scans {taken} of its {len(node.proto.input)} operands")
@@ -316,7 +315,7 @@ def _scan_axes(node: Node) -> Sequence[SSAValue]:
 
 
 def _each(node: Node, name: str, count: int) -> list[int]:
-    """An attribute with a number for each of so many values, 0 where it isn't given."""
+    """An attribute with one integer for each of `count` values, by default 0."""
     given = node.integers(name)
     if given is not None and len(given) != count:
         raise node.invalid(f"{name} has {len(given)} entries instead of {count}")
@@ -324,7 +323,7 @@ def _each(node: Node, name: str, count: int) -> list[int]:
 
 
 def _moved(node: Node, rows: SSAValue, axis: int) -> SSAValue:
-    """Rows that lie along another axis than the first."""
+    """Moves rows from the first axis to another one."""
     rank = len(shape_of(rows))
     axis = node.normal_axis(axis, rank)
     order = [*range(1, axis + 1), 0, *range(axis + 1, rank)]
@@ -338,7 +337,7 @@ def _carried(
     turn: Write,
     rows: int | None = None,
 ) -> Repeated:
-    """`repeat` for a loop whose values keep their types by definition."""
+    """`repeat` for a loop whose carried values keep their types by definition."""
     try:
         return repeat(node, count, None, initial, turn, rows)
     except ShapeChangesError as error:
@@ -346,7 +345,7 @@ def _carried(
 
 
 def _scan_batches(node: Node) -> Sequence[SSAValue]:
-    """Scan of opset 8: a loop over a batch around one over time; an entry may end earlier than others."""
+    """Scan of opset 8: a loop over the batch around one over time; entries may have different lengths."""
     body, taken = node.graph("body"), node.integer("num_scan_inputs", 0)
     lengths = node.optional(0)
     operands = [node.operand(index) for index in range(1, len(node.proto.input))]

@@ -1,4 +1,4 @@
-"""Operators that move elements: reshape, transpose, concat, split, slice, expand, tile, pad."""
+"""Data movement: reshape, transpose, concat, split, slice, expand, tile, pad."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _reshape(node: Node) -> SSAValue:
 
 
 def _inferred(node: Node, shape: Sequence[int], elements: int) -> list[int]:
-    """The shape with its -1 replaced by what is left."""
+    """The shape with its -1 inferred from the number of elements."""
     known = prod(size for size in shape if size != -1)
     count = list(shape).count(-1)
     if count > 1 or any(size < -1 for size in shape):
@@ -95,7 +95,7 @@ def _concat(node: Node) -> SSAValue:
 
 
 def slice_axis(node: Node, x: SSAValue, axis: int, start: int, stop: int) -> SSAValue:
-    """Elements [start, stop) along one axis; the value itself when that is all of it."""
+    """Elements [start, stop) along one axis; the value itself if that is all of it."""
     shape = shape_of(x)
     if (start, stop) == (0, shape[axis]):
         return x
@@ -131,7 +131,7 @@ def _slice(node: Node) -> SSAValue:
 
 
 def slice_by_operands(node: Node) -> SSAValue:
-    """Slice since opset 10, as ONNX Runtime's DynamicSlice was before."""
+    """Slice since opset 10, and ONNX Runtime's earlier DynamicSlice."""
     axes = node.ints_operand(3) if node.has_operand(3) else None
     steps = node.ints_operand(4) if node.has_operand(4) else None
     return _sliced(node, node.ints_operand(1), node.ints_operand(2), axes, steps)
@@ -152,8 +152,8 @@ def _sliced(
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         if axis >= len(shape) or not step:
             raise node.invalid(f"can't slice axis {axis} of a tensor of rank {len(shape)} by step {step}")
-        # Python's own rule for slices is ONNX's: counted from the end when negative, clamped to the axis. But a
-        # start before the axis is clamped to its first element even where steps go backwards.
+        # ONNX's rule for slices is Python's: negative positions count from the end, and are clamped to the axis. But a
+        # start before the axis is clamped to the first element even for negative steps.
         full[axis] = _clamped(start, end, step, shape[axis])
     if full == [(0, size, 1) for size in shape]:
         return x
@@ -162,7 +162,7 @@ def _sliced(
 
 
 def _clamped(start: int, end: int, step: int, size: int) -> tuple[int, int, int]:
-    """What a slice is on an axis, as Python's own rule says, but for a start before the axis."""
+    """A slice clamped to an axis by Python's rule, except for a start before the axis."""
     if is_fixed(start, end, step, size):
         first, stop, step = slice(start, end, step).indices(size)
         return max(first, 0 if size else -1), stop, step
@@ -177,7 +177,7 @@ def _clamped(start: int, end: int, step: int, size: int) -> tuple[int, int, int]
 
 
 def _expanded(size: int, wanted: int) -> int:
-    """The size that a size and a wanted one broadcast to, where they do."""
+    """The broadcast of a size and a requested one."""
     if wanted == 1:
         return size
     free = size in (1, wanted) or is_fixed(wanted)
@@ -185,7 +185,7 @@ def _expanded(size: int, wanted: int) -> int:
 
 
 def _expand(node: Node) -> SSAValue:
-    """Broadcasting in both directions: a 1 in the wanted shape keeps the operand's size."""
+    """Bidirectional broadcast: a 1 in the requested shape keeps the operand's size."""
     x, wanted = node.operand(0), node.ints_operand(1)
     have = list(shape_of(x))
     rank = max(len(have), len(wanted))
@@ -197,7 +197,7 @@ def _expand(node: Node) -> SSAValue:
 
 
 def _tile(node: Node) -> SSAValue:
-    """[a, b] repeated is [1, a, 1, b] broadcast to [r, a, s, b], taken as [r * a, s * b]."""
+    """[a, b] reshaped to [1, a, 1, b], broadcast to [r, a, s, b], and reshaped to [r * a, s * b]."""
     x, repeats = node.operand(0), node.ints_operand(1)
     shape = shape_of(x)
     if len(repeats) != len(shape) or min(repeats, default=0) < 0:
@@ -235,7 +235,7 @@ def padded(node: Node) -> SSAValue:
 
 
 def _filling(node: Node, mode: str) -> float | SSAValue:
-    """The operand that says what is put around in mode constant: a number where it is known."""
+    """The padding value of mode constant: a number if it is known, else a value."""
     value = node.optional(2)
     if value is None or mode != "constant":
         return 0
@@ -248,7 +248,7 @@ def _filling(node: Node, mode: str) -> float | SSAValue:
 
 
 def _crop(node: Node, x: SSAValue, low: Sequence[int], high: Sequence[int]) -> SSAValue:
-    """Carries out negative padding, which takes elements away."""
+    """Applies negative padding, which crops."""
     for axis, (before, after) in enumerate(zip(low, high, strict=True)):
         x = slice_axis(node, x, axis, max(0, -before), shape_of(x)[axis] - max(0, -after))
     return x
@@ -287,7 +287,7 @@ def _space_to_depth(node: Node) -> SSAValue:
 
 
 def _dropout(node: Node) -> list[SSAValue]:
-    """Nothing is dropped in inference; the mask, where asked for, is all ones."""
+    """The identity, as dropout does nothing in inference; the mask, if used, is all ones."""
     x = node.operand(0)
     node.ignore("ratio", "seed", "is_test")
     if node.has_operand(2) and node.constant(2).any() and node.scalar_operand(1, 0.5) != 0:

@@ -1,6 +1,7 @@
-"""TfIdfVectorizer of integers: how often runs of numbers, with skips between them, are in a row.
+"""TfIdfVectorizer of integers: counts n-grams, with skips, in each row.
 
-All runs of one length and one skip are compared with all that are looked for; what agrees in every place is counted.
+All windows of one length and skip are compared with all n-grams of the pool; those that agree in every position are
+counted.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _vectorizer(node: Node) -> SSAValue:
 
 
 def _counted(node: Node, rows: SSAValue, sought: Array, steps: Iterable[int]) -> SSAValue:
-    """How often each run is in each row, its numbers so many steps apart."""
+    """Counts of each n-gram in each row; `steps` are the distances between its elements."""
     entries, size = shape_of(rows)
     number, length = sought.shape
     total = node.zeros(f32, (entries, number))

@@ -19,7 +19,7 @@ from ..types import element_type
 
 
 def _softmax(make: Callable[[SSAValue, int], GraphOp]) -> Handler:
-    """From opset 13 along one axis; before, over all of the operand from `axis` on, as if flattened."""
+    """Since opset 13 along one axis; before, over all dimensions from `axis` on, flattened."""
 
     def handler(node: Node) -> SSAValue:
         x = node.operand()
@@ -59,7 +59,7 @@ def _batch_norm(node: Node) -> list[SSAValue]:
 
 
 def _mean_and_variance(node: Node, x: SSAValue, axes: Sequence[int]) -> tuple[SSAValue, SSAValue]:
-    """Over the axes, which are dropped; the variance of these elements themselves, not an estimate for others."""
+    """Mean and population variance over the axes, which are dropped."""
     mean = node.emit(ReduceMeanOp(x, axes, keepdims=True))
     centred = node.emit(SubOp(x, mean))
     variance = node.emit(ReduceMeanOp(node.emit(MulOp(centred, centred)), axes))
@@ -69,7 +69,7 @@ def _mean_and_variance(node: Node, x: SSAValue, axes: Sequence[int]) -> tuple[SS
 def _normalised_by_element(
     node: Node, x: SSAValue, scale: SSAValue, bias: SSAValue, mean: SSAValue, variance: SSAValue, epsilon: float
 ) -> SSAValue:
-    """Opset 7 and 8 with spatial = 0: all that normalises has an entry for each element of a sample."""
+    """Opset 7 and 8 with spatial = 0: statistics and scales have an entry for each element of a sample."""
     deviation = node.emit(SqrtOp(node.emit(AddOp(variance, node.scalar(epsilon, variance)))))
     normal = node.emit(DivOp(node.emit(SubOp(x, mean)), deviation))
     return node.emit(AddOp(node.emit(MulOp(normal, scale)), bias))
@@ -97,7 +97,7 @@ def _layer_norm(node: Node) -> list[SSAValue]:
 def _layer_norm_with_statistics(
     node: Node, x: SSAValue, scale: SSAValue, bias: SSAValue | None, axis: int, epsilon: float
 ) -> list[SSAValue]:
-    """The normalisation in pieces, because the mean and 1 / sqrt(variance + epsilon) are results too."""
+    """Layer normalisation decomposed, as the mean and 1 / sqrt(variance + epsilon) are outputs, too."""
     wide = node.cast(x, _stash_type(node))
     axes = range(axis, len(shape_of(x)))
     mean = node.emit(ReduceMeanOp(wide, axes, keepdims=True))
@@ -119,7 +119,7 @@ def _rms_norm(node: Node) -> SSAValue:
 
 
 def _group_norm(node: Node) -> SSAValue:
-    """Instance norm of [N, groups, rest]; scale and bias are per group in opset 18, per channel from 21."""
+    """Instance norm of [N, groups, rest]; scale and bias are per group in opset 18, per channel since 21."""
     x, scale, bias = node.operand(0), node.operand(1), node.operand(2)
     shape, groups = shape_of(x), node.integer("num_groups", 0)
     if len(shape) < 2 or groups < 1 or shape[1] % groups:
@@ -150,7 +150,7 @@ def _lrn(node: Node) -> SSAValue:
 
 
 def _lp_normalization(node: Node, x: SSAValue) -> SSAValue:
-    """x divided by its 1- or 2-norm along an axis; zero where the norm is zero."""
+    """x divided by its 1- or 2-norm along an axis; zero if the norm is zero."""
     axes, p = [node.axis(-1, len(shape_of(x)))], node.integer("p", 2)
     if p == 1:
         norm = node.emit(ReduceSumOp(node.emit(AbsOp(x)), axes, keepdims=True))
@@ -163,9 +163,9 @@ def _lp_normalization(node: Node, x: SSAValue) -> SSAValue:
 
 
 def _mean_variance_normalization(node: Node, x: SSAValue) -> SSAValue:
-    """(x - mean) / (deviation + 1e-9), of the differences themselves, which is more exact than ONNX's own body."""
+    """(x - mean) / (deviation + 1e-9), from the differences, which is more accurate than ONNX's body."""
     rank = len(shape_of(x))
-    early = node.opset < 9  # where it normalised images, as two flags say
+    early = node.opset < 9  # the flags under which it normalised images
     chosen = (0, 1, 2, 3) if early and node.flag("across_channels") else node.integers("axes") or (0, 2, 3)
     axes = [node.normal_axis(axis, rank) for axis in chosen]
     centred = node.emit(SubOp(x, node.emit(ReduceMeanOp(x, axes, keepdims=True))))

@@ -1,4 +1,4 @@
-"""Pools, local and global."""
+"""Local and global pools."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def _max_pool(node: Node) -> list[SSAValue]:
 
 
 def max_pool(node: Node, x: SSAValue) -> list[SSAValue]:
-    """The largest of each window of x, and where they stand if somebody reads that."""
+    """The maximum of each window of x, and, if used, the flat index of that element."""
     window, ceil_mode = _window(node, x), node.flag("ceil_mode")
-    column_major = node.flag("storage_order")  # of Indices
+    column_major = node.flag("storage_order")  # for Indices
     shape: dict[str, Any] = {
         "strides": window.strides,
         "pads": window.pads,
@@ -51,9 +51,9 @@ def max_pool(node: Node, x: SSAValue) -> list[SSAValue]:
 
 
 def _max_unpool(node: Node) -> SSAValue:
-    """Elements of x put where they came from, by numbers that count through a result without padding; zeros elsewhere.
+    """Scatters elements of x to flat indices into a result without padding; zeros elsewhere.
 
-    A larger `output_shape` has more zeros at the ends.
+    A larger `output_shape` has additional zeros at the ends.
     """
     x, indices = node.operand(0), node.operand(1)
     window = _window(node, x)
@@ -99,7 +99,7 @@ def _average_pool(node: Node) -> SSAValue:
 
 
 def _power(node: Node) -> int:
-    """The p of a p-norm."""
+    """The exponent p of a p-norm."""
     p = node.integer("p", 2)
     if p < 1:
         raise node.malformed(f"p is {p}; that of a norm is at least 1")
@@ -107,7 +107,7 @@ def _power(node: Node) -> int:
 
 
 def _lp_pool(node: Node, x: SSAValue) -> SSAValue:
-    """The p-norm of each window: the mean of |x|^p, padding counted, times the window's size, to the 1/p."""
+    """The p-norm of each window: (mean of |x|^p, padding included, times the window's size)^(1/p)."""
     p, window = _power(node), _window(node, x)
     if node.flag("ceil_mode"):
         window = _padded_to_the_end(window, shape_of(x)[2:])
@@ -127,7 +127,7 @@ def _lp_pool(node: Node, x: SSAValue) -> SSAValue:
 
 
 def _padded_to_the_end(window: Window, sizes: Sequence[int]) -> Window:
-    """The window with padding for what hangs over the end in `ceil_mode`, so that all of it counts."""
+    """The window with explicit padding for the overhang of `ceil_mode`, so that all of it counts."""
     geometry = window.geometry()
     ends = [
         max(end, (count - 1) * stride + extent - size - begin)

@@ -1,7 +1,7 @@
-"""Quantised operators: what is between integers and floats stays as it is, products of integers are of floats.
+"""Quantised operators: QuantizeLinear and DequantizeLinear, with products in floats between them.
 
-QLinearConv and QLinearMatMul become what a model with QuantizeLinear and DequantizeLinear around them spells out;
-`recompose-quantized` finds the products of integers in both.
+QLinearConv and QLinearMatMul are decomposed to the form of models with explicit QuantizeLinear and DequantizeLinear;
+`recompose-quantized` finds the integer products in both.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _UINT8 = element_type(2, "uint8")
 
 @dataclass(frozen=True)
 class _Grain:
-    """What a scale's entries stand for: x of the shape `whole` in the shape `split`, which the entries broadcast to."""
+    """The granularity of a scale: x of shape `whole`, viewed as shape `split`, to which the scale broadcasts."""
 
     whole: tuple[int, ...]
     split: tuple[int, ...]
     entries: tuple[int, ...]
-    repeats: tuple[int, int] = (0, 1)  # of entries along an axis, where blocks don't divide x evenly
+    repeats: tuple[int, int] = (0, 1)  # entries repeated along an axis, where blocks don't divide x evenly
 
     def aligned(self, node: Node, parameter: SSAValue) -> SSAValue:
         """A scale or zero point in a shape that broadcasts to x."""
@@ -51,9 +51,9 @@ class _Grain:
 
 
 def _grain(node: Node, x: SSAValue, scale: SSAValue) -> _Grain:
-    """One scale for all of x, one for each place along an axis, or one for each block of it."""
+    """The granularity: per tensor, per axis, or per block."""
     shape, given = shape_of(x), shape_of(scale)
-    node.ignore("axis", "block_size")  # where there is nothing to choose
+    node.ignore("axis", "block_size")  # where all granularities agree
     if len(given) == 0 or equal_shapes(given, (1,)):
         return _Grain(shape, shape, ())
     axis = 0 if len(shape) == 1 else node.axis(1, len(shape))
@@ -104,7 +104,7 @@ def _dequantize_linear(node: Node) -> SSAValue:
     grain = _grain(node, x, scale)
     zeros = None if zero_point is None else grain.aligned(node, zero_point)
     scales, x = grain.aligned(node, node.cast(scale, to)), node.reshape(x, grain.split)
-    if is_narrow_float(element_type_of_value(x)):  # their zero point can be 0 only
+    if is_narrow_float(element_type_of_value(x)):  # their zero point is always 0
         return node.reshape(node.emit(MulOp(node.cast(x, to), scales)), grain.whole)
     return node.reshape(node.emit(DequantizeOp(x, scales, zeros)), grain.whole)
 
@@ -115,7 +115,7 @@ def _quantize_linear(node: Node) -> SSAValue:
     to = asked or (_UINT8 if zero_point is None else element_type_of_value(zero_point))
     _check_type(node, to)
     _check_zero_point(node, zero_point, scale, to)
-    saturate = node.flag("saturate", True)  # is about floats of 8 bits
+    saturate = node.flag("saturate", True)  # concerns 8-bit floats
     precise = _type_attribute(node, "precision") or element_type_of_value(scale)
     grain = _grain(node, x, scale)
     zeros = None if zero_point is None else grain.aligned(node, zero_point)
@@ -129,9 +129,9 @@ def _quantize_linear(node: Node) -> SSAValue:
 
 
 def own_range(node: Node, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """The scale and the zero point, in ui8, by the range of what is there and 0; where all is 0, the scale is 1.
+    """Dynamic quantisation: the ui8 scale and zero point for the range of x and 0; an all-zero x gets scale 1.
 
-    By ONNX's definition it is 0 then, and numbers are divided by that; ONNX Runtime has 1.
+    By ONNX's definition its scale would be 0, and a divisor; ONNX Runtime has 1.
     """
     axes, nought = range(len(shape_of(x))), node.scalar(0, x)
     low = node.emit(ClipOp(node.emit(ReduceMinOp(x, axes)), None, 0.0))
@@ -149,7 +149,7 @@ def _dynamic_quantize_linear(node: Node) -> list[SSAValue]:
 
 
 def _centred(node: Node, index: int, zero_point: int, axis: int) -> SSAValue:
-    """An operand as i32 minus its zero point, which may have one entry for each place along an axis."""
+    """An operand as i32 minus its zero point, which may be per axis."""
     value = node.cast(node.operand(index), i32)
     if not node.has_operand(zero_point):
         return value
@@ -171,7 +171,7 @@ def _conv_integer(node: Node) -> SSAValue:
 
 
 def parameter(node: Node, value: SSAValue, axis: int, rank: int) -> SSAValue:
-    """A scale or zero point of a product's operand: one entry, one for each place along an axis, or as many dims."""
+    """A scale or zero point of a product's operand: one entry, per axis, or of the same rank."""
     shape = shape_of(value)
     if len(shape) > 1:
         return value
@@ -181,14 +181,14 @@ def parameter(node: Node, value: SSAValue, axis: int, rank: int) -> SSAValue:
 
 
 def _dequantized(node: Node, index: int, axis: int) -> SSAValue:
-    """An operand with the scale and zero point that follow it, in f32."""
+    """An operand, dequantised to f32 by the scale and zero point that follow it."""
     x = node.operand(index)
     scale, zero = (parameter(node, node.operand(index + at), axis, len(shape_of(x))) for at in (1, 2))
     return node.emit(DequantizeOp(x, node.cast(scale, f32), zero))
 
 
 def _quantized(node: Node, x: SSAValue, index: int, axis: int = 1) -> SSAValue:
-    """A result by the scale and zero point at `index`."""
+    """A result, quantised by the scale and zero point at `index`."""
     scale, zero = (parameter(node, node.operand(index + at), axis, len(shape_of(x))) for at in (0, 1))
     return node.emit(QuantizeOp(x, node.cast(scale, f32), zero, element_type_of_value(zero)))
 

@@ -1,4 +1,4 @@
-"""Recurrent operators: each is one graph op, which runs all steps; two where the directions have other activations."""
+"""RNN, GRU and LSTM: one graph op runs all steps; two ops if the directions have different activations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Make = Callable[[Weights, Sequence[SSAValue | None], CellOptions], RecurrenceOp]
 
 
 def _activations(node: Node, usual: Sequence[str], directions: int) -> list[list[Activation]]:
-    """The activations of each direction; each takes the next parameters that are given, of those it has."""
+    """The activations of each direction; each consumes as many of the given parameters as it has."""
     count = len(usual)
     names = node.texts("activations") or [name.replace("_", "") for name in usual] * directions
     if len(names) != count * directions:
@@ -47,7 +47,7 @@ def _activations(node: Node, usual: Sequence[str], directions: int) -> list[list
 
 
 def _mask(node: Node, x: SSAValue) -> SSAValue | None:
-    """[T, B]: whether a batch element has the step; None where all of them have all steps."""
+    """[T, B]: whether a step lies within a batch element's sequence; None without sequence lengths."""
     if not node.has_operand(_LENGTHS):
         return None
     lengths, (steps, batch) = node.operand(_LENGTHS), shape_of(x)[:2]
@@ -63,7 +63,7 @@ def _mask(node: Node, x: SSAValue) -> SSAValue | None:
 
 
 def _layer(node: Node, usual: Sequence[str], more: Sequence[int], make: Make) -> list[SSAValue]:
-    """y and the last states in the node's layout; `more` are the cell's operands besides the biases and initial h."""
+    """y and the final states in the node's layout; `more` are the cell's operands besides the biases and initial h."""
     batch_first = node.flag("layout")
 
     def time_first(value: SSAValue | None) -> SSAValue | None:

@@ -33,7 +33,7 @@ Reduction = Callable[[SSAValue, Sequence[int], bool], GraphOp]
 
 
 def reduced_axes(node: Node, x: SSAValue) -> list[int]:
-    """The axes to reduce over, sorted: an attribute or (ReduceSum from opset 13, all from 18) an operand."""
+    """The axes to reduce over, sorted; an attribute or (ReduceSum since opset 13, all since 18) an operand."""
     rank = len(shape_of(x))
     axes = node.ints_attribute_or_operand("axes", 1)
     keeps_all = node.flag("noop_with_empty_axes")
@@ -52,7 +52,7 @@ def _plain(make: Reduction) -> Handler:
 
 
 def _extremum(make: Reduction) -> Handler:
-    """Of numbers; of truth values as of 0 and 1."""
+    """Maximum or minimum; booleans are compared as 0 and 1."""
 
     def handler(node: Node) -> SSAValue:
         x = node.operand()
@@ -103,7 +103,7 @@ def _log_sum_exp(node: Node, x: SSAValue) -> SSAValue:
 
 
 def _in_floats(handler: Callable[[Node, SSAValue], SSAValue]) -> Handler:
-    """A handler that computes in floats: for integers in f64, of which the whole part is the result."""
+    """A handler that computes in floats: integers in f64, with the result truncated."""
 
     def floats(node: Node) -> SSAValue:
         x = node.operand()
@@ -134,7 +134,7 @@ def _cumulative(make: type[CumulativeOp]) -> Handler:
 
 
 def _hardmax(node: Node) -> SSAValue:
-    """One at the first largest element along the axis (before opset 13: from it on), zero elsewhere."""
+    """1 at the first maximum along the axis (before opset 13: over the flattened axes), 0 elsewhere."""
     x = node.operand()
     shape = shape_of(x)
     axis = node.axis(-1 if node.opset >= 13 else 1, len(shape))

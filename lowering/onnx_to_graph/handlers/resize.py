@@ -1,4 +1,4 @@
-"""Resize and its predecessor Upsample, whose coordinates differ between opsets."""
+"""Resize and its predecessor Upsample, whose coordinate rules differ between opsets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROI, _SCALES, _SIZES = 1, 2, 3
 
 
 def _upsample(node: Node) -> SSAValue:
-    """Upsample, and Resize of opset 10: every position is index / scale, rounded down in mode nearest."""
+    """Upsample, and Resize of opset 10: source position index / scale, rounded down in mode nearest."""
     x = node.operand(0)
     if node.op_type == "Upsample" and node.opset < 9:
         scales = node.numbers("scales") or []
@@ -35,14 +35,14 @@ def _mode(node: Node, x: SSAValue) -> str:
 
 
 def _scaled(node: Node, x: SSAValue, scales: Sequence[float]) -> list[int]:
-    """Sizes times scales, rounded down; in single precision, in which the scales are given."""
+    """Sizes times scales, rounded down; in single precision, the type of the scales."""
     if len(scales) != len(shape_of(x)):
         raise node.invalid(f"{len(scales)} scales for an operand of rank {len(shape_of(x))}")
     return [_times(scale, size) for scale, size in zip(scales, shape_of(x), strict=True)]
 
 
 def _times(scale: float, size: int) -> int:
-    """A size times a scale, rounded down. One of run time stays one where single precision is exact for all sizes."""
+    """A size times a scale, rounded down. A symbolic size stays symbolic if single precision is exact at all sizes."""
     if not is_fixed(size):
         numerator, denominator = np.float32(scale).item().as_integer_ratio()
         if bounds_of(size)[1] * numerator < 2**24:
@@ -68,8 +68,8 @@ def _resize(node: Node) -> SSAValue:
         scales = [1.0] * rank
         for axis, scale in zip(axes, _scales(node, axes), strict=True):
             scales[axis] = scale
-        # As ONNX's own shape inference and reference have it also where a region is looked at, whose size counts for
-        # nothing then, though the operator's text says otherwise.
+        # As ONNX's own shape inference and reference do also with a region of interest, whose size is then ignored,
+        # though the operator's text says otherwise.
         shape = _scaled(node, x, scales)
     return node.emit(
         ResizeOp(
@@ -98,7 +98,7 @@ def _scales(node: Node, axes: Sequence[int]) -> list[float]:
 
 
 def _roi(node: Node, axes: Sequence[int], rank: int) -> list[float]:
-    """Start of each axis, then end of each; an axis that is not resized is looked at as a whole."""
+    """The region's start along each axis, then its end; an axis that is not resized is covered whole."""
     given = [float(bound) for bound in node.constant(_ROI).reshape(-1)]
     if len(given) != 2 * len(axes):
         raise node.invalid(f"roi has {len(given)} entries, but needs two for each of {len(axes)} axes")
@@ -124,7 +124,7 @@ def _wanted_sizes(node: Node, sizes: Sequence[int], axes: Sequence[int]) -> list
 
 
 def _common_scale(node: Node, sizes: Sequence[int], axes: Sequence[int]) -> float:
-    """The scale for all axes with which the result is not larger, or not smaller, than what is wanted."""
+    """One scale for all axes such that the result is not larger (or not smaller) than the requested sizes."""
     ratios = [size / sizes[axis] for axis, size in zip(axes, node.ints_operand(_SIZES), strict=True)]
     policy = node.text("keep_aspect_ratio_policy", "stretch")
     if policy not in ("not_larger", "not_smaller"):

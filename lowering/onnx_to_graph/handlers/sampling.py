@@ -1,4 +1,4 @@
-"""Operators that look at a picture in other ways than windows do: between elements, in regions, patch by patch."""
+"""Operators that sample images other than by windows: at interpolated positions, in regions, by patches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic
 
 
 def grid_sample(node: Node) -> SSAValue:
-    """Positions come in [-1, 1]: from edge to edge, or with align_corners from the first centre to the last one."""
+    """Positions are in [-1, 1]: from edge to edge, or with align_corners from the first centre to the last one."""
     x, grid = node.operand(0), node.widened(node.operand(1))
     require_float(grid, "the grid")
     sizes = shape_of(x)[2:]
@@ -49,9 +49,9 @@ def grid_sample(node: Node) -> SSAValue:
 
 
 def _affine_grid(node: Node, theta: SSAValue) -> SSAValue:
-    """theta [N, d, d + 1] times each element's position, the last dimension first, then a 1: [N, spatial..., d].
+    """theta [N, d, d + 1] times the homogeneous position of each element (last dimension first): [N, spatial..., d].
 
-    Positions are in [-1, 1] as GridSample has them; an only element with align_corners is at -1.
+    Positions are in [-1, 1] as in GridSample; the only element along an axis is at -1 with align_corners.
     """
     size = node.ints_operand(1)
     batch, *sizes = size[:1] + size[2:]
@@ -77,15 +77,15 @@ def _affine_grid(node: Node, theta: SSAValue) -> SSAValue:
 
 
 def _deform_conv(node: Node) -> SSAValue:
-    """All that the taps of all windows see, sampled, then a product with the weights.
+    """Samples the inputs of all taps of all windows (im2col), then multiplies by the weights.
 
-    Each of `offset_group` parts of the channels has offsets, and factors in the mask, of its own.
+    Each of the `offset_group` groups of channels has its own offsets, and factors in the mask.
     """
     x, weight, offset = node.operand(0), node.operand(1), node.operand(2)
     bias, mask = node.optional(3), node.optional(4)
     rank = check_rank(node, shape_of(x))
     spatial, kernel = ([*map(pinned, sizes)] for sizes in (shape_of(x)[2:], read_kernel(node, weight, rank)))
-    window = read_window(node, spatial, kernel)  # for which there is a table below
+    window = read_window(node, spatial, kernel)  # for which a table exists below
     groups, offset_groups = node.integer("group", 1), node.integer("offset_group", 1)
     batch, channels = shape_of(x)[:2]
     filters, inputs = shape_of(weight)[:2]
@@ -118,7 +118,7 @@ def _deform_conv(node: Node) -> SSAValue:
 
 
 def _unmoved(window: Window, places: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    """Where taps stand without an offset: [taps, spatial dimensions from the last one on, places]."""
+    """The positions of taps without offset: [taps, spatial dimensions (last one first), places]."""
     rank = len(places)
     axes: list[Array] = []
     for axis in range(rank):
@@ -142,7 +142,7 @@ def _col2im(node: Node) -> SSAValue:
 
 def _roi_align(node: Node) -> SSAValue:
     x, regions, indices = (node.operand(index) for index in range(3))
-    coordinates = "output_half_pixel"  # of opset 10, which has no attribute for it
+    coordinates = "output_half_pixel"  # in opset 10, which has no attribute for it
     if node.opset >= 16:
         coordinates = node.text("coordinate_transformation_mode", "half_pixel")
     if coordinates not in ("half_pixel", "output_half_pixel"):
@@ -162,7 +162,7 @@ def _roi_align(node: Node) -> SSAValue:
 
 
 def _max_roi_pool(node: Node) -> SSAValue:
-    """Regions have the number of their sample in front."""
+    """Regions are [batch index, x1, y1, x2, y2]."""
     x, regions = node.operand(0), node.operand(1)
     if len(shape_of(regions)) != 2 or not equal(shape_of(regions)[1], 5):
         raise node.invalid(f"regions need 5 entries each, got {shape_of(regions)}")

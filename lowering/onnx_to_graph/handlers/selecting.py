@@ -1,7 +1,7 @@
-"""Operators that select elements, as many as turn out when the model runs: NonZero, Compress, Unique.
+"""Operators whose results have a run-time number of elements: NonZero, Compress, Unique.
 
-What holds is marked, and each mark is given its place, by counting marks: so a scatter brings the positions of all
-marks together, in order. The results have room for all elements; how many there are is counted.
+The condition is evaluated to a mask; a prefix sum gives each selected element its index in the result, and a scatter
+compacts them, in order. The results have the maximal size; the number of elements is counted.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from .indexing import positions
 from .movement import slice_axis
 
 MOST_COLUMNS = 256
-"""Elements of what Unique compares: rows are sorted by one after the other."""
+"""Columns of rows that Unique compares: each is a sort of its own."""
 
 
 def marked(node: Node, marks: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """Where marks hold, in order and with zeros behind, and how many do; of truth values of rank 1."""
+    """The indices where a rank-1 boolean is true, in order and zero-padded, and their number."""
     (size,) = shape_of(marks)
     if not size:
         return node.zeros(i64, (0,)), node.scalar(0, i64)
     running = node.emit(CumsumOp(node.cast(marks, i64), 0))
     place = node.emit(WhereOp(marks, node.emit(SubOp(running, node.scalar(1, i64))), node.scalar(size, i64)))
     every = positions(node, size)
-    room = node.zeros(i64, (size + 1,))  # the last one is for all that don't hold
+    room = node.zeros(i64, (size + 1,))  # the last slot takes all unselected elements
     found = node.emit(ScatterElementsOp(room, place, every, 0))
     return slice_axis(node, found, 0, 0, size), last_of(node, running)
 
 
 def last_of(node: Node, value: SSAValue) -> SSAValue:
-    """The last element of a value of rank 1, as one of rank 0."""
+    """The last element of a rank-1 value, as rank 0."""
     (size,) = shape_of(value)
     return node.reshape(slice_axis(node, value, 0, size - 1, size), ())
 
 
 def coordinates(node: Node, flat: SSAValue, shape: Sequence[int]) -> list[SSAValue]:
-    """The index along each axis of elements that are counted row by row."""
+    """The index along each axis of row-major flat indices."""
     found: list[SSAValue] = []
     for axis, size in enumerate(shape):
         inner = prod(shape[axis + 1 :])
@@ -58,7 +58,7 @@ def coordinates(node: Node, flat: SSAValue, shape: Sequence[int]) -> list[SSAVal
 
 
 def _non_zero(node: Node) -> SSAValue:
-    """Where elements are not zero: an index for each axis, and a column for each such element."""
+    """The indices of non-zero elements: a row for each axis, a column for each element."""
     x = node.operand()
     shape = shape_of(x)
     if not shape:
@@ -73,7 +73,7 @@ def _non_zero(node: Node) -> SSAValue:
 
 
 def _compress(node: Node) -> SSAValue:
-    """The elements along an axis at which the condition holds; it may end before them."""
+    """The elements along an axis at which the condition, which may be shorter, holds."""
     x, condition = node.operand(0), node.operand(1)
     if node.has("axis"):
         axis = node.axis(0, len(shape_of(x)))
@@ -91,7 +91,7 @@ def _unique(node: Node) -> list[SSAValue | None]:
 
 
 def different(node: Node, *, sort: bool) -> list[SSAValue | None]:
-    """The different elements, or slices along an axis; where each is first, which of them each is, and how often."""
+    """Unique elements, or slices along an axis: values, first indices, inverse indices, and counts."""
     x, shape = node.operand(), shape_of(node.operand())
     if node.has("axis"):
         axis = node.axis(0, len(shape))
@@ -112,7 +112,7 @@ def different(node: Node, *, sort: bool) -> list[SSAValue | None]:
     everywhere = node.zeros(i64, (size,))
     inverse = node.emit(ScatterElementsOp(everywhere, order, groups, 0))
     starts, count = marked(node, begins)
-    first = node.emit(GatherOp(order, starts, 0))  # sorting is stable: the first of a group stands first
+    first = node.emit(GatherOp(order, starts, 0))  # sorting is stable: the first of a group comes first
     if not sort:
         is_first = node.emit(ScatterElementsOp(node.zeros(i1, (size,)), order, begins, 0))
         number = node.emit(SubOp(node.emit(CumsumOp(node.cast(is_first, i64), 0)), node.scalar(1, i64)))
@@ -125,7 +125,7 @@ def different(node: Node, *, sort: bool) -> list[SSAValue | None]:
 
 
 def _sorted(node: Node, rows: SSAValue) -> SSAValue:
-    """The order in which rows are sorted, by their first elements before all: so these are looked at last."""
+    """The permutation that sorts rows lexicographically, by stable sorts from the last column to the first."""
     size, columns = shape_of(rows)
     order: SSAValue | None = None
     for column in reversed(range(columns)):
@@ -140,7 +140,7 @@ def _sorted(node: Node, rows: SSAValue) -> SSAValue:
 
 
 def _begins(node: Node, rows: SSAValue) -> SSAValue:
-    """Which of sorted rows differ from the one before, as the first one does; NaN is one value."""
+    """Marks sorted rows that differ from the previous one, and the first; NaN equals NaN."""
     size, columns = shape_of(rows)
     before, after = slice_axis(node, rows, 0, 0, size - 1), slice_axis(node, rows, 0, 1, size)
     same: SSAValue = node.emit(EqualOp(before, after))

@@ -1,6 +1,6 @@
-"""Sequences of tensors and optionals, as far as import knows which tensors they hold: then they are only names.
+"""Sequences of tensors and optionals, which exist at import only.
 
-A sequence that is an input, an output, or that a condition or a loop of run time makes, is refused by who meets it.
+A sequence that is an input or an output, or that a run-time condition or loop produces, is refused where it is used.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _length(node: Node) -> SSAValue:
 
 
 def _position(node: Node, index: int, count: int) -> int:
-    """An operand that is a position among `count`, counted from the end when negative."""
+    """An operand that is a position among `count`; negative ones count from the end."""
     (position,) = node.ints_operand(index) or [0]
     if not -count <= position < count:
         raise node.invalid(f"position {position} is outside of a sequence of {count}")
@@ -75,11 +75,11 @@ def _concat(node: Node) -> SSAValue:
 
 
 def _split(node: Node) -> TensorSequence:
-    """Parts of one length, or of those that are listed; or single elements, without the axis unless `keepdims`."""
+    """Parts of equal or listed lengths; or single elements, without the axis unless `keepdims`."""
     x = node.operand(0)
     axis = node.axis(0, len(shape_of(x)))
     size, keeps = shape_of(x)[axis], node.flag("keepdims", True) or node.has_operand(1)
-    size = pinned(size)  # of it hangs how many parts there are
+    size = pinned(size)  # the number of parts depends on it
     lengths = [1] * size
     if node.has_operand(1):
         lengths = node.ints_operand(1)
@@ -98,7 +98,7 @@ def _split(node: Node) -> TensorSequence:
 
 
 def _map(node: Node) -> Sequence[TensorSequence]:
-    """A graph for each position of sequences, and for tensors that are the same for all."""
+    """Imports the subgraph once for each position of the sequences; tensors are the same in all."""
     body, given = node.graph("body"), [node.held(index) for index in range(len(node.proto.input))]
     lengths = {len(each.items) for each in given if isinstance(each, TensorSequence)}
     if not isinstance(given[0], TensorSequence) or len(lengths) != 1:

@@ -1,4 +1,4 @@
-"""Operators that hand a state on from call to call: caches that are written into, causal convolutions."""
+"""Operators with a state that is passed from call to call: cache updates, causal convolutions, linear attention."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .movement import slice_axis
 
 
 def _tensor_scatter(node: Node) -> SSAValue:
-    """The cache with a piece along the axis replaced by the update, from an index on that each batch entry has.
+    """The cache with a range along the axis replaced by the update, from each batch entry's index on.
 
-    Circular caches go on at their beginning. An index beyond a linear cache is an error when the model runs.
+    Circular caches wrap around. An index beyond a linear cache is a run-time error.
     """
     cache, update = node.operand(0), node.operand(1)
     shape, count = shape_of(cache), shape_of(update)
@@ -46,7 +46,7 @@ def _tensor_scatter(node: Node) -> SSAValue:
 def written_from(
     node: Node, cache: SSAValue, update: SSAValue, first: SSAValue, axis: int, *, circular: bool = False
 ) -> SSAValue:
-    """The cache with the update written into it along the axis, from an index [batch] on."""
+    """The cache with the update written along the axis from index [batch] on."""
     shape, count = shape_of(cache), shape_of(update)
     batch = node.reshape(node.cast(first, i64), (shape[0], *[1] * axis))
     places = node.emit(AddOp(batch, positions(node, count[axis])))
@@ -59,7 +59,7 @@ def written_from(
 
 
 def causal_conv_with_state(node: Node) -> list[SSAValue]:
-    """Each channel convolved with what came before; the last elements are the state of the next call."""
+    """A depthwise causal convolution; the last inputs are the state of the next call."""
     x, weight, past = node.operand(0), node.operand(1), node.optional(3)
     shape, kernel = shape_of(x), shape_of(weight)
     if len(shape) != 3 or len(kernel) != 3 or not equal_shapes(kernel[:2], (shape[1], 1)) or kernel[2] < 1:
@@ -90,7 +90,7 @@ _RULES = {"linear": (False, False), "gated": (True, False), "delta": (False, Tru
 
 
 def linear_attention(node: Node) -> list[SSAValue]:
-    """Attention by a state that each step changes; computed in float32, or wider."""
+    """Attention by a recurrent state; computed in float32 or wider."""
     query, past = node.operand(0), node.optional(3)
     batch, steps = shape_of(query)[:2]
     heads, groups = node.integer("q_num_heads", 0), node.integer("kv_num_heads", 0)
@@ -100,7 +100,7 @@ def linear_attention(node: Node) -> list[SSAValue]:
     for index, name, wanted in zip((4, 5), ("decay", "beta"), _RULES[rule], strict=True):
         if node.has_operand(index) != wanted:
             raise node.invalid(f"update_rule {rule} {'needs' if wanted else 'takes no'} {name}")
-    node.ignore("chunk_size")  # a hint for other ways to compute the same
+    node.ignore("chunk_size")  # a hint on the algorithm
 
     def split(index: int, parts: int) -> SSAValue:
         value = node.operand(index)

@@ -1,8 +1,8 @@
-"""NonMaxSuppression: a loop that chooses a box for every batch and class in each of its turns.
+"""NonMaxSuppression as a loop that selects one box for every batch and class in each iteration.
 
-The box with the best score is taken, if that is above the threshold, and no longer there are boxes that it overlaps too
-much, nor is it itself. The loop ends when nothing is left to be taken in any class. What it collects is put in order at
-the end: by batch, class, and turn, which is that of the scores.
+The box with the best score above the threshold is selected; it and the boxes that overlap it too much are removed. The
+loop ends when no class has a box left. Finally, the collected boxes are sorted by batch, class, and iteration, which is
+the order of scores.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Boxes:
         return self.node.emit(MulOp(one, other))
 
     def overlapped(self, chosen: SSAValue, threshold: SSAValue) -> SSAValue:
-        """Which boxes (batch, classes, boxes) the chosen ones (batch, classes) overlap by more than the threshold."""
+        """The boxes (batch, classes, boxes) that overlap the selected (batch, classes) by more than the threshold."""
         node = self.node
         zero = node.scalar(0, self.area)
 
@@ -114,7 +114,7 @@ def _non_max_suppression(node: Node) -> SSAValue:
         gone = node.emit(OrOp(is_best, corner.overlapped(best, threshold)))
         after = node.emit(WhereOp(gone, nothing, left))
         taken = node.emit(WhereOp(valid, best, node.scalar(-1, i64)))
-        one = node.emit(AddOp(taken, node.scalar(1, i64)))  # 0 is no box, as where there was no turn
+        one = node.emit(AddOp(taken, node.scalar(1, i64)))  # 0 means no box, as for iterations that did not run
         any_left = node.emit(ReduceMaxOp(node.cast(valid, i64), [0, 1]))
         return Turn([after], [(one, number)], node.cast(any_left, i1))
 
@@ -123,7 +123,7 @@ def _non_max_suppression(node: Node) -> SSAValue:
     rows = count if known is None else max(0, int(known))
     if not rows:
         return node.zeros(i64, (0, 3))
-    # A score of -inf is one that is there, unlike what is gone; NaN is above no threshold.
+    # A score of -inf is valid, unlike removed ones; NaN is above no threshold.
     begin = node.emit(MaxOp(scores, node.scalar(float(np.finfo(np.float32).min), scores)))
     begin = node.emit(WhereOp(node.emit(IsNanOp(scores)), nothing, begin))
     try:

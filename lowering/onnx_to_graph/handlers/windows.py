@@ -1,4 +1,4 @@
-"""Attributes that convolutions and pools share: strides, dilations and padding, `auto_pad` included."""
+"""Attributes common to convolutions and pools: strides, dilations and padding, with `auto_pad`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..node import Node
 
 @dataclass(frozen=True)
 class Window:
-    """How a window moves over the spatial dimensions: one entry for each, in `pads` begins then ends."""
+    """The stride, dilation and padding of a window, per spatial dimension; `pads` has all begins, then all ends."""
 
     kernel: list[int]
     strides: list[int]
@@ -23,7 +23,7 @@ class Window:
     pads: list[int]
 
     def geometry(self) -> spatial.Window:
-        """The same as graph ops have it."""
+        """The window in the form of graph ops."""
         return spatial.Window.of(self.kernel, self.strides, self.pads, self.dilations)
 
 
@@ -45,7 +45,7 @@ def check_rank(node: Node, shape: Sequence[int]) -> int:
 
 
 def read_kernel(node: Node, weight: SSAValue, rank: int) -> list[int]:
-    """The spatial sizes of a weight, which `kernel_shape` must agree with."""
+    """The spatial sizes of a weight, checked against `kernel_shape`."""
     shape = shape_of(weight)
     if len(shape) != rank + 2:
         raise node.invalid(f"the weight has {len(shape)} dimensions, but the operand has {rank + 2}")
@@ -57,7 +57,7 @@ def read_kernel(node: Node, weight: SSAValue, rank: int) -> list[int]:
 
 
 def read_window(node: Node, sizes: Sequence[int], kernel: Sequence[int]) -> Window:
-    """The window over an operand with these spatial sizes."""
+    """The window over an operand of these spatial sizes."""
     rank = len(sizes)
     strides = spatial_ints(node, "strides", rank, 1)
     dilations = spatial_ints(node, "dilations", rank, 1)
@@ -75,7 +75,7 @@ def read_window(node: Node, sizes: Sequence[int], kernel: Sequence[int]) -> Wind
 
 
 def split_pads(total: Sequence[int], upper: bool) -> list[int]:
-    """Padding for begins and ends; of an odd amount the larger half goes to the end when `upper`."""
+    """Padding for begins and ends; the larger half of an odd amount goes to the end if `upper`."""
     small = [amount // 2 for amount in total]
     large = [amount - half for amount, half in zip(total, small, strict=True)]
     return small + large if upper else large + small
@@ -84,7 +84,7 @@ def split_pads(total: Sequence[int], upper: bool) -> list[int]:
 def _same_pads(
     sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], upper: bool
 ) -> list[int]:
-    """Padding with which the result has ceil(size / stride) elements along each dimension."""
+    """The padding for which the result has ceil(size / stride) elements along each dimension."""
     total: list[int] = []
     for size, extent, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
         results = -(-size // stride)

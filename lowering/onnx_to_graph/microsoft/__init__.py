@@ -1,5 +1,5 @@
-"""Operators of the domain com.microsoft, which ONNX Runtime's quantiser and optimiser write, and their like.
+"""Operators of the domain com.microsoft and related ones, as ONNX Runtime's quantiser and optimiser emit them.
 
-ONNX has no schemas of them: a handler states by what it reads which operands and attributes there are, and raises
-UnsupportedError for what it leaves out.
+ONNX has no schemas for them: a handler defines the operands and attributes by what it reads, and raises
+UnsupportedError for what it doesn't support.
 """

@@ -1,6 +1,6 @@
-"""Attention of com.microsoft: with projections inside, with caches of keys and values, of quantised numbers.
+"""com.microsoft's attention operators: with fused projections, with key-value caches, and quantised.
 
-A key that a mask leaves out has `mask_filter_value` added to its score, so that a row without any keys keeps them all.
+A masked key's score has `mask_filter_value` added, so that a row without any keys attends to all.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _arange(node: Node, count: int, *shape: int) -> SSAValue:
 
 
 def _kept(node: Node, mask: SSAValue, batch: int, rows: int, keys: int) -> SSAValue:
-    """Which keys a mask keeps, [B or 1, 1, T or 1, S]: by how many, by their ends and beginnings, or one by one."""
+    """A boolean mask of keys, [B or 1, 1, T or 1, S], from counts, from ends and starts, or from a mask by key."""
     shape = shape_of(mask)
     if len(shape) == 1 and (equal(shape[0], batch) or equal(shape[0], 2 * batch)):
         places = _arange(node, keys, 1, 1, 1, keys)
@@ -72,12 +72,12 @@ def _kept(node: Node, mask: SSAValue, batch: int, rows: int, keys: int) -> SSAVa
 
 
 def _first(node: Node, stacked: SSAValue, index: int) -> SSAValue:
-    """One of several values that are stacked along the first axis."""
+    """One of several values stacked along the first axis."""
     return node.reshape(slice_axis(node, stacked, 0, index, index + 1), shape_of(stacked)[1:])
 
 
 class _Scores:
-    """What is added to scores, and which of them count."""
+    """The bias and the mask of scores."""
 
     def __init__(self, node: Node, query: SSAValue, key: SSAValue) -> None:
         self.node = node
@@ -87,17 +87,17 @@ class _Scores:
         self.added: SSAValue | None = None
 
     def add(self, value: SSAValue) -> None:
-        """Adds to scores what broadcasts to them."""
+        """Adds a bias that broadcasts to the scores."""
         value = self.node.cast(value, self.type)
         self.added = value if self.added is None else self.node.emit(AddOp(self.added, value))
 
     def keep(self, kept: SSAValue, filling: float) -> None:
-        """Adds `filling` to the scores that truth values don't keep."""
+        """Adds `filling` to the scores where the mask is false."""
         zero, low = self.node.scalar(0, self.type), self.node.scalar(filling, self.type)
         self.add(self.node.emit(WhereOp(kept, zero, low)))
 
     def read(self, mask: int, bias: int) -> None:
-        """The node's mask and the bias beside it."""
+        """Reads the node's mask and bias."""
         node, filling = self.node, self.node.number("mask_filter_value", -10000.0)
         given, beside = node.optional(mask), node.optional(bias)
         if given is not None:
@@ -110,21 +110,21 @@ class _Scores:
             self.keep(node.emit(LessEqualOp(columns, last)), self.lowest())
 
     def lowest(self) -> float:
-        """Less than any score."""
+        """A number below any score."""
         return float(np.finfo(numpy_dtype(self.type)).min) if self.type == f32 else -60000.0
 
     def scale(self) -> float:
-        """What scores are multiplied by."""
+        """The factor of the scores."""
         return self.node.number("scale", 0.0) or 1 / sqrt(self.size or 1)
 
     def attended(self, query: SSAValue, key: SSAValue, value: SSAValue, softcap: float = 0.0) -> SSAValue:
-        """The result, [B, T, H * D]; with `softcap` no score is larger than that."""
+        """The result, [B, T, H * D]; `softcap` caps the scores."""
         operands = (query, key, value, self.added)
         return _from_heads(self.node, self.node.emit(AttentionOp(*operands, scale=self.scale(), softcap=softcap)))
 
 
 def _refuse(node: Node, operands: dict[int, str], attributes: tuple[str, ...], results: dict[int, str]) -> None:
-    """Raises UnsupportedError for operands, attributes that aren't 0, and results that are left out here."""
+    """Raises UnsupportedError for given operands, non-zero attributes and used results that are unsupported."""
     for index, name in operands.items():
         if node.has_operand(index):
             raise node.unsupported(f"operand {index} ({name})")
@@ -137,7 +137,7 @@ def _refuse(node: Node, operands: dict[int, str], attributes: tuple[str, ...], r
 
 
 def _joined(node: Node, past: SSAValue | None, present: SSAValue) -> SSAValue:
-    """Keys or values of earlier calls in front of those of this one."""
+    """The keys or values of earlier calls, concatenated with those of this one."""
     return present if past is None else node.emit(ConcatOp([past, present], 2))
 
 
@@ -152,7 +152,7 @@ def _multi_head_attention(node: Node) -> list[SSAValue]:
 
 
 def _projections(node: Node, heads: int) -> list[SSAValue]:
-    """Query, key and value [B, H, T, D]: each on its own, keys and values of another attention, or all in one."""
+    """Query, key and value [B, H, T, D]: separate, those of another attention, or packed in one."""
     given = [node.optional(index) for index in range(3)]
     bias, first = node.optional(3), node.operand(0)
     if len(shape_of(first)) == 5:
@@ -187,7 +187,7 @@ def _stacked(node: Node, value: SSAValue, count: int) -> list[SSAValue]:
 
 
 def _attention(node: Node) -> list[SSAValue]:
-    """Self-attention with the projections of query, key and value inside."""
+    """Self-attention with fused projections of query, key and value."""
     _refuse(node, {6: "past_sequence_length"}, ("do_rotary", "past_present_share_buffer"), {})
     projected = biased(node, node.emit(MatmulOp(node.operand(0), node.operand(1))), 2)
     return _self_attention(node, projected, mask=3, past=4, bias=5)
@@ -220,14 +220,14 @@ def _self_attention(node: Node, projected: SSAValue, *, mask: int, past: int, bi
 
 
 def _angles(node: Node, index: int, places: SSAValue) -> SSAValue:
-    """Cosines or sines [B or 1, 1, T, pairs] of places [B or 1, T]."""
+    """Cosines or sines [B or 1, 1, T, pairs] at positions [B or 1, T]."""
     gathered = node.emit(GatherOp(node.operand(index), places, 0))
     batch, rows, pairs = shape_of(gathered)
     return node.reshape(gathered, (batch, 1, rows, pairs))
 
 
 def _rotary_embedding(node: Node) -> SSAValue:
-    """Pairs of elements turned by angles that tables [places, pairs] give; one number of a place is where row 0 is."""
+    """Rotary embedding with tables [positions, pairs]; a single position is that of row 0."""
     _refuse(node, {}, ("is_packed_batching",), {})
     if node.number("scale", 1.0) != 1.0:
         raise node.unsupported("attribute scale")
@@ -247,11 +247,11 @@ def _rotary_embedding(node: Node) -> SSAValue:
 
 
 def _group_query_attention(node: Node) -> list[SSAValue]:
-    """Causal attention with a cache of keys and values, into which those of this call are written.
+    """Causal attention with a cache, into which the keys and values of this call are written.
 
-    `seqlens_k` is the last place of each batch entry; what lies behind it in the cache, and the rows of a first call
-    that do, mean nothing. The cache becomes as long as total_sequence_length says, unless it is longer already, which
-    it must be where that is not known: then it's an error if the model runs out of it.
+    `seqlens_k` is the last valid position of each batch entry; cache entries and rows after it are undefined. The cache
+    becomes as long as total_sequence_length, unless it is longer already; if that is unknown it must be long enough,
+    and overflow is a run-time error.
     """
     left_out = {
         9: "position_ids",
@@ -279,7 +279,7 @@ def _group_query_attention(node: Node) -> list[SSAValue]:
         first = none if total == rows else first
     elif past is None:
         first = none
-    else:  # in the first call, entries may be padded behind their ends
+    else:  # in the first call, entries may be padded at their ends
         given = node.reshape(node.cast(node.operand(6), i64), (1,))
         first = node.emit(WhereOp(node.emit(EqualOp(given, node.scalar(rows, i64))), none, first))
     places = node.emit(AddOp(node.reshape(first, (batch, 1)), _arange(node, rows, 1, rows)))
@@ -305,7 +305,7 @@ def _group_query_attention(node: Node) -> list[SSAValue]:
 
 
 def _grouped(node: Node) -> list[SSAValue]:
-    """Query, and keys and values of fewer heads; all in one where only the query is given."""
+    """Query, and keys and values with fewer heads; all packed in one if only the query is given."""
     heads, groups = node.integer("num_heads", 0), node.integer("kv_num_heads", 0)
     query = node.operand(0)
     if heads < 1 or groups < 1 or heads % groups:
@@ -321,7 +321,7 @@ def _grouped(node: Node) -> list[SSAValue]:
 
 
 def _cached(node: Node, past: SSAValue | None, present: SSAValue, first: SSAValue, total: int) -> SSAValue:
-    """The cache with what is new written into it, from the place on that each batch entry has."""
+    """The cache with new entries written into it, from each batch entry's position on."""
     length = 0 if past is None else shape_of(past)[2]
     if past is None or not length:
         return present

@@ -1,4 +1,4 @@
-"""Weights of 8, 4 or 2 bits in blocks with a scale each, packed in bytes: products with them, rows of them."""
+"""Block-quantised weights of 8, 4 or 2 bits, packed in bytes: matrix products and gathers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WIDTHS = (2, 4, 8)
 
 
 def _unpacked(node: Node, value: SSAValue, bits: int, shape: tuple[int, ...]) -> SSAValue:
-    """Bytes as unsigned integers of so many bits."""
+    """Bytes unpacked to unsigned integers of `bits` bits."""
     if not equal(prod(shape_of(value)) * 8, prod(shape) * bits):
         raise node.invalid(f"{list(shape_of(value))} bytes don't hold {list(shape)} numbers of {bits} bits")
     if bits == 8:
@@ -36,7 +36,7 @@ def _unsigned(bits: int) -> Attribute:
 
 
 def _zero_points(node: Node, value: SSAValue | None, bits: int, rows: int, blocks: int) -> SSAValue:
-    """A zero point for each block [rows, blocks, 1]; what is left out means the middle of the range."""
+    """A zero point for each block [rows, blocks, 1], by default the middle of the range."""
     type = _unsigned(bits)
     if value is None:
         return node.cast(node.array(np.array(2 ** (bits - 1), np.uint8)), type)
@@ -46,11 +46,11 @@ def _zero_points(node: Node, value: SSAValue | None, bits: int, rows: int, block
 
 
 def _matmul(node: Node) -> SSAValue:
-    """x times the transpose of weights [N, K] in blocks along K; a zero point may be one of floats."""
+    """x times the transpose of weights [N, K] with blocks along K; zero points may be floats."""
     x, scales, zero = node.operand(0), node.operand(2), node.optional(3)
     bits, block = node.integer("bits", 4), node.integer("block_size", 0)
     rows, depth = node.integer("N", 0), node.integer("K", 0)
-    node.ignore("accuracy_level")  # sums are as exact as those of the operand's type
+    node.ignore("accuracy_level")  # sums are as accurate as those of the operand's type
     if node.has_operand(4) or node.integer("weight_prepacked", 0):
         raise node.unsupported("g_idx, or weights that are packed for another machine")
     if bits not in _WIDTHS or min(block, rows, depth) < 1:
@@ -59,7 +59,7 @@ def _matmul(node: Node) -> SSAValue:
     weight = _unpacked(node, node.operand(1), bits, (rows, blocks, block))
     scale = node.reshape(scales, (rows, blocks, 1))
     if zero is not None and is_float(element_type_of_value(zero)):
-        # (w - z) s, where z need not be a whole number
+        # (w - z) s, where z need not be an integer
         plain = node.emit(DequantizeOp(weight, scale))
         offset = node.emit(MulOp(node.reshape(zero, (rows, blocks, 1)), scale))
         wide = node.emit(SubOp(plain, offset))
@@ -73,9 +73,9 @@ def _matmul(node: Node) -> SSAValue:
 
 
 def _gather(node: Node) -> SSAValue:
-    """Rows of a table in blocks along its last axis: gathered as they are stored, and dequantised then.
+    """Rows of a table with blocks along its last axis: gathered in packed form, then dequantised.
 
-    Numbers of less than 8 bits stand in bytes, or have a type of their own, whose zero point is 0 where it is left out.
+    Elements below 8 bits are packed in bytes, or have a type of their own, whose default zero point is 0.
     """
     table, places, scales, zero = node.operand(0), node.operand(1), node.operand(2), node.optional(3)
     rank = len(shape_of(table))

@@ -24,7 +24,7 @@ from ..node import Handler, Node, Result
 
 
 def _with_defaults(handler: Handler, **only: int) -> Handler:
-    """A handler that knows attributes with one value alone."""
+    """A handler that supports only the given values of attributes."""
 
     def checked(node: Node) -> Result:
         for name, value in only.items():
@@ -47,13 +47,13 @@ def _gather_nd(node: Node) -> SSAValue:
 
 
 def _unique(node: Node) -> list[SSAValue | None]:
-    """The different elements as they turn up; which of them each is; how often each is there."""
+    """The unique elements in order of first occurrence, inverse indices, and counts."""
     found, _, inverse, often = different(node, sort=False)
     return [found, inverse, often]
 
 
 def _unfold_tensor(node: Node) -> SSAValue:
-    """All windows along a dimension; what is in them is one dimension more, the last."""
+    """All windows along a dimension; their elements are an additional last dimension."""
     x = node.operand(0)
     shape = shape_of(x)
     axis, size, step = node.axis(-1, len(shape), "dim"), node.integer("size", 0), node.integer("step", 1)
@@ -67,7 +67,7 @@ def _unfold_tensor(node: Node) -> SSAValue:
 
 
 def _distances(node: Node) -> SSAValue:
-    """Of every row of a from every row of b."""
+    """Pairwise distances of the rows of a and b."""
     (rows, depth), (columns, other) = (_matrix(node, index) for index in range(2))
     metric = node.text("metric", "sqeuclidean")
     if metric not in ("euclidean", "sqeuclidean"):
@@ -88,7 +88,7 @@ def _matrix(node: Node, index: int) -> tuple[int, int]:
 
 
 def _max_pool_of_rows(node: Node) -> SSAValue:
-    """A max-pool whose operand has its channels last."""
+    """A max-pool with channels last."""
     x = node.operand()
     rank = len(shape_of(x))
     pooled = max_pool(node, node.emit(TransposeOp(x, (0, rank - 1, *range(1, rank - 1)))))[0]
@@ -96,7 +96,7 @@ def _max_pool_of_rows(node: Node) -> SSAValue:
 
 
 def _scaled_silu(node: Node) -> SSAValue:
-    """z sigmoid(z) for z = alpha x; z is of x's type."""
+    """z sigmoid(z) for z = alpha x, computed in x's type."""
     x, scale = node.operand(0), node.optional(1)
     alpha = node.number("alpha", 1.0)
     factor = node.scalar(alpha, f32) if scale is None else node.cast(scale, f32)
@@ -111,7 +111,7 @@ def _gated_add(node: Node) -> SSAValue:
 
 
 def _gated_rms_norm(node: Node) -> SSAValue:
-    """Groups of as many elements as there are scales, normalised, times silu or sigmoid of the gate."""
+    """RMS norm over groups of as many elements as there are scales, times silu or sigmoid of the gate."""
     x, scale, gate = (node.operand(index) for index in range(3))
     shape, size, activation = shape_of(x), shape_of(scale)[-1], node.text("activation", "silu")
     if activation not in ("silu", "swish", "sigmoid"):

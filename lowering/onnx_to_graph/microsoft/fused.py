@@ -1,4 +1,4 @@
-"""Several of ONNX's operators in one: activations with a bias, products, normalisations, embeddings."""
+"""Fused operators: activations with a bias, products, normalisations, embeddings."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from ..node import Handler, Node
 
 
 def biased(node: Node, value: SSAValue, index: int) -> SSAValue:
-    """The value plus an operand, where that is given."""
+    """The value plus an optional operand."""
     bias = node.optional(index)
     return value if bias is None else node.emit(AddOp(value, bias))
 
 
 def _gelu(approximate: str) -> Handler:
-    """Of the operand plus a bias."""
+    """gelu of the operand plus an optional bias."""
     return lambda node: node.emit(GeluOp(biased(node, node.operand(0), 1), approximate))
 
 
@@ -47,10 +47,10 @@ def _bias_add(node: Node) -> SSAValue:
 
 
 def _bias_softmax(node: Node) -> SSAValue:
-    """softmax(x + bias) over the axis and all after it."""
+    """softmax(x + bias) over the axes from `axis` on."""
     x, shape = node.operand(0), shape_of(node.operand(0))
     axis = node.axis(1, len(shape))
-    node.ignore("is_inner_broadcast")  # says which axes broadcast
+    node.ignore("is_inner_broadcast")  # states which axes broadcast
     total = biased(node, x, 1)
     if not equal_shapes(shape_of(total), shape) or len(shape_of(node.operand(1))) != len(shape):
         raise node.unsupported(f"a bias of shape {list(shape_of(node.operand(1)))} beside {list(shape)}")
@@ -59,7 +59,7 @@ def _bias_softmax(node: Node) -> SSAValue:
 
 
 def _fused_matmul(node: Node) -> SSAValue:
-    """alpha * a' b'; with transBatch the batch's axes but the first stand behind the rows."""
+    """alpha * a' b'; with transBatch the batch axes but the first come after the rows."""
     operands: list[SSAValue] = []
     for index, name in enumerate("AB"):
         value = node.operand(index)
@@ -75,7 +75,7 @@ def _fused_matmul(node: Node) -> SSAValue:
 
 
 def _activated(node: Node, x: SSAValue, parameters: list[float]) -> SSAValue:
-    """The activation that an attribute names, with its parameters; without one the value itself."""
+    """The activation named by an attribute, with its parameters; without one the value itself."""
     name = node.text("activation", "")
     default = {"LeakyRelu": [0.01], "Elu": [1.0], "HardSigmoid": [0.2, 0.5]}.get(name, [])
     first, second, *_ = [*parameters, *default[len(parameters) :], 0.0, 0.0]
@@ -102,7 +102,7 @@ def _fused_gemm(node: Node) -> SSAValue:
 
 
 def _fused_conv(node: Node) -> SSAValue:
-    """A convolution, plus what stands beside it, and its activation."""
+    """A convolution plus an optional operand, with an activation."""
     result = biased(node, convolution(node, node.operand(0), node.operand(1), node.optional(2)), 3)
     return _activated(node, result, node.numbers("activation_params") or [])
 
@@ -119,7 +119,7 @@ def _no_statistics(node: Node, *results: int) -> None:
 
 
 def _skip_layer_norm(node: Node) -> list[SSAValue | None]:
-    """The normalised sum of an operand, another beside it, and a bias; the sum is a result, too."""
+    """The normalised sum of an operand, a skip connection and a bias; the sum is a result, too."""
     _no_statistics(node, 1, 2)
     total = biased(node, biased(node, node.operand(0), 1), 4)
     return [_layer_norm(node, total, node.operand(2), node.optional(3)), None, None, total]
@@ -134,7 +134,7 @@ def _skip_simplified_layer_norm(node: Node) -> list[SSAValue | None]:
 
 
 def _simplified_layer_norm(node: Node) -> SSAValue:
-    """RMSNormalization before ONNX had it; ONNX Runtime writes it among ONNX's own operators."""
+    """RMSNormalization from before ONNX had it; ONNX Runtime emits it in ONNX's own domain."""
     _no_statistics(node, 1)
     x, scale = node.operand(0), node.operand(1)
     node.ignore("stash_type")  # kernels compute in float32 or wider
@@ -144,7 +144,7 @@ def _simplified_layer_norm(node: Node) -> SSAValue:
 
 
 def _embed_layer_norm(node: Node) -> list[SSAValue | None]:
-    """The normalised sum of what is gathered by word, by place and by segment; and how many words a mask keeps."""
+    """The normalised sum of word, position and segment embeddings; and the number of unmasked words."""
     words = node.operand(0)
     if len(shape_of(words)) != 2:
         raise node.invalid(f"input_ids of shape {list(shape_of(words))} instead of [batch, words]")
@@ -160,7 +160,7 @@ def _embed_layer_norm(node: Node) -> list[SSAValue | None]:
         raise node.malformed("segment_ids and segment_embedding belong together")
     if node.has_operand(1):
         total = node.emit(AddOp(total, node.emit(GatherOp(node.operand(4), node.operand(1), 0))))
-    node.ignore("mask_index_type")  # says what the result is, for inference of shapes
+    node.ignore("mask_index_type")  # states the result's type, for shape inference
     mask = node.optional(7)
     if mask is None:
         kept = node.zeros(i32, (batch,))

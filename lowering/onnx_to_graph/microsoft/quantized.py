@@ -1,6 +1,6 @@
-"""Quantised operators: what a model with QuantizeLinear and DequantizeLinear around ONNX's own would spell out.
+"""Quantised operators, decomposed to ONNX's operators between DequantizeLinear and QuantizeLinear.
 
-Each operand is three: numbers, scale and zero point, of which the last may be absent.
+Each operand is three: values, scale and an optional zero point.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _UINT8 = IntegerType(8, Signedness.UNSIGNED)
 
 
 def dequantized(node: Node, index: int, axis: int = 1) -> SSAValue:
-    """The operand at `index` as f32, by the scale and the zero point that follow it; they may vary along `axis`."""
+    """The operand at `index` in f32, dequantised by the scale and zero point that follow it, possibly per `axis`."""
     return unquantized(node, node.operand(index), node.operand(index + 1), node.optional(index + 2), axis)
 
 
@@ -43,7 +43,7 @@ def unquantized(node: Node, x: SSAValue, scale: SSAValue, zero: SSAValue | None,
 
 
 def quantized(node: Node, value: SSAValue, index: int, like: SSAValue) -> SSAValue:
-    """A result by the scale at `index` and the zero point after it, of the type of `like` where there is none."""
+    """A result quantised by the scale at `index` and the zero point after it; without one, of the type of `like`."""
     scale, zero = node.cast(node.reshape(node.operand(index), ()), f32), node.optional(index + 1)
     to = element_type_of_value(like if zero is None else zero)
     return node.emit(QuantizeOp(value, scale, None if zero is None else node.reshape(zero, ()), to))
@@ -58,7 +58,7 @@ def _unary(make: Callable[[Node, SSAValue], SSAValue]) -> Handler:
 
 
 def _softmax(node: Node, x: SSAValue) -> SSAValue:
-    """Before opset 13, which an attribute states, over all of the operand from the axis on."""
+    """Before opset 13, as stated by an attribute, over all dimensions from the axis on."""
     shape, opset = shape_of(x), node.integer("opset", 0)
     axis = node.axis(-1 if opset >= 13 else 1, len(shape))
     if opset >= 13:
@@ -89,7 +89,7 @@ def _average_pool(node: Node, x: SSAValue) -> SSAValue:
 
 
 def channels_first(node: Node, x: SSAValue, compute: Callable[[SSAValue], SSAValue]) -> SSAValue:
-    """What is computed of an operand whose channels come second, where the node says that they come last."""
+    """Applies `compute` with channels second, transposing if the node states that they are last."""
     if not node.flag("channels_last"):
         return compute(x)
     rank = len(shape_of(x))
@@ -118,7 +118,7 @@ def _where(node: Node) -> SSAValue:
 
 
 def _conv(node: Node) -> SSAValue:
-    """As ONNX's QLinearConv, of channels that may come last."""
+    """ONNX's QLinearConv, possibly with channels last."""
     weight, bias = dequantized(node, 3, 0), node.optional(8)
     if bias is not None:
         unit = node.emit(MulOp(node.reshape(node.operand(1), ()), node.operand(4)))
@@ -128,7 +128,7 @@ def _conv(node: Node) -> SSAValue:
 
 
 def _gemm(node: Node) -> SSAValue:
-    """alpha * a' b' + c, whose i32 is in units of the three; without a scale of the result it stays in floats."""
+    """alpha * a' b' + c with c an i32 in units of alpha and both scales; stays in floats without a result scale."""
     transposed = node.flag("transB")
     a, b = dequantized(node, 0), dequantized(node, 3, 0 if transposed else 1)
     result = node.emit(MatmulOp(a, b, transpose_a=node.flag("transA"), transpose_b=transposed))
@@ -155,7 +155,7 @@ def _added(node: Node, value: SSAValue, index: int) -> SSAValue:
 
 
 def _dynamic_quantize_matmul(node: Node) -> SSAValue:
-    """The left operand is quantised to ui8 by its own range, as DynamicQuantizeLinear does."""
+    """The left operand is quantised dynamically to ui8, as by DynamicQuantizeLinear."""
     x = node.operand(0)
     scale, zero = own_range(node, x)
     a = node.emit(DequantizeOp(node.emit(QuantizeOp(x, scale, zero, _UINT8)), scale, zero))
