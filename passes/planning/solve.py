@@ -61,14 +61,10 @@ def solve(
     """Places every buffer of the problem.
 
     alignment: bytes, in place of the problem's.
-
     width: partial plans that `beam` keeps.
-
     budget: search steps that `auto` and `exact` may take, in place of their default.
-
     time_limit: seconds after which these two stop early. Only a safeguard: a plan cut short depends on the machine, and
-    says so in `exhausted`.
-
+        says so in `exhausted`.
     target: bytes; a plan of this height is good enough, so that their search ends there.
 
     Raises PlanError for a problem without a plan, or if none was found within its capacity.
