@@ -1,1 +1,1 @@
-"""Models as C files: an object, a header, weights and an example."""
+"""Export of models as C files: an object, a header, weights and an example program."""

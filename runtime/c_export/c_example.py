@@ -1,4 +1,4 @@
-"""A C program that runs a model once on files of raw bytes: the example beside each header."""
+"""The example program beside each C header: it runs a model once on files of raw bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A compiled model as a C program sees it: the names of its parameters, its header, an example."""
+"""The C interface of a compiled model: names and types of parameters, and its header."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _KEYWORDS = frozenset(
     inline int long mutable namespace new noexcept not nullptr operator or private protected public register requires
     restrict return short signed sizeof static struct switch template this throw true try typedef typeid typename union
     unsigned using virtual void volatile while xor linux unix""".split()  # noqa: SIM905
-)  # of C and C++, and what compilers define
+)  # keywords of C and C++, and names that compilers define
 _OWN = (
     *("weights", "arena", "share", "bytes", "status", "count", "paths", "next", "aligned", "read_file", "write_file"),
     *("null", "eof", "errno", "stdin", "stdout", "stderr", "fprintf", "malloc"),
 )
-"""What stands beside parameters in a prototype or an example."""
+"""Names used beside the parameters in prototypes and the example."""
 _TYPES = {"float32": "float", "float64": "double", "bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t"}
 _NOTES = {
     "bool": ", each 0 or 1",
@@ -47,7 +47,7 @@ _ERRORS = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """A pointer that a run takes: its name in C, and what it points to."""
+    """A pointer parameter of a run: its name in C, and the tensor it points to."""
 
     name: str
     spec: TensorSpec
@@ -57,7 +57,7 @@ class Parameter:
 
     @property
     def type(self) -> str:
-        """Of an element, in C."""
+        """The C type of an element."""
         return c_type(self.spec.dtype)
 
     @property
@@ -67,27 +67,27 @@ class Parameter:
 
 
 def c_type(dtype: np.dtype[Any]) -> str:
-    """The C type that elements lie in memory as."""
+    """The C type for elements of a dtype in memory."""
     if dtype.name in _TYPES:
         return _TYPES[dtype.name]
     return f"{'u' * (dtype.kind == 'u')}int{8 * dtype.itemsize}_t" if dtype.kind in "iu" else "uint8_t"
 
 
 def model_name(stem: str) -> str:
-    """A prefix for a model's names in C, from that of its file."""
+    """A C identifier prefix for a model, derived from its file's name."""
     name = re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_")
     return name if IDENTIFIER.fullmatch(name) else f"model_{name}".rstrip("_")
 
 
 def check_name(name: str) -> str:
-    """The name, where C can have it as a prefix; raises ConfigError."""
+    """Returns the name if it is a valid C identifier prefix; raises ConfigError otherwise."""
     if not IDENTIFIER.fullmatch(name):
         raise ConfigError(f"name {name}: expected letters, digits and underscores, a letter first")
     return name
 
 
 def parameters(lowered: Lowered) -> list[Parameter]:
-    """The model's inputs and what a run writes, in the order in which it takes them."""
+    """The model's inputs and written buffers, in the order of a run's parameters."""
     rooms = {cache.input: cache for cache in lowered.caches}
     kept = {cache.output for cache in lowered.caches}
     found: list[tuple[TensorSpec, bool, bool, str]] = []
@@ -110,7 +110,7 @@ def parameters(lowered: Lowered) -> list[Parameter]:
 
 
 def c_names(names: Iterable[str]) -> list[str]:
-    """A C name for each, none twice, whether in capitals or not."""
+    """A C identifier for each name, all different even when case is ignored."""
     taken = {name.upper() for name in _OWN}
     made: list[str] = []
     for name in names:
@@ -126,7 +126,7 @@ def c_names(names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class CInterface:
-    """All that a header says of a model."""
+    """The contents of a model's header."""
 
     name: str
     source: str
@@ -235,5 +235,5 @@ def _quoted(name: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """Text that may stand in a comment of C."""
+    """Text made safe for a C comment."""
     return re.sub(r"[^ -~]|\\", "?", text).replace("*/", "* /").replace("/*", "/ *")

@@ -1,4 +1,4 @@
-"""A model as C files: an object, a header, weights and an example, for programs without Python."""
+"""Exports a model as C files (object, header, weights, example), for programs without Python."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _{name}_weights:
 
 @dataclass(frozen=True)
 class CFiles:
-    """What was made: its interface, the sizes of its files in bytes, and the C functions that it calls."""
+    """The result of an export: its interface, its files' sizes in bytes, and the C functions that it calls."""
 
     interface: CInterface = field(repr=False)
     sizes: Mapping[str, int]
@@ -78,13 +78,12 @@ def emit_c(
 ) -> CFiles:
     """Compiles a model and writes NAME.o, NAME.h, NAME.weights and NAME_example.c into a folder.
 
-    `options` are EngineConfig's. `name` is that of the model's file unless it is given. `cpu` is the CPU that code is
-    made for, as `mini-infer build --cpu` takes it; this machine's unless given. With `embed` there is NAME_weights.S,
-    too, which puts the weights into the program. A new folder appears with all of its files in it; files that are there
-    are an error unless `replace`.
+    `options` are EngineConfig's. `name` is by default that of the model's file. `cpu` is the target CPU, as `mini-infer
+    build --cpu` takes it; by default this machine's. `embed` adds NAME_weights.S, which links the weights into the
+    program. A new folder appears atomically, with all of its files; existing files are an error unless `replace`.
 
-    Raises ConfigError for options and names that C code can't have, UnsupportedError for shapes that are only known
-    in a run, MiniInferError where the files can't be written, and what `compile` raises.
+    Raises ConfigError for invalid options and names, UnsupportedError for shapes that are known at run time only,
+    MiniInferError if the files can't be written, and the errors of `compile`.
     """
     folder = checked_path("folder", folder, wanted="the path of a folder")
     for what, value in {"name": name, "cpu": cpu}.items():
@@ -131,7 +130,7 @@ def emit_c(
 def _interface(
     name: str, source: str, cpu: str, lowered: Lowered, embedded: bool
 ) -> tuple[CInterface, list[bytes | memoryview]]:
-    """The interface, and the weights in pieces, with a header."""
+    """The interface, and the weights as byte pieces after a header."""
     weights = memoryview(cast("Any", lowered.weights))
     padding = bytes(-weights.nbytes % BLOCK_BYTES if weights.nbytes else BLOCK_BYTES)
     digest = xxhash.xxh64(weights)

@@ -1,4 +1,4 @@
-"""Models on a cluster of Ray: over datasets (`infer`), and behind requests (`deployment`).
+"""Inference on a Ray cluster: over datasets (`infer`), and as a service (`deployment`).
 
 Neither Ray nor a compiler is imported before it is needed.
 """

@@ -1,8 +1,7 @@
-"""Inference over a dataset of Ray: each worker an actor with the compiled model on cores of its own.
+"""Inference over a Ray dataset: each worker is an actor with the compiled model on cores of its own.
 
-What Ray does: batches go to whichever worker is free, a few ahead; where results are taken slowly, fewer are read. A
-worker that dies is started anew, and does its batches again. The dataset that comes of it is lazy, and shows its
-progress while it is made.
+Ray dispatches batches to free workers, a few ahead, with back-pressure where results are consumed slowly. A worker that
+dies is restarted and its batches are run again. The resulting dataset is lazy, and shows progress while it is computed.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class Worker:
         self._rows, self._columns, self._keep = model.open(), columns, keep
 
     def __call__(self, batch: dict[str, Array]) -> dict[str, Array]:
-        """The outputs by name, and the columns that are kept."""
+        """The outputs by name, and the columns in `keep`."""
         names = {spec.name: self._columns.get(spec.name, spec.name) for spec in self._rows.inputs}
         if missing := [name for name in (*names.values(), *self._keep) if name not in batch]:
             raise InvalidInputError(f"the dataset has no column {', '.join(missing)}; it has {', '.join(batch)}")
@@ -50,20 +49,20 @@ def infer(
     cache: str | bool | None = None,
     **options: Unpack[CompileOptions],
 ) -> Any:
-    """The outputs of a model for each row of a ray.data.Dataset, as another Dataset, in no certain order.
+    """Runs a model on each row of a ray.data.Dataset; the outputs are another Dataset, in no particular order.
 
-    model: a path that every node has, or the model's bytes, which go to each node once. A .mi file (`mini_infer.build`)
-        was compiled with its options, and takes none.
-    workers: actors, each on `threads` cores of its own (unless not `pin`): so many, or from, to; None means from 1 to
-        what the cluster has cores for.
-    batch_size: rows that a worker is given at once, of which an inference takes as many as the model does; or up to
+    model: a path that exists on every node, or the model's bytes, which are sent to each node once. A .mi file
+        (`mini_infer.build`) is compiled already, and takes no options.
+    workers: actors, each on `threads` cores of its own (unless not `pin`): their number, or (minimum, maximum); None
+        means from 1 to as many as the cluster has cores for.
+    batch_size: rows per batch given to a worker, of which an inference takes as many as the model does; or up to
         `rows`, where `dim` names the dynamic dimension that counts them.
-    columns: columns by the names of the inputs, where those are others; `keep` are columns that the result has, too.
-    waiting: batches that wait for each worker, at most.
+    columns: input name -> column, where they differ; `keep` are columns that are copied to the result.
+    waiting: maximum number of batches that are queued for each worker.
     options: EngineConfig's; `cache` as of `mini_infer.compile`, on each node.
 
-    Raises ConfigError where Ray is not installed, and what `mini_infer.compile` does for a model that is missing,
-    invalid or not supported, or has no rows; what is wrong with the dataset is an error of the run.
+    Raises ConfigError if Ray is not installed, and the errors of `mini_infer.compile` for a model that is missing,
+    invalid or unsupported, or has no rows; errors in the dataset are raised when it is computed.
     """
     data = ray_module("ray.data")
     if workers is None:

@@ -1,8 +1,8 @@
-"""What the workers of one node have in common: the compiled model, its weights, and the cores.
+"""Resources shared by the workers of one node: the compiled model, its weights, and the cores.
 
-A model is compiled once on a node: the first worker that opens it does, and the others, who wait for that, find it in
-the cache (docs/caching.md); a .mi file is compiled already. Its weights are mapped, so that the node has them in memory
-once, however many workers there are.
+A model is compiled once per node: by the first worker that opens it, while the others wait and then find it in the
+cache (docs/caching.md); a .mi file is compiled already. Weights are memory-mapped, so a node holds them once, however
+many workers it has.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .rows import Rows, rows_of
 
 
 def ray_module(name: str) -> Any:
-    """A module of Ray's, which has types of its own; raises ConfigError where Ray is not installed."""
+    """A module of Ray. Raises ConfigError if Ray is not installed."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -40,10 +40,12 @@ def ray_module(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Model:
-    """What a worker opens. It goes to workers, so it holds plain values only.
+    """The description of a model that is sent to workers; it holds plain values only.
 
-    source: a path that every node has, of a model or of a .mi file; bytes; or a reference to bytes among Ray's objects.
-    rows: the most rows of one inference, for a model whose first axis is a dynamic dimension, `dim`.
+    source: a path that exists on every node, of a model or a .mi file; bytes; or a reference to bytes in Ray's object
+    store.
+
+    rows: the largest number of rows of one inference, for a model whose first axis is a dynamic dimension, `dim`.
     """
 
     source: Any
@@ -55,16 +57,16 @@ class Model:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def shared(self) -> Model:
-        """The same with bytes among Ray's objects, of which a node has one copy."""
+        """The same model with its bytes in Ray's object store, of which a node has one copy."""
         if not isinstance(self.source, bytes):
             return self
         return replace(self, source=ray_module("ray").put(self.source))
 
     def check(self) -> None:
-        """Raises, in the process that asks for workers, what they would raise for the model and its options.
+        """Raises, in the driver process, the errors that workers would raise for the model and its options.
 
-        The model is imported, not compiled: so it has to be there, valid and supported, and its inputs and outputs
-        have to have rows. Of a .mi file it doesn't matter whether this CPU could run it.
+        The model is imported, not compiled: it must exist, be valid and supported, and its inputs and outputs must have
+        rows. A .mi file need not be runnable on this CPU.
         """
         if self._is_built:
             self._check_unused()
@@ -77,14 +79,14 @@ class Model:
         rows_of(_settled(input_specs(module)), _settled(output_specs(module)))
 
     def open(self) -> Rows:
-        """The compiled model, on cores of its own. Raises ConfigError for options that a .mi file has no use for."""
+        """The compiled model, on cores of its own. Raises ConfigError for options given with a .mi file."""
         if self._is_built:
             return self._on_cores(self._loaded(self.source))
         source = self.source if isinstance(self.source, str | bytes) else ray_module("ray").get(self.source)
         options = self._options
         with alone():
             engine = compile(source, self.threads, cache=self.cache, **options)
-            if cache_folder(self.cache) is not None:  # who has compiled it maps what was kept, as all others
+            if cache_folder(self.cache) is not None:  # the process that compiled it maps the cached file, too
                 engine = compile(source, self.threads, cache=self.cache, **options)
         return self._on_cores(engine)
 
@@ -94,7 +96,7 @@ class Model:
 
     @property
     def _options(self) -> dict[str, Any]:
-        """EngineConfig's, with the profile that `dim` and `rows` ask for."""
+        """EngineConfig's options, with the profile for `dim` and `rows`."""
         if self.dim is None:
             return dict(self.options)
         return {**self.options, "profile": OptimizationProfile(dims={self.dim: (1, self.rows, self.rows)})}
@@ -118,14 +120,14 @@ class Model:
 
 
 def _settled(specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
-    """Specs at the shape that a profile is made for."""
-    from ..shapes.shape_family import settled  # with the planner, which a worker may have no use for
+    """Specs at the optimal shape of their profile."""
+    from ..shapes.shape_family import settled  # imported here: it brings the planner, which workers may not need
 
     return settled(tuple(specs), now)
 
 
 def node_folder() -> Path:
-    """A folder of this node and this user alone. Raises ConfigError where somebody else has made it."""
+    """A folder private to this user on this node. Raises ConfigError if another user owns it."""
     folder = Path(tempfile.gettempdir(), f"mini_infer-{os.geteuid()}")
     make_private(folder)
     status = folder.lstat()
@@ -136,20 +138,20 @@ def node_folder() -> Path:
 
 @contextmanager
 def alone() -> Generator[None]:
-    """One process of this user at a time on this node; one that dies makes way."""
+    """A lock between this user's processes on this node; released when its holder dies."""
     with (node_folder() / "opening.lock").open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 _TAKEN: list[IO[bytes]] = []
-"""Files whose locks say which cores are this process's; the system gives them back when it ends."""
+"""Lock files of this process's cores; the system releases the locks when it ends."""
 
 
 def take_cores(count: int) -> tuple[int, ...]:
-    """Keeps this process on so many cores that no other worker of this node has taken.
+    """Pins this process to `count` cores that no other worker of this node has taken.
 
-    Gives their numbers; where there are not so many left the process stays where it was, and there are none.
+    Returns their numbers; if not enough are left, () without pinning.
     """
     taken: list[tuple[int, IO[bytes]]] = []
     for core in sorted(os.sched_getaffinity(0)):

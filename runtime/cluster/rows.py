@@ -1,4 +1,4 @@
-"""Any number of rows through an engine that takes so many at once."""
+"""Runs any number of rows through an engine with a fixed or limited batch."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..specs import TensorSpec
 class Rows:
     """An engine as a function of rows: the first axis of each of its inputs and outputs.
 
-    Of an engine for one shape the last rows, where they are fewer than it takes, are filled up by repeating one. Raises
-    ConfigError for inputs, and UnsupportedError for outputs, that have no rows.
+    For an engine of fixed batch, an incomplete last batch is padded by repeating a row. Raises ConfigError for inputs,
+    and UnsupportedError for outputs, without rows.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -26,7 +26,7 @@ class Rows:
         """Rows of one inference."""
 
     def __call__(self, columns: Mapping[str, Array]) -> dict[str, Array]:
-        """The outputs for inputs by name, which all have as many rows, none or more."""
+        """The outputs for inputs by name, which all must have the same number of rows, 0 or more."""
         counts = {len(columns[spec.name]) for spec in self.inputs}
         if len(counts) != 1:
             raise InvalidInputError(f"inputs have different numbers of rows: {sorted(counts)}")
@@ -46,7 +46,7 @@ class Rows:
 
 
 def rows_of(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> int:
-    """How many rows an inference takes. Raises ConfigError for inputs, UnsupportedError for outputs, without rows."""
+    """The rows of one inference. Raises ConfigError for inputs, UnsupportedError for outputs, without rows."""
     rows = {spec.shape[0] if spec.shape else 0 for spec in inputs}
     if len(rows) != 1 or 0 in rows:
         raise ConfigError(f"inputs need one number of rows, their first axis: {', '.join(map(str, inputs)) or 'none'}")

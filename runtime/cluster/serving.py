@@ -1,7 +1,7 @@
-"""A model behind requests: a deployment of Ray Serve that runs those which come at the same time together.
+"""A model as a Ray Serve deployment that batches concurrent requests.
 
-A request is one row: arrays by the names of the inputs, without their first axis. Over HTTP it is JSON, {"x": [...]},
-or a .npz file as numpy writes it; the answer has the same form.
+A request is one row: arrays by input name, without their first axis. Over HTTP it is JSON, {"x": [...]}, or a .npz
+file; the response has the same form.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..options import CompileOptions
 from ..specs import check_placed, ordered
 from .nodes import Model, ray_module
 
-MOST_BYTES = 1 << 28  # of a .npz file, unpacked
+MOST_BYTES = 1 << 28  # bytes of a .npz file, unpacked
 
 
 class Server:
@@ -38,7 +38,7 @@ class Server:
         return [{name: array[number] for name, array in found.items()} for number in range(len(requests))]
 
     async def infer(self, row: Mapping[str, Any]) -> dict[str, Array]:
-        """The outputs for one row; raises InvalidInputError, which concerns no other request of its batch."""
+        """The outputs for one row. Raises InvalidInputError, which affects no other request of its batch."""
         specs = self._rows.inputs
         arrays = ordered(tuple(spec.name for spec in specs), row)
         given: dict[str, Array] = {}
@@ -50,7 +50,7 @@ class Server:
         return await self._together(given)
 
     async def __call__(self, request: Any) -> Any:
-        """An HTTP request; what is wrong with it is answered with status 400."""
+        """Handles an HTTP request; an invalid one is answered with status 400."""
         responses = ray_module("starlette.responses")
         body, as_json = await request.body(), request.headers.get("content-type", "").startswith("application/json")
         try:
@@ -64,7 +64,7 @@ class Server:
         return responses.Response(file.getvalue(), media_type="application/octet-stream")
 
     def _from_json(self, row: object) -> dict[str, Array]:
-        """Numbers as JSON has them, of the inputs' types."""
+        """JSON numbers as arrays of the inputs' types."""
         if not isinstance(row, dict):
             raise InvalidInputError("the request is no object with inputs by name")
         types = {spec.name: spec.dtype for spec in self._rows.inputs}
@@ -75,7 +75,7 @@ def _from_npz(body: bytes) -> dict[str, Array]:
     try:
         with np.load(io.BytesIO(body), allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except Exception as error:  # zipfile's and numpy's, of whatever kind
+    except Exception as error:  # all errors that zipfile and numpy raise
         raise InvalidInputError(f"the request is no .npz file: {error}") from None
 
 
@@ -94,13 +94,12 @@ def deployment(
 ) -> Any:
     """A model as an application for `ray.serve.run`, whose handle has `infer.remote({"x": array})`.
 
-    Requests that are there at the same time are run together: as many as the model has rows; or up to `rows`, where
-    `dim` names the dynamic dimension that counts them. The first of them waits `wait` seconds at most for others.
-    Each of the `replicas` is on `threads` cores of its own, and holds `ongoing` requests at most; Serve keeps others
-    back and tries again later, so clients should have fewer under way. `model`, `cache` and `options` are as for
-    `infer`.
+    Concurrent requests are batched: as many as the model has rows; or up to `rows`, where `dim` names the dynamic
+    dimension that counts them. The first of a batch waits at most `wait` seconds for others. Each of the `replicas`
+    runs on `threads` cores of its own, and accepts at most `ongoing` requests; Serve holds back and retries others, so
+    clients should have fewer in flight. `model`, `cache` and `options` are as for `infer`.
 
-    Raises ConfigError where Ray is not installed, and as `infer` does for the model.
+    Raises ConfigError if Ray is not installed, and for the model as `infer` does.
     """
     serve = ray_module("ray.serve")
     source = model if isinstance(model, bytes) else fspath(model)

@@ -1,1 +1,1 @@
-"""Devices: what one must offer, and the CPU, NVIDIA's GPUs and emulations of these."""
+"""Devices: the CPU, NVIDIA GPUs, and emulations of these."""

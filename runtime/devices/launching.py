@@ -1,4 +1,4 @@
-"""Devices that run a list of launches: a module on an arena becomes that list, and objects with the kernels."""
+"""Base of devices that run launch lists: translates a module to launches and objects with kernels."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     from ..native.llvm_processes import Compilers
 
 USUAL_GPU = "sm_80"
-"""What code is made for where nobody says, and there is no GPU: those after it run it too."""
+"""The default target without a GPU: its code runs on later architectures, too."""
 
 
 class LaunchDevice(Device):
-    """A GPU, or what stands for one."""
+    """A GPU, or an emulation of one."""
 
     kind = "cuda"
-    access_bytes = 16  # the most that a thread reads at once
+    access_bytes = 16  # bytes of a thread's widest access
     profiles = False
-    """Whether its sessions take the times of launches."""
+    """Whether its sessions measure the times of launches."""
 
     @abstractmethod
     def objects(self, module: ModuleOp, config: EngineConfig) -> Sequence[bytes]:
-        """What `load` takes, of a module at the launches level. Raises CompileError."""
+        """The objects that `load` takes, from a module at the launches level. Raises CompileError."""
 
     def present(self, precision: str) -> GpuAttr:
-        """The GPU that there is; another where there is none, as planning needs none."""
+        """The present GPU as a target; the default target without one, as planning needs no GPU."""
         from ...dialects.kernel.targets import GpuAttr
 
         return GpuAttr.named(USUAL_GPU, precision)

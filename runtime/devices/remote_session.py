@@ -1,4 +1,4 @@
-"""Sessions of devices whose memory numpy can't see: tensors on the device are bound, arrays of the host are copied."""
+"""Sessions on devices whose memory numpy can't access: device tensors are bound, host arrays are copied."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class RemoteSession(Session):
-    """Runs a plan by `launch`, which is given the addresses of what the code works on and returns when it is done.
+    """Runs a plan by `launch`, which receives the addresses of the buffers and returns when it is done.
 
-    These are inputs, outputs, the arena, the status (8 bytes for each of the plan's `checks`, where there are any),
-    weights, and the times when the plan is profiled.
+    These are inputs, outputs, the arena, the status (8 bytes for each of the plan's `checks`, if any), weights, and the
+    times if the plan is profiled.
     """
 
     def __init__(self, plan: InferencePlan, arena: Memory, launch: Callable[[Sequence[int]], None]) -> None:
@@ -42,7 +42,7 @@ class RemoteSession(Session):
             return self._device.allocate(nbytes, DEFAULT_ALIGNMENT)
 
     def _stage(self) -> list[Memory]:
-        """Memory on the device for inputs and outputs that come from the host and go there."""
+        """Device memory for inputs and outputs on the host."""
         self._staged = self._staged or [self._zeroed(spec.nbytes) for spec in self._specs]
         return self._staged
 
@@ -60,7 +60,7 @@ class RemoteSession(Session):
             raise InvalidInputError(f"the memory for '{spec.name}' must be row-major without gaps and {where}")
         if written and not memory.storage.writable:
             raise InvalidInputError(f"the memory for '{spec.name}' is read-only")
-        # As it is now, whatever becomes of the caller's tensor and of its storage.
+        # A snapshot, independent of later changes to the caller's tensor and its storage.
         self._bound[index] = memory.pinned()
         return memory.address, memory.address + spec.nbytes
 

@@ -1,1 +1,1 @@
-"""Memory of this process: owned, borrowed, over DLPack, and shared by caches and outputs."""
+"""Memory of this process: owned, borrowed, via DLPack, and shared by caches and outputs."""

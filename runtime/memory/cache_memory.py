@@ -1,7 +1,7 @@
-"""Rooms: arrays for caches, which have their memory in common with an output of the same run.
+"""Buffers shared by a key-value cache input and the output that extends it.
 
-A run's present is a view of a room. Given as the past of the next run it is found to be one, and updated where it is;
-an array that is none is copied to a new room once.
+The present that a run returns is a view of such a buffer. Passed as the past of the next run, it is recognised and
+updated in place; any other array is copied to a new buffer once.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ..limits import memory_for
 from ..specs import TensorSpec
 from .host_memory import aligned_bytes
 
-ALIGNMENT = 64  # bytes: a cache line, and the widest vector
+ALIGNMENT = 64  # bytes: alignment of a cache line, and of the widest vector
 
 
 class Room:
-    """The memory of a cache. Arrays on it hold it as the last of their bases."""
+    """The buffer of a cache. Arrays in it have it as the last of their bases."""
 
     def __init__(self, spec: TensorSpec) -> None:
         self._spec = spec
@@ -28,16 +28,16 @@ class Room:
         self.__array_interface__ = self._bytes.__array_interface__
 
     def fits(self, spec: TensorSpec) -> bool:
-        """Whether it is what a cache takes."""
+        """Whether its shape and type are those of a cache."""
         return (self._spec.shape, self._spec.dtype) == (spec.shape, spec.dtype)
 
     def array(self) -> Array:
-        """All of it."""
+        """The whole buffer as an array."""
         return np.asarray(self).view(self._spec.dtype).reshape(self._spec.shape)
 
 
 def lies_in(array: Array) -> Room | None:
-    """The room that an array lies in."""
+    """The cache buffer of which an array is a view, if any."""
     found: Any = array
     while isinstance(found, np.ndarray):
         found = cast("Array", found).base
@@ -45,10 +45,10 @@ def lies_in(array: Array) -> Room | None:
 
 
 def room_of(spec: TensorSpec, past: Array, taken: set[Room]) -> Array:
-    """The room that begins with `past`, as an array.
+    """The cache buffer that starts with `past`, as an array.
 
-    It is copied to a new one where it lies in none of this shape, where it is read-only, and where its room is among
-    those `taken` by other caches.
+    `past` is copied to a new buffer if it is no view of one of this shape, if it is read-only, or if its buffer is
+    among those `taken` by other caches.
     """
     room = lies_in(past)
     usable = past.flags.writeable and room not in taken
@@ -61,12 +61,12 @@ def room_of(spec: TensorSpec, past: Array, taken: set[Room]) -> Array:
 
 
 def beginning(whole: Array, shape: tuple[int, ...]) -> Array:
-    """The first elements of a room along each axis, as a view."""
+    """The first elements of a cache buffer along each axis, as a view."""
     return whole[(*map(slice, shape), ...)]
 
 
 def _begins(whole: Array, past: Array) -> bool:
-    """Whether an array is the beginning of a room: axes of one element have any stride."""
+    """Whether an array is the beginning of a cache buffer: strides of size-1 axes may differ."""
     there = beginning(whole, past.shape)
     same = all(a == b for a, b, size in zip(past.strides, there.strides, past.shape, strict=True) if size > 1)
     return same and past.ctypes.data == whole.ctypes.data

@@ -1,4 +1,4 @@
-"""Arrays over DLPack memory on the CPU, of bfloat16 too, which numpy doesn't know."""
+"""DLPack import on the CPU, with bfloat16, which numpy doesn't support."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from ..device import Array
 
-_BFLOAT, _UNSIGNED = 4, 1  # DLPack's codes of kinds of numbers
+_BFLOAT, _UNSIGNED = 4, 1  # DLPack's type codes
 _DTYPE = {b"dltensor": 20, b"dltensor_versioned": 52}
-"""Where, in bytes, the kind, the bits and the lanes of an element stand in what a capsule of that name points to."""
+"""Byte offset of the element type (code, bits and lanes) in the struct that a capsule of that name points to."""
 
 _name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
 _pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
@@ -21,7 +21,7 @@ _pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char
 
 
 class _Exported:
-    """A producer's capsule, handed on to numpy."""
+    """A producer for numpy that hands on a given capsule."""
 
     def __init__(self, memory: Any, capsule: object) -> None:
         self._memory, self._capsule = memory, capsule
@@ -34,13 +34,13 @@ class _Exported:
 
 
 def from_dlpack(memory: Any) -> Array:
-    """An array over a producer's memory; raises BufferError, RuntimeError or TypeError where numpy can't have one."""
+    """An array over a producer's memory. Raises BufferError, RuntimeError or TypeError where numpy can't import it."""
     try:
         return cast("Array", np.from_dlpack(memory))
     except RuntimeError:
         try:
             capsule = memory.__dlpack__(max_version=(1, 0))
-        except TypeError:  # of a producer that is older than versions
+        except TypeError:  # for a producer without versioned DLPack
             capsule = memory.__dlpack__()
         if not _bfloat16_as_words(capsule):
             raise
@@ -48,7 +48,7 @@ def from_dlpack(memory: Any) -> Array:
 
 
 def _bfloat16_as_words(capsule: object) -> bool:
-    """Says in a capsule, which is the consumer's own, that its bfloat16s are unsigned words; whether they are any."""
+    """Relabels bfloat16 as uint16 in a capsule owned by the consumer; returns whether it was bfloat16."""
     name = _name_of(capsule)
     if name not in _DTYPE:
         return False

@@ -1,4 +1,4 @@
-"""Memory of this process: bytes that are allocated in it, and bytes that the caller has there."""
+"""Memory of this process: allocated by us, or borrowed from the caller."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class HostMemory(Memory):
 
 
 def aligned_bytes(nbytes: int, alignment: int = DEFAULT_ALIGNMENT) -> Array:
-    """A zeroed uint8 array of `nbytes` whose first byte is at a multiple of `alignment`."""
-    if nbytes + alignment >= MOST_BYTES:  # for numpy, a wrong value
+    """A zeroed uint8 array of `nbytes`, aligned to `alignment` bytes."""
+    if nbytes + alignment >= MOST_BYTES:  # a ValueError in numpy
         raise MemoryError
     raw = np.zeros(nbytes + alignment, np.uint8)
     start = -raw.ctypes.data % alignment
@@ -59,7 +59,7 @@ def aligned_bytes(nbytes: int, alignment: int = DEFAULT_ALIGNMENT) -> Array:
 
 
 def as_array(memory: object) -> Array:
-    """A numpy array over the same bytes; raises InvalidInputError where `memory` is neither one nor DLPack."""
+    """A numpy array over the same bytes. Raises InvalidInputError unless `memory` is an array or supports DLPack."""
     if isinstance(memory, np.ndarray):
         return cast("Array", memory)
     if not hasattr(memory, "__dlpack__"):
@@ -71,12 +71,12 @@ def as_array(memory: object) -> Array:
 
 
 def bytes_of(array: Array) -> Array:
-    """The bytes of an array's elements in row-major order: its own where they lie so, otherwise a copy."""
+    """The bytes of an array's elements in row-major order: a view if it is contiguous, else a copy."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 class _Span:
-    """Bytes at an address, as numpy takes them; keeps their owner alive."""
+    """Bytes at an address, for numpy's array interface; keeps their owner alive."""
 
     def __init__(self, owner: Array, address: int, nbytes: int) -> None:
         self.owner = owner
@@ -89,7 +89,7 @@ class _Span:
 
 
 def spanned_bytes(array: Array) -> tuple[Array, int]:
-    """The bytes from an array's lowest to its highest, and where among them its first element is."""
+    """The bytes from an array's lowest to its highest, and the offset of its first element."""
     address = int(array.ctypes.data)
     low, high = np.lib.array_utils.byte_bounds(array) if array.size else (address, address)
     return np.asarray(_Span(array, low, high - low)), address - low

@@ -1,1 +1,1 @@
-"""Machine code: LLVM and the processes it runs in, images of objects, the team of threads."""
+"""Machine code: LLVM and its worker processes, linked images, the thread team."""

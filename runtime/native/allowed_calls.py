@@ -1,7 +1,7 @@
-"""What generated code may call: a short list that every machine has, checked on each object as it is made.
+"""The list of functions that generated code may call, checked against each object's undefined symbols.
 
 LLVM calls a helper of its own library where a CPU lacks an instruction (`fmaf`, `__truncsfbf2`). Such a helper may be
-missing, or slower than everything around it, and only on CPUs that nobody tried. So code for any CPU must do without.
+missing, or very slow, on CPUs that were never tested. So code for any CPU must do without.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ _WAITING = {"pthread_cond_signal", "pthread_cond_wait", "pthread_mutex_lock", "p
 _RUNTIME = {"clock_gettime", *_WAITING}
 _MEMORY = {"memcpy", "memmove", "memset"}
 _MATH = {name + suffix for name in C_FUNCTIONS for suffix in ("", "f")}
-_JOINED = {"sincos", "sincosf"}  # LLVM asks for both at once where they have one argument
-_DARWIN = {"bzero", "memset_pattern16", "__sincos_stret", "__sincosf_stret"}  # what these are on its systems
+_JOINED = {"sincos", "sincosf"}  # LLVM combines calls of both with the same argument
+_DARWIN = {"bzero", "memset_pattern16", "__sincos_stret", "__sincosf_stret"}  # their names on Apple's systems
 ALLOWED = frozenset(_RUNTIME | _MEMORY | _MATH | _JOINED | _DARWIN)
-"""Names of C functions: of the operating system, its C library and its library of maths."""
+"""Names of C functions: of the operating system, its C library and its math library."""
 
 _FOR_C = frozenset(_MEMORY | _MATH | _JOINED | _DARWIN)
 
-_ELF, _MACH_O = b"\x7fELF\2\1", b"\xcf\xfa\xed\xfe"  # both of 64 bits, the lowest byte first
-_OF_LINKER = {".TOC."}  # PowerPC's table of addresses
-_SYMBOL_TABLE, _MACH_SYMBOLS = 2, 2  # the type of ELF's section, and Mach-O's load command
+_ELF, _MACH_O = b"\x7fELF\2\1", b"\xcf\xfa\xed\xfe"  # 64-bit little-endian formats
+_OF_LINKER = {".TOC."}  # PowerPC's TOC pointer
+_SYMBOL_TABLE, _MACH_SYMBOLS = 2, 2  # section type of ELF, and load command of Mach-O
 
 
 def check_calls(data: bytes, cpu: str, others: AbstractSet[str] = frozenset()) -> None:
-    """Raises CompileError where object code calls what it may not: no C function of the list, and none of `others`."""
+    """Raises CompileError if object code calls a function that is neither on the list nor in `others`."""
     if strange := sorted(undefined_symbols(data) - ALLOWED - others):
         raise CompileError(f"code for {cpu} calls {', '.join(strange)}, which a machine need not have")
 
 
 def check_c_calls(data: bytes, cpu: str) -> None:
-    """Raises CompileError where code for C programs calls anything but what moves memory and the library of maths."""
+    """Raises CompileError if code for C programs calls anything but memory and math functions."""
     if strange := sorted(undefined_symbols(data) - _FOR_C):
         raise CompileError(f"C code for {cpu} calls {', '.join(strange)}, which a program need not have")
 
 
 def undefined_symbols(data: bytes) -> set[str]:
-    """The names that object code needs from elsewhere, as C spells them. Raises CompileError for an unknown format."""
+    """The undefined symbols of object code, as spelled in C. Raises CompileError for an unknown format."""
     if data.startswith(_ELF):
         return _undefined_in_elf(data) - _OF_LINKER
     if data.startswith(_MACH_O):

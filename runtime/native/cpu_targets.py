@@ -1,7 +1,7 @@
-"""CPUs that code is generated for: this machine's, or one named as LLVM names it.
+"""CPU targets of code generation: the host, or a CPU by LLVM's name.
 
-What a CPU can do is found by asking LLVM for code and reading it, as its tables are not open to us: which vectors it
-uses, and for which operations it calls a helper.
+A CPU's features are determined by compiling probes with LLVM and inspecting the code, as its tables are not accessible:
+the vector width it uses, and the operations for which it calls a helper.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..machine_facts import USUAL_CACHE, cache_bytes
 from .llvm import Machine, binding, emit_assembly, target_machine
 
 _HELPERS = {"fma": "fmaf", "half": "truncsfhf2", "round": "roundevenf"}
-"""The features that a target has by name, and the function LLVM calls where the CPU hasn't got them."""
+"""Named features of a target, and the helper that LLVM calls on a CPU without them."""
 _QUESTIONS = """
 define void @width(ptr %p) {
   %v = load <16 x i32>, ptr %p
@@ -56,17 +56,14 @@ define i32 @{name}(ptr %p, ptr %q) {{
 
 
 _UNIT_BITS = {"znver1": 128, "znver4": 256}
-"""Of each of the two units for multiply-adds, where it is narrower than registers: these take two turns for a register.
-
-znver4: 117 GFLOP/s of f32 measured on a core of an EPYC 9004 with 512 bits, where a Zen 5 reaches 262.
-"""
+"""Width of each of the two multiply-add units where it is narrower than a register, which then takes two cycles."""
 _ONE_UNIT = {"cannonlake", "icelake-client", "rocketlake", "tigerlake"}
 """CPUs with one unit of 512 bits, or two of 256."""
 
 
 @dataclass(frozen=True)
 class CpuTarget:
-    """A CPU as code generation sees it; `features` are those of a #kernel.cpu, `l2_bytes` a core's cache."""
+    """A CPU for code generation; `features` are those of #kernel.cpu, `l2_bytes` a core's second-level cache."""
 
     name: str
     machine: Machine
@@ -77,12 +74,12 @@ class CpuTarget:
 
     @property
     def unit_bits(self) -> int:
-        """Bits of one of two units for multiply-adds: what a core takes in a cycle, halved."""
+        """Width in bits of one of two multiply-add units: half of a core's throughput per cycle."""
         name = self.name.rpartition(":")[2]
         return min(self.vector_bits, 256 if name in _ONE_UNIT else _UNIT_BITS.get(name, self.vector_bits))
 
     def narrowed(self, vector_bits: int) -> CpuTarget:
-        """The same CPU with code written for narrower (or wider) vectors; narrower ones keep all else that it can."""
+        """The same CPU with code for narrower (or wider) vectors; other features stay."""
         if vector_bits == self.vector_bits:
             return self
         if vector_bits > self.vector_bits:
@@ -99,16 +96,16 @@ class CpuTarget:
 
 
 def cpu_target(name: str) -> CpuTarget:
-    """A CPU: "" is this machine's, "znver5" one of its architecture, "aarch64-linux-gnu:neoverse-n1" any.
+    """The target of a CPU: "" is the host, "znver5" one of its architecture, "aarch64-linux-gnu:neoverse-n1" any.
 
-    In front of the colon stands LLVM's target triple. Raises ConfigError for a CPU that LLVM doesn't know.
+    Before the colon stands LLVM's target triple. Raises ConfigError for a CPU that LLVM doesn't know.
     """
     host = host_target()
     return host if name in ("", host.name) else _named(name)
 
 
 def target_attribute(config: EngineConfig, cpu_name: str = "") -> CpuAttr:
-    """What code is generated for: this machine or the CPU named, with the configuration's threads and vectors."""
+    """The target attribute of a module: the host or a named CPU, with the configured threads and vector width."""
     cpu = cpu_target(cpu_name)
     cpu = cpu.narrowed(config.vector_bits or cpu.vector_bits)
     return CpuAttr.of(
@@ -123,9 +120,9 @@ def target_attribute(config: EngineConfig, cpu_name: str = "") -> CpuAttr:
 
 
 def apart_from_host(target: CpuAttr) -> str:
-    """How a target differs from this machine, whatever its number of threads: "vector_bits = 128 instead of 512, ...".
+    """How a target differs from the host, apart from the number of threads: "vector_bits = 128 instead of 512, ...".
 
-    "" where it doesn't.
+    "" if it doesn't.
     """
     host = target_attribute(EngineConfig())
     pairs = {"cpu": (target.cpu.data, host.cpu.data)}
@@ -138,7 +135,7 @@ def apart_from_host(target: CpuAttr) -> str:
 
 
 def plainest_cpu() -> str:
-    """The CPU of this machine's architecture that has the least: code for it runs on all of them."""
+    """The baseline CPU of the host's architecture, whose code runs on all of them."""
     return "x86-64" if Machine().architecture == "x86_64" else "generic"
 
 
@@ -151,7 +148,7 @@ def host_target() -> CpuTarget:
 
 
 def machine_of(target: CpuAttr) -> Machine:
-    """What LLVM is told of the CPU that a module is for; raises ConfigError for a CPU that LLVM doesn't know."""
+    """LLVM's description of a module's target CPU. Raises ConfigError for a CPU that LLVM doesn't know."""
     return cpu_target(target.cpu.data).narrowed(target.vector_bits.data).machine
 
 
@@ -159,7 +156,7 @@ def machine_of(target: CpuAttr) -> Machine:
 def _named(name: str) -> CpuTarget:
     triple, _, cpu = name.rpartition(":")
     x86 = (triple or binding().get_default_triple()).startswith("x86_64")
-    # Names of x86 go back to CPUs of 32 bits, for which LLVM would end the process.
+    # Names of x86 CPUs include 32-bit ones, for which LLVM would abort the process.
     machine = Machine(triple, cpu, "+64bit,+sse2" if x86 else "")
     _check_name(machine)
     return _target(name, machine, USUAL_CACHE)
@@ -176,7 +173,7 @@ def _target(name: str, machine: Machine, l2_bytes: int) -> CpuTarget:
 
 
 def _byte_dots(machine: Machine, register: str) -> frozenset[str]:
-    """Which instructions for products of bytes the CPU has for its vectors; x86 calls those `register`."""
+    """The byte dot-product instructions that the CPU has for its vectors; x86 calls those registers `register`."""
     text = "".join(_PRODUCTS_OF_BYTES.format(name=name, first=name) for name in ("sext", "zext"))
     code = emit_assembly(text, machine, opt_level=0 if machine.architecture == "x86_64" else 2)
     found = {name for name in BYTE_DOTS if re.search(rf"\bv?{name}\s[^\n]*%{register}|\b{name}[.\w]*\s+v", code)}
@@ -184,7 +181,7 @@ def _byte_dots(machine: Machine, register: str) -> frozenset[str]:
 
 
 def _check_name(machine: Machine) -> None:
-    """Raises ConfigError for names LLVM doesn't know: it says so on the error stream only, and goes on with none."""
+    """Raises ConfigError for a name unknown to LLVM, which only warns on stderr and uses no CPU."""
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as told:

@@ -1,8 +1,7 @@
-"""LLVM through llvmlite: text to object code for any CPU, object code to addresses.
+"""LLVM through llvmlite: compiles text to object code for any CPU, and loads object code.
 
-All of LLVM is behind one lock of llvmlite's, so threads don't compile at the same time, and a fork waits for it
-(forks.py). Object code made for one CPU runs on every CPU that has its features; nothing in it depends on where it is
-loaded.
+All of LLVM is behind one lock of llvmlite's, so threads don't compile in parallel, and a fork waits for it (forks.py).
+Object code for one CPU runs on every CPU with its features; it is position-independent.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from . import llvm_worker
 from .allowed_calls import check_calls
 from .llvm_worker import Compiled, Part, binding
 
-# On an AVX2 machine 3 makes 40 % more code in 1.4 times the time, and models run at 0.98 to 1.02 of their time with it.
+# On an AVX2 machine 3 makes 40 % more code in 1.4 times the time, and models take 0.98 to 1.02 of their time with it.
 OPT_LEVEL = 2
 
 forks.wait_for_libraries()
@@ -30,9 +29,9 @@ _MATH_LIBRARIES = ("libm.so.6", "libm.so", "libm.dylib")
 
 @dataclass(frozen=True)
 class Machine:
-    """What LLVM generates code for; empty: this machine's triple, the least CPU of its kind, no further features.
+    """The target of LLVM's code generation; empty strings: the host's triple, its baseline CPU, no further features.
 
-    `features` is LLVM's list such as "+avx2,-avx512f", in addition to what `cpu` implies.
+    `features` is LLVM's list such as "+avx2,-avx512f", in addition to those that `cpu` implies.
     """
 
     triple: str = ""
@@ -41,16 +40,16 @@ class Machine:
 
     @property
     def architecture(self) -> str:
-        """Such as x86_64 or aarch64."""
+        """The architecture, such as x86_64 or aarch64."""
         return (self.triple or str(binding().get_default_triple())).partition("-")[0]
 
 
 class LoadedCode:
-    """Object code in memory, linked by LLVM; the addresses are valid as long as this object lives.
+    """Object code linked and loaded by LLVM; addresses are valid as long as this object lives.
 
-    JITLink is asked for: it lays all of an object into one block. LLVM's older linker, RuntimeDyld, asks the system for
-    code and constants apart, and aborts the process where they come to lie more than 2 GiB from each other, which
-    happens in processes with much memory in many pieces.
+    By JITLink, which lays out an object in one block. LLVM's older linker, RuntimeDyld, allocates code and constants
+    separately, and aborts the process if they are more than 2 GiB apart, which happens in processes with much
+    fragmented memory.
     """
 
     _LIBRARY = "code"
@@ -61,7 +60,7 @@ class LoadedCode:
         self._symbols: dict[str, Any] = {}
 
     def address(self, name: str) -> int:
-        """The address of a function; raises CompileError where it, or something it calls, isn't there."""
+        """The address of a function. Raises CompileError if it, or a function it calls, is unresolved."""
         if name not in self._symbols:
             try:
                 self._symbols[name] = self._compiler.lookup(self._LIBRARY, name)
@@ -71,7 +70,7 @@ class LoadedCode:
 
     @classmethod
     def load(cls, objects: Sequence[bytes]) -> LoadedCode:
-        """Loads object code; what it calls is looked for in all of it, the process and the libraries loaded into it."""
+        """Loads object code; its calls are resolved in all of it, the process and its libraries."""
         _load_first(_MATH_LIBRARIES)
         compiler = binding().create_lljit_compiler(target_machine(Machine(), 3), use_jit_link=True)
         builder = binding().JITLibraryBuilder()
@@ -87,20 +86,19 @@ class LoadedCode:
 def part_of(
     ir_text: str, machine: Machine, opt_level: int = OPT_LEVEL, *, link: Sequence[str] = (), as_written: bool = False
 ) -> Part:
-    """What is compiled at once: a module of LLVM IR text, with the modules of `link` linked in.
+    """A unit of compilation: a module of LLVM IR text, with the modules of `link` linked in.
 
-    With `as_written`, LLVM doesn't look for what else could be made of its loops.
-
-    Raises ConfigError for an architecture that LLVM doesn't have.
+    With `as_written`, loops are in final form, and LLVM runs only few optimisations. Raises ConfigError for an
+    architecture that LLVM doesn't support.
     """
     target_machine(machine, opt_level)
     return Part(ir_text, tuple(link), machine.triple, machine.cpu, machine.features, opt_level, as_written)
 
 
 def code_of(result: Compiled, part: Part, others: AbstractSet[str] = frozenset()) -> bytes:
-    """The object code of a part, which may call functions of others.
+    """The object code of a compiled part, which may call functions in `others`.
 
-    Raises CompileError with LLVM's message for text that isn't well-formed, and for code that calls what it may not.
+    Raises CompileError with LLVM's message for malformed text, and for calls of functions that are not allowed.
     """
     if result.error:
         raise CompileError(f"LLVM refuses the IR: {result.error}")
@@ -115,7 +113,7 @@ def compile_to_object(ir_text: str, machine: Machine, opt_level: int = OPT_LEVEL
 
 
 def emit_assembly(ir_text: str, machine: Machine, opt_level: int = OPT_LEVEL, *, link: Sequence[str] = ()) -> str:
-    """The assembly of what compile_to_object makes."""
+    """The assembly text of what compile_to_object compiles."""
     target = target_machine(machine, opt_level)
     return str(target.emit_assembly(_optimized(ir_text, target, opt_level, link)))
 
@@ -128,7 +126,7 @@ def optimize_ir(ir_text: str, machine: Machine, opt_level: int = OPT_LEVEL, *, l
 
 @cache
 def _load_first(names: tuple[str, ...]) -> None:
-    """Loads the first of these libraries that there is."""
+    """Loads the first of these libraries that exists."""
     for name in names:
         with suppress(RuntimeError):
             binding().load_library_permanently(name)
@@ -136,7 +134,7 @@ def _load_first(names: tuple[str, ...]) -> None:
 
 
 def target_machine(machine: Machine, opt_level: int) -> Any:
-    """LLVM's object for a machine; raises ConfigError for an architecture that it doesn't have."""
+    """LLVM's target machine. Raises ConfigError for an architecture that it doesn't support."""
     try:
         return llvm_worker.target_machine(machine.triple, machine.cpu, machine.features, opt_level)
     except RuntimeError as error:

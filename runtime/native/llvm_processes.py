@@ -1,8 +1,8 @@
-"""Who compiles the parts of a module: processes beside this one, while Python goes on, and this one in the end.
+"""Worker processes that compile a module's parts in parallel with lowering; this process joins in at the end.
 
-LLVM is behind one lock of llvmlite's, so threads don't compile at the same time. The processes are programs of their
-own (llvm_worker.py), never forks, and live as long as one compile. Parts and their object code are the same however
-many there are. Where no process can be started, this one does all the work.
+LLVM is behind one lock of llvmlite's, so threads can't compile in parallel. The workers are separate programs
+(llvm_worker.py), never forks, and live as long as one compile. Parts and their object code don't depend on the number
+of workers. If no process can be started, this one compiles everything.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from ..progress import LOG
 from . import llvm_worker
 from .llvm_worker import Compiled, Part, compiled, receive, send
 
-# How a process ends that LLVM brought down: this one would, too.
+# Exit statuses of a process that LLVM aborted: compiling here would abort this one, too.
 _CRASHES = {-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGILL, -signal.SIGFPE, -getattr(signal, "SIGBUS", 7)}
 
 Process: TypeAlias = "subprocess.Popen[bytes]"
 
 
 class Compilers:
-    """Compiles parts with so many processes, this one included; a context that ends the others.
+    """Compiles parts with `count` processes, this one included; a context manager that ends the others.
 
-    What was compiled before, of the same text for the same machine, is taken from `objects`, and kept there.
+    Object code compiled before, from the same text for the same machine, is taken from the cache `objects`, and new
+    code is stored there.
     """
 
     def __init__(self, count: int, objects: FileCache | None = None) -> None:
@@ -63,7 +64,7 @@ class Compilers:
             process.communicate()
 
     def add(self, part: Part) -> None:
-        """A part to compile, from now on."""
+        """Queues a part for compilation."""
         known = None if self._objects is None else self._objects.get(_key(part))
         if known is not None:
             self._parts.append((part, Compiled(known, "", 0, 0, 0), None))
@@ -71,10 +72,10 @@ class Compilers:
             self._parts.append((part, None, None if self._threads is None else self._threads.submit(self.ask, part)))
 
     def results(self) -> list[Compiled]:
-        """What became of the parts, in order; the next ones are others."""
+        """The results of all parts queued so far, in order."""
         parts, self._parts = self._parts, []
         found = {index: known for index, (_, known, _) in enumerate(parts) if known is not None}
-        # From the end: the processes go on from the start, until they meet.
+        # From the end: the workers go from the start, until they meet.
         for index, (part, known, future) in reversed([*enumerate(parts)]):
             if known is None and (future is None or future.cancel()):
                 found[index] = compiled(part)
@@ -88,7 +89,7 @@ class Compilers:
         return [found[index] for index in range(len(parts))]
 
     def ask(self, part: Part) -> Compiled | None:
-        """Has a process compile a part; None where somebody has ended it."""
+        """Lets a worker compile a part; None if the worker has died."""
         process = self._idle.get()
         assert process.stdin is not None and process.stdout is not None
         try:
@@ -106,14 +107,14 @@ class Compilers:
 
 
 def _key(part: Part) -> str:
-    """What decides a part's object code."""
+    """The cache key of a part's object code."""
     return key_of(repr(tuple(part)).encode(), import_module("llvmlite").__version__.encode())
 
 
 def _start() -> Process | None:
-    """A process that compiles parts, or None where there can't be one."""
+    """A worker process, or None if none can be started."""
     program, llvmlite = sys.executable or "", importlib.util.find_spec("llvmlite")
-    # In a program that has Python inside, the executable is that program.
+    # In a program that embeds Python, sys.executable is that program.
     if not Path(program).name.lower().startswith("python") or llvmlite is None or llvmlite.origin is None:
         return None
     folder = str(Path(llvmlite.origin).parents[1])

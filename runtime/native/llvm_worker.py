@@ -1,7 +1,7 @@
-"""LLVM's work on one part of a module, and the process that does it beside this one.
+"""Compilation of one part of a module by LLVM, and the worker process that does it.
 
-Run as a program, this file reads parts from its standard input and writes what became of them to its standard output,
-until there are no more. It starts in a tenth of a second because it imports llvmlite and nothing of ours.
+Run as a program, this file reads parts from standard input and writes results to standard output, until the input ends.
+It starts in a tenth of a second because it imports llvmlite and nothing of ours.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from functools import cache
 from itertools import pairwise
 from typing import IO, Any, NamedTuple
 
-LENGTH = 8  # bytes of the number in front of a message
+LENGTH = 8  # bytes of a message's length prefix
 
-# What loops need that are written as they should run. Level 2 took twice as long for them and made them no faster: on
+# Passes for loops in final form. Level 2 took twice as long for them and made them no faster: on
 # Zen 3 the kernels of MobileNet-v3 take 5.78 ms with it and 5.77 without, those of ResNet-50 89.4 and 88.5 ms.
 FEW_PASSES = (
     "always_inliner",
-    "ipsccp",  # arguments that are the same constants in all calls
+    "ipsccp",  # constant propagation into arguments
     "dead_arg_elimination",
     "instruction_combine",
     "simplify_cfg",
     "new_gvn",
-    "loop_simplify",  # the form that unrolling works on
+    "loop_simplify",  # the loop form that unrolling needs
     "lcssa",
     "loop_unroll",  # short inner sums: 1x1 convolutions of 16 channels ran 1.1 times as long without
     "simplify_cfg",
@@ -37,9 +37,9 @@ FEW_PASSES = (
 
 
 class Part(NamedTuple):
-    """LLVM IR to compile, with the modules of `link` linked in, for what and how.
+    """LLVM IR text to compile with the modules of `link` linked in, its target and options.
 
-    `as_written` says that the loops are as they should run.
+    `as_written`: the loops are in final form.
     """
 
     text: str
@@ -52,7 +52,7 @@ class Part(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """Object code, or what LLVM has against the part; the seconds that LLVM took; whether it was another process."""
+    """Object code or LLVM's error message; LLVM's time in seconds; whether a worker process compiled it."""
 
     code: bytes
     error: str
@@ -64,7 +64,7 @@ class Compiled(NamedTuple):
 
 @cache
 def binding() -> Any:
-    """llvmlite, ready for code of every architecture that it has."""
+    """llvmlite, initialised for all its architectures."""
     import llvmlite.binding as llvm
 
     llvm.initialize_all_targets()
@@ -74,16 +74,16 @@ def binding() -> Any:
 
 @cache
 def target_machine(triple: str, cpu: str, features: str, opt_level: int) -> Any:
-    """LLVM's object for a machine, which it takes a while to make.
+    """LLVM's target machine, which is slow to create.
 
-    Raises RuntimeError for an architecture that LLVM doesn't have.
+    Raises RuntimeError for an architecture that LLVM doesn't support.
     """
     target = binding().Target.from_triple(triple or binding().get_default_triple())
     return target.create_target_machine(opt=opt_level, cpu=cpu, features=features, reloc="pic", codemodel="small")
 
 
 def parsed(text: str, link: Sequence[str], target: Any) -> Any:
-    """LLVM's module; raises RuntimeError for text that isn't well-formed."""
+    """LLVM's module for a text. Raises RuntimeError if it is malformed."""
     modules: list[Any] = []
     for each in (text, *link):
         module = binding().parse_assembly(each)
@@ -97,7 +97,7 @@ def parsed(text: str, link: Sequence[str], target: Any) -> Any:
 
 
 def optimize(module: Any, target: Any, opt_level: int, *, as_written: bool = False) -> None:
-    """Runs LLVM's optimisations: those of a level, or the few that loops need which are as they should run."""
+    """Runs LLVM's optimisations of a level, or only those few that loops in final form need."""
     llvm = binding()
     options = llvm.create_pipeline_tuning_options(speed_level=opt_level)
     options.loop_vectorization = opt_level >= 2
@@ -151,8 +151,8 @@ def receive(stream: IO[bytes]) -> tuple[Any, ...] | None:
 
 
 def main() -> None:
-    """Compiles parts; the only argument is the folder that llvmlite lies in."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who is asked to stop is the process that has the parts
+    """The worker's loop; its only argument is llvmlite's folder."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the worker ignores Ctrl-C: its parent ends it
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     sys.path.insert(0, sys.argv[1])

@@ -1,4 +1,4 @@
-"""Object code, ready to be called."""
+"""Loads object code by our own linker, or by LLVM's for formats other than ELF."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .images.loaded import LoadedImage
 
 
 def loaded(objects: Sequence[bytes]) -> Code:
-    """Links and loads object code; where a system's objects are no ELF, LLVM does. Raises CompileError."""
+    """Links and loads object code; by LLVM on systems without ELF. Raises CompileError."""
     if all(each.startswith(ELF) for each in objects):
         return LoadedImage(link(objects))
     from .llvm import LoadedCode

@@ -1,4 +1,4 @@
-"""Machine code of a module on an arena: in parts, which others may compile while Python lowers the next."""
+"""Compiles a module on an arena to machine code, in parts, by workers in parallel with lowering."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from .llvm_worker import Part
 
 @dataclass(frozen=True)
 class _Parts:
-    """Parts that are being compiled, and the functions that they have of each other."""
+    """Parts under compilation, and the functions shared between them."""
 
     parts: Sequence[Part]
     shared: frozenset[str]
     compilers: Compilers
 
     def objects(self, ctx: MiniContext) -> Sequence[bytes]:
-        """The code of all. Raises CompileError where LLVM refuses a part, or one calls what it may not."""
+        """The object code of all parts. Raises CompileError for LLVM's errors and for calls that are not allowed."""
         start = time.perf_counter()
         results = self.compilers.results()
         statistics, waited = pass_statistics(ctx), time.perf_counter() - start
@@ -58,11 +58,11 @@ def start_compiling(
     observer: Observer | None,
     compilers: Compilers | None,
 ) -> Compilation:
-    """Takes a module, which is `main` alone afterwards, to LLVM; part by part, each of which is then compiled.
+    """Lowers a module part by part to LLVM and starts compiling each; the module is left with `main` alone.
 
-    `phases` are those that are left; of LLVM's the observer is told when all is done.
+    `phases` are the remaining ones; the observer is notified about LLVM's when all is done.
     """
-    # Loops are many ops: LLVM's own verifier judges what comes of them, which is far faster.
+    # Loops are many ops: LLVM's own verifier checks the result, which is far faster.
     run_phases(ctx, module, [phase for phase in phases if phase.level != "llvm"], observer, verify=False)
     profiled, calls = "times" in argument_roles(entry_of(module)), kernel_calls(module)
     pointers = sum(len(specs_of(module, role)) for role in ("input", "output"))
@@ -82,7 +82,7 @@ def _start_parts(
     pointers: int,
     profiled: bool,
 ) -> _Parts:
-    """The parts of a module on loops (or of all at once), of which `main` takes so many buffers."""
+    """The parts of a module on loops (or all at once), whose `main` takes `pointers` buffers."""
     from ...lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
     from ...lowering.loops_to_llvm.runtime_ir import runtime_ir
 
@@ -110,7 +110,7 @@ def _start_parts(
 
 
 def _check_instructions(text: str, lacking: Sequence[str], target: CpuAttr) -> None:
-    """Raises CompileError for instructions, of those `lacking`, that were chosen for another CPU than code is for."""
+    """Raises CompileError if the text has instructions, of those `lacking`, that the target CPU doesn't have."""
     from ...lowering.loops_to_llvm.byte_dots import INTRINSICS
 
     for name in lacking:
@@ -128,6 +128,6 @@ def _run(ctx: MiniContext, module: ModuleOp, each: ModulePass) -> float:
 
 
 def stages_of(module: ModuleOp) -> dict[str, int]:
-    """The stages of a module at the llvm level, each with the number of buffers that it takes."""
+    """The stages of a module at the llvm level, each with its number of buffers."""
     functions = {op.sym_name.data: op.function_type for op in module.ops if isinstance(op, llvm.FuncOp)}
     return {name: len(type.inputs) - 3 for name, type in functions.items() if name.startswith(STAGE)}

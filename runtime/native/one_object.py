@@ -1,4 +1,4 @@
-"""One object file of all parts of a model's code, which shows nothing but what is to be called from outside."""
+"""Combines the parts of a model's code into one object file with only public symbols exported."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from .llvm_worker import Part, optimize, parsed
 
 
 def one_object(parts: Sequence[Part], prefix: str, public: AbstractSet[str]) -> bytes:
-    """Position-independent object code of parts for one machine; the first of them may not be missing.
+    """Position-independent object code of parts for one machine; there must be at least one.
 
-    Each part is optimised by itself, so that the code computes the same bits as that of `compile`. What isn't `public`
-    is local to the object, and has `prefix` and an underscore in front of its name. Raises CompileError for IR that
-    LLVM refuses.
+    Each part is optimised separately, so that the code computes the same bits as that of `compile`. Symbols that aren't
+    `public` become local and are prefixed by `prefix` and an underscore. Raises CompileError for LLVM's errors.
     """
     first = parts[0]
     target = target_machine(Machine(first.triple, first.cpu, first.features), first.opt_level)

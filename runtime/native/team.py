@@ -1,7 +1,7 @@
-"""The threads of this process that help with inferences; all engines have them in common.
+"""The thread team of this process, which all engines share.
 
-They are started when a plan for several threads first runs, and again in a child after fork, which has none of its
-parent's threads. Who has nothing to do sleeps. They live as long as the process.
+Threads are started when a plan for several threads first runs, and again in a child after fork, which has none of its
+parent's threads. Idle threads sleep. They live as long as the process.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .loaded_code import loaded
 
 
 class Team:
-    """Starts helpers; `share` is the address of the function that has work done by them (see team_ir.py)."""
+    """Starts helper threads; `share` is the address of the function that distributes work over them (team_ir.py)."""
 
     def __init__(self, code: Code | None = None) -> None:
-        """Its code is compiled where it is not given."""
+        """Loads the team's code, compiling it if it is not given."""
         self.code = code or loaded([_compiled()])
         self.share = self.code.address("mini_infer_share")
         self._worker = ctypes.c_void_p(self.code.address("mini_infer_worker"))
@@ -33,7 +33,7 @@ class Team:
         os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
-        """Back to a team without helpers, whatever it was doing."""
+        """Resets to a team without helpers, as in a child after fork."""
         from ...lowering.loops_to_llvm.team_ir import CALLED, FINISHED, MUTEX, TEAM_BYTES
 
         ctypes.memset(self._state, 0, TEAM_BYTES)
@@ -47,7 +47,7 @@ class Team:
         self.threads = 1
 
     def grow(self, threads: int) -> None:
-        """Starts helpers until the team has so many threads, the caller's included."""
+        """Starts helpers until the team has `threads` threads, the caller included."""
         with self._lock:
             # Signals are for Python's own threads.
             before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -70,7 +70,7 @@ class Team:
 
 
 _TEAMS: list[Team] = []
-"""The team of this process, once there is one."""
+"""The team of this process, once it exists."""
 _STARTING = ForkSafeLock()
 
 
@@ -80,7 +80,7 @@ def team() -> Team:
 
 
 def have_team(code: Code | None = None) -> Team:
-    """The team of this process: of this code where there is none yet."""
+    """The team of this process, created with this code if there is none yet."""
     with _STARTING:
         if not _TEAMS:
             _TEAMS.append(Team(code))
@@ -88,7 +88,7 @@ def have_team(code: Code | None = None) -> Team:
 
 
 def team_image(triple: str = "") -> Image:
-    """The team's code for this architecture, or that of LLVM's target triple, for those who keep it."""
+    """The team's code for this architecture, or that of an LLVM triple, for caching."""
     code = _TEAMS[0].code if _TEAMS else None
     return code.image if isinstance(code, LoadedImage) and not triple else link([_compiled(triple)])
 

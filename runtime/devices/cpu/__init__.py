@@ -1,1 +1,1 @@
-"""The CPU as a device: what it is and reaches, and the CPUs that code is made for."""
+"""The CPU as a device: its sessions, and its measured limits."""

@@ -1,4 +1,4 @@
-"""The CPU as a device: memory of this process, machine code in it, and the team of threads."""
+"""The CPU as a device: memory of this process, machine code in it, and the thread team."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # see runtime_
 class CpuSession(Session):
     """Calls native code with pointers to arrays.
 
-    These are inputs, outputs, the arena, the table of sizes where these hang on the shapes, the status (8 bytes for
-    each of the plan's `checks`, where there are any), weights, and the times when the plan is profiled.
+    These are inputs, outputs, the arena, the table of sizes (for symbolic shapes), the status (8 bytes for each of the
+    plan's `checks`, if any), weights, and the times if the plan is profiled.
     """
 
     def __init__(self, plan: InferencePlan, arena: Memory) -> None:
-        self._arena, self._weights = arena, plan.weights  # alive as long as native code may use them
+        self._arena, self._weights = arena, plan.weights  # keeps memory alive that native code may access
         self._nothing_wrong = bytes(8 * len(plan.checks))
-        self._status = memoryview(bytearray(self._nothing_wrong))  # an array would take ten times as long to look at
+        self._status = memoryview(bytearray(self._nothing_wrong))  # checking an array would take ten times as long
         self._times = np.zeros((len(plan.calls) if plan.profiled else 0, 2), np.int64)
         own = [arena.address]
         if plan.sizes is not None:
@@ -67,7 +67,7 @@ class CpuSession(Session):
     @override
     def use(self, plan: InferencePlan) -> None:
         assert plan.sizes is not None
-        self._plan = plan  # alive as long as native code may read its sizes
+        self._plan = plan  # keeps the sizes alive that native code reads
         self._bound_pointers[self._sizes_at] = self._given_pointers[self._sizes_at] = plan.sizes.ctypes.data
 
     @override
@@ -101,7 +101,7 @@ class CpuSession(Session):
         self._status[:] = self._nothing_wrong
         if self._plan.profiled:
             self._times.fill(0)
-        if self._helpers is not None and self._helpers.threads < self._threads:  # at first, and after a fork
+        if self._helpers is not None and self._helpers.threads < self._threads:  # initially, and after a fork
             self._helpers.grow(self._threads)
         self.entry(pointers, self._share)
         if self._status.tobytes() != self._nothing_wrong:
@@ -114,7 +114,7 @@ class CpuSession(Session):
 
 
 class Cpu(Device):
-    """This machine's. Who only holds tensors imports no compiler with it."""
+    """The host CPU. Tensors alone don't import the compiler with it."""
 
     @override
     def target(self, config: EngineConfig, machine: str = "", scheduled: Target | None = None) -> Target:
@@ -166,10 +166,10 @@ class Cpu(Device):
 
 
 def _address(array: Array) -> int:
-    """Where an array's first element is; `array.ctypes.data`, which takes 2 us, only where nothing else works."""
+    """The address of an array's first element; avoids `array.ctypes.data`, which takes 2 us, where possible."""
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(cast("Any", array)))
-    except (TypeError, ValueError):  # read-only, empty, or of a type that buffers don't know
+    except (TypeError, ValueError):  # read-only, empty, or of a type unknown to the buffer protocol
         return int(array.ctypes.data)
 
 

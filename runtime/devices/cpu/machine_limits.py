@@ -1,9 +1,9 @@
-"""What this machine reaches: multiply-adds of f32 in a second, and bytes that are read from beyond its caches.
+"""Measures this machine's limits: f32 multiply-adds per second, and memory bandwidth beyond the caches.
 
-Both are measured by code of our own, on as many threads as an inference has: independent sums in registers, as many as
-hide the latency of an instruction, and sums over more memory than the caches hold. Nothing is kept: a machine that
-others use is another one an hour later, and plans hang on the target's expected numbers (dialects/kernel/targets.py),
-so that they are the same in every run.
+Both are measured by our own code, with as many threads as an inference has: enough independent sums in registers to
+hide the latency of an instruction, and sums over more memory than the caches hold. Results are not kept: a shared
+machine is a different one an hour later, and plans use the target's expected numbers (dialects/kernel/targets.py), so
+that they are reproducible.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ from ...native.llvm import compile_to_object
 from ...native.loaded_code import loaded
 
 SUMS = {16: 12, 32: 24}
-"""Independent sums by the number of registers: two registers are left for what they are multiplied by, and some."""
+"""Independent sums by number of registers: two registers are left for their factors, and some spare."""
 STREAMS = 8
 """Registers that are read in a step."""
 LEAST_BYTES, MOST_BYTES = 64 << 20, 1 << 30
-"""Of the memory that is read: four times the last level of caches, within these."""
+"""Limits, in bytes, of the memory that is read: four times the last-level cache, within these."""
 _CPUINFO = Path("/proc/cpuinfo")
 _TITLES = re.compile(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class MachineLimits:
-    """What so many threads reach together: additions and multiplications of f32, and bytes read, per nanosecond."""
+    """The limits of a number of threads together: f32 additions and multiplications, and bytes read, per nanosecond."""
 
     threads: int
     gflops: float
     gbytes: float
 
     def seconds(self, flops: float, nbytes: float) -> float:
-        """The least that so much work can take: the longer of what its operations and its bytes ask for."""
+        """A lower bound of the time for that much work: the maximum of compute time and memory time (roofline)."""
         return max(flops / self.gflops, nbytes / self.gbytes) * 1e-9
 
     def best(self, other: MachineLimits | None) -> MachineLimits:
-        """The higher of two measurements, number by number."""
+        """The componentwise maximum of two measurements."""
         if other is None:
             return self
         return MachineLimits(self.threads, max(self.gflops, other.gflops), max(self.gbytes, other.gbytes))
 
 
 class LimitProbe:
-    """Code and memory that the limits are measured with.
+    """The code and memory for measuring limits.
 
-    Worked on by `threads` threads of this process, wherever it may run: pin it to have them on certain cores.
+    Run by `threads` threads of this process, wherever it may run: pin it to measure certain cores.
     """
 
     def __init__(self, threads: int, nbytes: int | None = None) -> None:
@@ -72,16 +72,16 @@ class LimitProbe:
         self._read = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64)(self._code.address("probe_read"))
         step = STREAMS * self._lanes * 4
         share = (nbytes or _beyond_caches()) // threads // step * step
-        # Ones: memory that nobody has written to is one page of zeros, again and again.
+        # Ones: unwritten memory is a single page of zeros, mapped repeatedly.
         self._memory = [np.ones(share + 64, np.uint8) for _ in range(threads)]
         self._share = share
 
     def measure(self, seconds: float = 0.1) -> MachineLimits:
-        """The best of some trials, which take about so long together."""
+        """The best of several trials, which take about `seconds` together."""
         return MachineLimits(self.threads, self._gflops(seconds / 2), self._gbytes(seconds / 2))
 
     def read_all(self) -> None:
-        """Reads the memory once, which leaves little else in the caches; on the caller's thread."""
+        """Reads the memory once on the caller's thread, which evicts the caches."""
         for index in range(self.threads):
             self._read_share(index)
 
@@ -107,7 +107,7 @@ class LimitProbe:
         self._read(start + -start % 64, self._share)
 
     def _together(self, work: Callable[[int], None]) -> float:
-        """Seconds from when all threads begin until the last has ended."""
+        """Seconds from the common start of all threads to the end of the last."""
         if self.threads == 1:
             start = time.perf_counter()
             work(0)
@@ -141,10 +141,10 @@ def probe_ir(cpu: CpuTarget) -> str:
         *(f"  %x{i} = phi {floats} [ %s{i}, %0 ], [ %y{i}, %loop ]" for i in range(sums)),
     ]
     for i in range(sums):
-        if fused:  # a factor that is not known, or the product would be a constant
+        if fused:  # unknown to LLVM, which would fold a constant product
             factors = f"{floats} %factor, {floats} {half}, {floats} %x{i}"
             multiply.append(f"  %y{i} = call {floats} @llvm.fma.v{lanes}f32({factors})")
-        else:  # towards 2
+        else:  # converges to 2
             multiply.append(f"  %t{i} = fmul {floats} %x{i}, {half}\n  %y{i} = fadd {floats} %t{i}, {one}")
     multiply += [
         "  %m = add i64 %n, 1\n  %more = icmp ult i64 %m, %steps\n  br i1 %more, label %loop, label %done\ndone:",
@@ -173,7 +173,7 @@ def probe_ir(cpu: CpuTarget) -> str:
 
 
 def cpu_title() -> str:
-    """This machine's CPU as its maker calls it, and as LLVM does."""
+    """This machine's CPU, by its maker's name and by LLVM's."""
     try:
         found = _TITLES.search(_CPUINFO.read_text())
     except OSError:
@@ -183,7 +183,7 @@ def cpu_title() -> str:
 
 
 def pinned_cores(threads: int) -> tuple[int, ...]:
-    """The cores for so many threads, of those that this process may run on; none where the system has no such thing."""
+    """Cores for `threads` threads, out of this process's affinity; () if the system has no affinity."""
     if not hasattr(os, "sched_getaffinity"):
         return ()
     return tuple(sorted(os.sched_getaffinity(0))[:threads])
@@ -194,6 +194,6 @@ def _repeated(element: str, lanes: int) -> str:
 
 
 def _beyond_caches() -> int:
-    """Bytes of which caches hold little, and that the machine can spare."""
+    """A number of bytes much larger than the caches that the machine can spare."""
     wanted = 4 * max((cache_bytes(level) for level in (2, 3)), default=0)
     return min(max(wanted, LEAST_BYTES), MOST_BYTES, memory_bytes() // 8)

@@ -1,1 +1,1 @@
-"""NVIDIA GPUs as devices: CuPy, NVIDIA's run-time compiler, sessions as CUDA graphs."""
+"""NVIDIA GPUs as devices: CuPy, NVIDIA's run-time compiler, and sessions as CUDA graphs."""

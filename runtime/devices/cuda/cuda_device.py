@@ -1,7 +1,7 @@
-"""An NVIDIA GPU as a device: its memory, and code that CUDA's compiler makes.
+"""An NVIDIA GPU as a device: its memory, and code compiled by NVRTC.
 
-Whoever writes to its memory from elsewhere does so on CuPy's current stream, which is CUDA's default stream as that of
-PyTorch is, or waits.
+Other writers to its memory must use CuPy's current stream, by default CUDA's default stream like PyTorch's, or
+synchronise.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class CudaMemory(Memory):
-    """Bytes on a GPU, which a pointer of CuPy's keeps."""
+    """Bytes on a GPU, kept alive by a CuPy pointer."""
 
     host = None
 
@@ -71,7 +71,7 @@ class CudaMemory(Memory):
 
     @contextmanager
     def _transfer(self) -> Generator[Stream]:
-        """A stream whose work comes after the caller's, and is done in the end."""
+        """A stream ordered after the caller's work, synchronised at the end."""
         stream = self._gpu.transfers
         with self._gpu.active(), faults("a copy failed"):
             stream.follow()
@@ -80,7 +80,7 @@ class CudaMemory(Memory):
 
 
 class CudaCode(Code):
-    """A cubin that has been loaded."""
+    """A loaded cubin."""
 
     def __init__(self, gpu: Gpu, module: Any) -> None:
         self._gpu, self._module = gpu, module
@@ -90,7 +90,7 @@ class CudaCode(Code):
         return int(self.function(name).ptr)
 
     def function(self, name: str) -> Any:
-        """A kernel; raises CompileError where there is none of that name."""
+        """A kernel by name. Raises CompileError for an unknown name."""
         return self._gpu.function(self._module, name)
 
 
@@ -119,7 +119,7 @@ class Cuda(LaunchDevice):
             capability, limits = self.gpu.limits()
         except ConfigError:
             return super().present(precision)
-        # Code for an architecture runs on the others of its generation, unless its name ends in a letter.
+        # Code for an architecture runs on later ones of its generation, unless its name ends in a letter.
         own = [name for name in GPUS if name in (f"sm_{capability}", f"sm_{capability}a", f"sm_{capability[:-1]}0")]
         if not own:
             raise ConfigError(f"there is no code for a GPU of capability {capability}; there is for {', '.join(GPUS)}")
@@ -173,7 +173,7 @@ class Cuda(LaunchDevice):
 
 @cache
 def gpu_numbered(number: int) -> Cuda:
-    """One of several GPUs."""
+    """The GPU of that number."""
     return Cuda(number)
 
 

@@ -1,8 +1,8 @@
-"""A session on an NVIDIA GPU: a plan's launches, on a stream of its own, as a CUDA graph.
+"""A session on an NVIDIA GPU: runs a plan's launches on a stream of its own, replayed as a CUDA graph.
 
-The copies of the caller's arrays through pinned memory, the launches and the copies back go onto the stream together.
-The first inference waits after every launch, so that a fault names its kernel; a second one at the same addresses is
-captured as a graph, and those after it replay that. What an inference wrote is there when it returns.
+Copies of the caller's arrays through pinned memory, the launches and the copies back are enqueued together. The first
+inference synchronises after every launch, so that a fault is attributed to its kernel; a second one at the same
+addresses is captured as a graph, which later ones replay. Results are complete when an inference returns.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from .cupy_calls import Gpu, Stream, faults
 if TYPE_CHECKING:
     from ...plan import InferencePlan
 
-GRAPHS = 8  # of one session; other addresses are run launch by launch again
+GRAPHS = 8  # graphs of one session; for other addresses, launches are enqueued one by one
 
 
 class CudaSession(RemoteSession):
-    """Runs a plan's launches with kernels by their names."""
+    """Runs a plan's launches, with kernels by name."""
 
     def __init__(self, gpu: Gpu, plan: InferencePlan, arena: Memory, functions: Callable[[str], Any]) -> None:
         super().__init__(plan, arena, lambda _: None)
@@ -38,7 +38,7 @@ class CudaSession(RemoteSession):
         self._stream = Stream(gpu)
         self._wrong = gpu.pinned(8 * len(plan.checks))
         self._pinned: list[Array] = []
-        self._graphs: dict[tuple[int, ...], Any] = {}  # by addresses; None once they have been run
+        self._graphs: dict[tuple[int, ...], Any] = {}  # by addresses; None after the first run
         self._profiled, self._marks = plan.profiled, list[Any]()
 
     @override
@@ -56,7 +56,7 @@ class CudaSession(RemoteSession):
         return self._infer(addresses, ())
 
     def _infer(self, addresses: Sequence[int], copied: Sequence[Array]) -> Wrong | None:
-        """One inference at those addresses, with copies to and from pinned arrays where there are any."""
+        """One inference at those addresses, with copies to and from pinned arrays if there are any."""
         key, graphs, stream = tuple(addresses), self._graphs, self._stream
 
         def enqueue(after: Callable[[], object] | None = None) -> None:
@@ -80,7 +80,7 @@ class CudaSession(RemoteSession):
         return wrong.copy() if wrong.any() else None
 
     def _enqueue(self, addresses: Sequence[int], copied: Sequence[Array], after: Callable[[], object] | None) -> None:
-        """Puts everything that an inference does onto the stream; calls `after` each launch."""
+        """Enqueues all operations of an inference; calls `after` after each launch."""
         stream, status = self._stream, self._status
         places = [*zip(addresses, copied, strict=False)]
         for address, there in places[: self._inputs]:

@@ -1,4 +1,4 @@
-"""CuPy: the one file that calls it, and only when a GPU is used. What it does, and in which order, others say.
+"""The only file that calls CuPy (versions 13 and 14), imported when a GPU is used.
 
 Names and signatures are those of CuPy 13 and 14.
 """
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from ....lowering.gpu_to_cuda.launch_list import Launch
 
 INSTALL = "pip install 'mini-infer[cuda13]', or 'mini-infer[cuda12]' where the driver has CUDA 12"
-SHARED_UNASKED = 48 << 10  # bytes of shared memory that a block gets without asking for more
-ALIGNED = 512  # bytes: where CuPy's allocator puts what it gives
+SHARED_UNASKED = 48 << 10  # bytes of shared memory that a block gets without raising the limit
+ALIGNED = 512  # bytes: the alignment of CuPy's allocator
 
 
 @cache
 def cupy() -> Any:
-    """CuPy; raises ConfigError where it isn't installed, or finds no GPU."""
+    """The module cupy. Raises ConfigError if it isn't installed, or finds no GPU."""
     try:
         module: Any = import_module("cupy")
     except ImportError as error:
@@ -40,7 +40,7 @@ def cupy() -> Any:
 
 @contextmanager
 def faults(what: str) -> Generator[None]:
-    """Turns CUDA's errors into ours, which say what was being done."""
+    """Converts CUDA's errors to ours, which name the operation `what`."""
     cuda = cupy().cuda
     try:
         yield
@@ -49,7 +49,7 @@ def faults(what: str) -> Generator[None]:
 
 
 class Gpu:
-    """One GPU. A pointer is CuPy's: an address, and who keeps the bytes there."""
+    """One GPU. Pointers are CuPy's: an address, and the owner of the bytes."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -61,17 +61,17 @@ class Gpu:
 
     @cached_property
     def transfers(self) -> Stream:
-        """The stream of copies that belong to no session."""
+        """The stream for copies outside of sessions."""
         return Stream(self)
 
     @contextmanager
     def active(self) -> Generator[Any]:
-        """cupy.cuda, with this GPU as the calling thread's."""
+        """The module cupy.cuda, with this GPU as the calling thread's current device."""
         with self._cuda.Device(self.number):
             yield self._cuda
 
     def check(self) -> None:
-        """Raises ConfigError where there is no such GPU."""
+        """Raises ConfigError if there is no such GPU."""
         if self.number >= (count := cupy().cuda.runtime.getDeviceCount()):
             raise ConfigError(f"there is no cuda device {self.number}; there are {count}, numbered from 0 on")
 
@@ -87,30 +87,30 @@ class Gpu:
             }
 
     def memory_bytes(self) -> int:
-        """Bytes of memory, free or not."""
+        """Total bytes of memory."""
         with self.active() as cuda:
             return int(cuda.runtime.memGetInfo()[1])
 
     def allocate(self, nbytes: int, alignment: int) -> Any:
-        """A pointer to new bytes. Raises MemoryError."""
+        """A pointer to newly allocated bytes. Raises MemoryError."""
         with self.active() as cuda, faults(f"no {nbytes} bytes on the device"):
             pointer = cuda.alloc(nbytes + max(0, alignment - ALIGNED))
             return pointer + -pointer.ptr % alignment
 
     def pinned(self, nbytes: int) -> Array:
-        """Zeroed bytes of the host that the GPU copies from and to by itself."""
+        """Zeroed page-locked host memory, for asynchronous copies."""
         with self.active(), faults(f"no {nbytes} bytes of pinned memory"):
             found: Array = import_module("cupyx").empty_pinned(max(1, nbytes), np.uint8)
         found[:] = 0
         return found[:nbytes]
 
     def array(self, pointer: Any, place: Placed) -> Any:
-        """An array of CuPy's over a tensor behind a pointer."""
+        """A CuPy array over a tensor at a pointer."""
         with self.active():
             return cupy().ndarray(place.shape, place.dtype, memptr=pointer + place.offset, strides=place.strides)
 
     def taken(self, memory: object) -> tuple[Any, int, Placed]:
-        """DLPack memory: a pointer to its first byte, how many there are, and where its tensor is among them."""
+        """DLPack memory: a pointer to its first byte, its size, and the tensor's layout in it."""
         try:
             with self.active():
                 array = cupy().from_dlpack(memory)
@@ -124,7 +124,7 @@ class Gpu:
         return array.data + low, nbytes, Placed(array.shape, np.dtype(array.dtype), -low, array.strides)
 
     def load(self, cubin: bytes) -> Any:
-        """The kernels of a cubin, which was made for this GPU's architecture."""
+        """Loads the kernels of a cubin, which must be for this GPU's architecture."""
         with self.active() as cuda:
             module = cuda.function.Module()
             try:
@@ -134,7 +134,7 @@ class Gpu:
             return module
 
     def function(self, module: Any, name: str) -> Any:
-        """A kernel of what `load` gave; raises CompileError where there is none of that name."""
+        """A kernel of a loaded module. Raises CompileError for an unknown name."""
         with self.active() as cuda:
             try:
                 return module.get_function(name)
@@ -142,7 +142,7 @@ class Gpu:
                 raise CompileError(f"kernel '{name}' is not there: {error}") from None
 
     def allow_shared(self, function: Any, nbytes: int) -> None:
-        """Lets a kernel have so many bytes of shared memory per block."""
+        """Raises a kernel's limit of shared memory per block to `nbytes`."""
         if nbytes > SHARED_UNASKED:
             with self.active() as cuda, faults(f"no {nbytes} bytes of shared memory"):
                 attribute = cuda.driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -150,48 +150,48 @@ class Gpu:
 
 
 class Stream:
-    """A stream of our own, which waits for no other: what is put on it is done in order."""
+    """A non-blocking stream: its operations run in order, and wait for no other stream."""
 
     def __init__(self, gpu: Gpu) -> None:
         with gpu.active() as cuda, faults("no stream"):
             self._cuda, self._stream = cuda, cuda.Stream(non_blocking=True)
 
     def follow(self) -> None:
-        """What comes next waits for what is on CuPy's current stream by now, CUDA's default one unless it was set."""
+        """Makes later operations wait for what CuPy's current stream (by default CUDA's) has enqueued so far."""
         self._stream.wait_event(self._cuda.get_current_stream().record())
 
     def clear(self, address: int, nbytes: int) -> None:
-        """Make bytes 0."""
+        """Sets bytes to 0."""
         if nbytes:
             self._cuda.runtime.memsetAsync(address, 0, nbytes, self._stream.ptr)
 
     def send(self, data: Array, address: int) -> None:
-        """Copy bytes of the host to the GPU."""
+        """Copies bytes of the host to the GPU."""
         if data.nbytes:
             runtime = self._cuda.runtime
             runtime.memcpyAsync(address, data.ctypes.data, data.nbytes, runtime.memcpyHostToDevice, self._stream.ptr)
 
     def fetch(self, address: int, data: Array) -> None:
-        """Copy bytes of the GPU to the host."""
+        """Copies bytes of the GPU to the host."""
         if data.nbytes:
             runtime = self._cuda.runtime
             runtime.memcpyAsync(data.ctypes.data, address, data.nbytes, runtime.memcpyDeviceToHost, self._stream.ptr)
 
     def launch(self, function: Any, launch: Launch, addresses: Sequence[int]) -> None:
-        """Start a kernel, with the addresses as its arguments."""
+        """Launches a kernel with the addresses as its arguments."""
         arguments = tuple(np.uintp(address) for address in addresses)
         function(launch.grid, launch.block, arguments, shared_mem=launch.shared, stream=self._stream)
 
     def mark(self) -> Any:
-        """A point in the stream, which has a time once it is reached."""
+        """An event, which records the time at which the stream reaches it."""
         return self._stream.record(self._cuda.Event())
 
     def milliseconds(self, start: Any, end: Any) -> float:
-        """The time between two marks."""
+        """The time between two events."""
         return float(self._cuda.get_elapsed_time(start, end))
 
     def captured(self, enqueue: Callable[[], object]) -> Any:
-        """A graph of what `enqueue` puts on the stream, none of which is done now."""
+        """A graph captured from what `enqueue` enqueues, which is not executed."""
         self._stream.begin_capture()
         try:
             enqueue()
@@ -200,9 +200,9 @@ class Stream:
         return graph
 
     def replay(self, graph: Any) -> None:
-        """Do all of a graph."""
+        """Launches a graph."""
         graph.launch(self._stream)
 
     def wait(self) -> None:
-        """Returns when everything is done."""
+        """Synchronises with the stream."""
         self._stream.synchronize()

@@ -1,10 +1,10 @@
-"""NVIDIA's run-time compiler, from its wheel: CUDA C++ becomes a cubin, on machines without a GPU too.
+"""NVRTC, NVIDIA's run-time compiler, from its wheel: compiles CUDA C++ to cubins, also without a GPU.
 
     compile_kernels(text, "sm_90a").resources    # registers, spills, ...
 
-The wheels `nvidia-cuda-nvrtc` (CUDA 13) and `nvidia-cuda-nvrtc-cu12` bring the library; no driver, no CuPy and no CUDA
-toolkit are needed. Code keeps denormal numbers, divides and takes roots exactly rounded, and fuses no product with a
-sum unless the text says so: what it gives is what the IR says.
+The wheels `nvidia-cuda-nvrtc` (CUDA 13) and `nvidia-cuda-nvrtc-cu12` contain the library; no driver, CuPy or CUDA
+toolkit is needed. Compiled with denormals, exactly rounded division and square root, and without FMA contraction, so
+that results are as the IR says.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from ...file_cache import FileCache, key_of, user_cache
 
 OPTIONS = ("--std=c++20", "--fmad=false", "--ptxas-options=-v")
 FILE = "kernels.cu"
-"""The name of the text, where a `#line` gives no other."""
+"""The name of the source, where no `#line` gives another."""
 _FORMAT = "2"  # of what is kept
 _WHEELS = {"cupy-cuda13x": "nvidia-cuda-nvrtc", "cupy-cuda12x": "nvidia-cuda-nvrtc-cu12"}
 _LIBRARY, _BUILTINS = "libnvrtc.so.", "libnvrtc-builtins.so."
 
 Kept = Path | None | Literal["user"]
-"""Where cubins are kept: in a folder, nowhere, or among the user's caches."""
+"""Where cubins are cached: in a folder, nowhere, or in the user's cache."""
 
 
 @dataclass(frozen=True)
 class KernelResources:
-    """What one kernel needs for a thread, or a block."""
+    """The resources that one kernel needs, per thread or per block."""
 
     kernel: str
     registers: int
-    """32-bit registers of a thread."""
+    """32-bit registers per thread."""
     spill_stores: int
-    """Bytes of registers that are written to memory, as there are too few."""
+    """Bytes stored by register spills."""
     spill_loads: int
     stack: int
-    """Bytes of a thread's local memory: what is spilt, and arrays whose indices are known at run time only."""
+    """Bytes of local memory per thread: spills, and arrays with dynamic indices."""
     static_shared: int
-    """Bytes of shared memory of a block, beside those that a launch asks for."""
+    """Bytes of static shared memory per block, besides those that a launch asks for."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ def compile_cubin(text: str, architecture: str, keep: Kept = "user") -> bytes:
 
 
 def compile_kernels(text: str, architecture: str, keep: Kept = "user") -> Cubin:
-    """The cubin of a text and what its kernels need, from the cache if it was compiled before.
+    """The cubin of a text and the resources of its kernels, from the cache if it was compiled before.
 
-    A kernel that spills is compiled again with as many registers as it likes.
+    A kernel that spills is compiled again without a limit on registers.
 
-    Raises ConfigError where the compiler is not installed, or doesn't know the architecture; CompileError, with the
-    first error, its kernel and its ONNX node, where the text can't be compiled.
+    Raises ConfigError if the compiler is not installed, or doesn't know the architecture; CompileError with the first
+    error, its kernel and its ONNX node if the text can't be compiled.
     """
     library = nvrtc()
     store = None if keep is None else FileCache(user_cache("cubins") if keep == "user" else keep)
@@ -89,12 +89,12 @@ def compile_kernels(text: str, architecture: str, keep: Kept = "user") -> Cubin:
 
 
 class Nvrtc:
-    """The library: every call of it is here."""
+    """The library, with all calls of it."""
 
     def __init__(self, library: Path, builtins: Sequence[Path]) -> None:
         try:
             for file in builtins:
-                # The library looks for it by name alone, which finds it once it is loaded.
+                # The compiler looks for it by name alone, and finds it once it is loaded.
                 ctypes.CDLL(str(file), ctypes.RTLD_GLOBAL)
             self._library = ctypes.CDLL(str(library))
         except OSError as error:
@@ -107,10 +107,10 @@ class Nvrtc:
         numbers = (ctypes.c_int * count.value)()
         self._call("GetSupportedArchs", numbers)
         self.architectures = frozenset(f"sm_{number}" for number in numbers)
-        """Without the letters of those for one chip alone: sm_90 stands for sm_90a too."""
+        """Without architecture-specific suffixes: sm_90 also stands for sm_90a."""
 
     def compile(self, text: str, architecture: str) -> tuple[bytes, str]:
-        """The cubin, and what the compiler tells of it."""
+        """The cubin, and the compiler's log."""
         if architecture.rstrip("af") not in self.architectures:
             known = ", ".join(sorted(self.architectures, key=lambda name: int(name[3:])))
             raise ConfigError(
@@ -122,7 +122,7 @@ class Nvrtc:
             options = [option.encode() for option in (f"--gpu-architecture={architecture}", *OPTIONS)]
             given = (ctypes.c_char_p * len(options))(*options)
             status = self._library.nvrtcCompileProgram(program, len(options), given)
-            # The compiler's part of the log and the assembler's end with a zero each.
+            # The compiler's part of the log and the assembler's each end with a NUL.
             log = self._bytes(program, "ProgramLog").replace(b"\0", b"").decode(errors="replace")
             if status:
                 raise CompileError(error_in(log, text) or f"CUDA's compiler: {self._error(status)}")
@@ -148,8 +148,8 @@ class Nvrtc:
 
 @cache
 def nvrtc() -> Nvrtc:
-    """The compiler that is installed: that of CuPy's CUDA where both are. Raises ConfigError where none is."""
-    # A newer driver loads the cubins of an older compiler, and not the other way round.
+    """The installed compiler: that of CuPy's CUDA version if there are two. Raises ConfigError without one."""
+    # A newer driver loads cubins of an older compiler, but not vice versa.
     by_cupy = sorted(_WHEELS, key=lambda cupy: not _files(cupy))
     for cupy in by_cupy:
         found = [Path(str(file)) for file in _files(_WHEELS[cupy]) if file.name.startswith((_LIBRARY, _BUILTINS))]
@@ -162,7 +162,7 @@ def nvrtc() -> Nvrtc:
 
 
 def _files(package: str) -> list[Path]:
-    """The files of an installed package, none if it isn't."""
+    """The files of an installed package, () if it isn't installed."""
     try:
         return [Path(str(file.locate())) for file in files(package) or ()]
     except PackageNotFoundError:
@@ -178,16 +178,17 @@ _PROPERTIES = re.compile(
 
 
 def without_sharing(text: str, kernels: Sequence[str]) -> str:
-    """The text with a multiprocessor for each block of some kernels.
+    """The text with some kernels limited to one block per multiprocessor.
 
-    Unless told so, ptxas spills some bytes where one more block then fits (seen for sm_90a: 12 bytes to stay at 128).
+    Otherwise ptxas may spill some bytes so that one more block fits (seen for sm_90a: 12 bytes to stay at 128
+    registers).
     """
     names = "|".join(map(re.escape, kernels))
     return re.sub(rf"__launch_bounds__\((\d+)\)(?= (?:{names})\()", r"__launch_bounds__(\1, 1)", text)
 
 
 def resources_in(log: str) -> list[KernelResources]:
-    """What `--ptxas-options=-v` tells of each kernel."""
+    """The resources of each kernel, from the log of `--ptxas-options=-v`."""
     found: list[KernelResources] = []
     for each in _PROPERTIES.finditer(log):
         shared = re.search(r"(\d+) bytes smem", each["rest"])
@@ -212,7 +213,7 @@ _KERNEL = re.compile(r'^extern "C" __global__ void (?:__launch_bounds__\(.*?\) )
 
 
 def error_in(log: str, text: str) -> str:
-    """The first error of a log, with the kernel and the node that it lies in; "" where there is none."""
+    """The first error of a log, with its kernel and node; "" without one."""
     late, early = _LATE_ERROR.search(log), _ERROR.search(log)
     if early is None:
         return f"CUDA's assembler: {late['fact']}" if late else ""

@@ -1,1 +1,1 @@
-"""GPU code run without a GPU, to see whether it means what it should and keeps to the rules of a GPU's memory."""
+"""Emulation of GPU code without a GPU, to check its results and its accesses to memory."""

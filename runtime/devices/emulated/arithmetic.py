@@ -1,7 +1,7 @@
-"""The operations of arith and math in numpy, with LLVM's meaning: integers wrap around, floats keep their type.
+"""The operations of arith and math in numpy with LLVM's semantics: wrapping integers, floats of fixed type.
 
-A fused product and sum of f32 goes by way of f64, where the product is exact; the sum is rounded twice, which differs
-from once in about one of 2^29 cases.
+A fused multiply-add of f32 is computed in f64, where the product is exact; the sum is rounded twice, which differs in
+about one of 2^29 cases.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ INFIX = {
     "arith.shli": "<<",
     "arith.shrsi": ">>",
 }
-"""What Python's operators mean too, of numbers of any kind but i1."""
+"""Ops whose semantics are Python's operators, for all types but i1."""
 SIGNED_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-"""The first predicates of cmpi, by number; those of unsigned numbers follow."""
+"""The signed predicates of cmpi, by number; the unsigned ones follow."""
 _BITS = 2**64
 
 
@@ -56,7 +56,7 @@ def _as_unsigned(function: Function, x: Value, y: Value) -> Value:
 
 
 def _wide(x: Value, y: Value) -> tuple[Value, Value]:
-    """Both unsigned, and an int that meets an array of its type: numpy would take it for signed."""
+    """Both unsigned, with an int converted to the array's type, as numpy would take it for signed."""
     x, y = (np.uint64(each % _BITS) if isinstance(each, int) else unsigned(each) for each in (x, y))
     return x, y
 
@@ -66,7 +66,7 @@ def _compare_unsigned(function: Function, x: Value, y: Value) -> Value:
 
 
 def _divided(x: Value, y: Value) -> Value:
-    """Toward zero; 0 where y is 0, which no code may divide by."""
+    """Truncating division; 0 where y is 0, which is undefined behaviour."""
     if type(x) is int and type(y) is int:
         return 0 if y == 0 else abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
     return np.floor_divide(x - np.fmod(x, y), y)
@@ -108,7 +108,7 @@ def _extreme_unsigned(function: Function, x: Value, y: Value) -> Value:
 
 
 def _maximum(x: Value, y: Value) -> Value:
-    """NaN where either is; 0 is more than -0."""
+    """NaN if either is; 0 is greater than -0."""
     return where((x == 0) & (y == 0), x + y, np.maximum(x, y))
 
 
@@ -125,17 +125,17 @@ def _fma(x: Value, y: Value, z: Value) -> Value:
 
 
 def _fma_double(x: Value, y: Value, z: Value) -> Value:
-    """By way of long double where there is a wider one, which leaves the product all but exact."""
+    """Computed in long double if that is wider, which makes the product all but exact."""
     return (np.multiply(x, y, dtype=np.longdouble) + z).astype(np.float64)
 
 
 def _fma_half(x: Value, y: Value, z: Value) -> Value:
-    """Of 16-bit floats, whose products and sums f64 holds."""
+    """For 16-bit floats, whose products and sums f64 represents."""
     return (x.astype(np.float64) * y.astype(np.float64) + z.astype(np.float64)).astype(z.dtype)
 
 
 def _round(x: Value) -> Value:
-    """To the nearest integer, halves away from zero."""
+    """Rounds to the nearest integer, ties away from zero."""
     whole = np.trunc(x)
     return where(np.abs(x - whole) >= 0.5, whole + np.copysign(x.dtype.type(1), x), whole).astype(x.dtype)
 
@@ -213,7 +213,7 @@ def _always(truth: Any, x: Value, y: Value) -> Value:
 
 
 def _float_comparisons() -> list[Function]:
-    """Those of cmpf, by number."""
+    """The predicates of cmpf, by number."""
     ordered = list(_ORDERED.values())
     negated = [partial(_opposite, _ORDERED[_NEGATED[name]]) for name in _ORDERED]
     return [
@@ -232,7 +232,7 @@ _TO_BOOL_FREE = {"arith.addi": "^", "arith.subi": "^", "arith.muli": "&"}
 
 
 def infix(op: Operation) -> str | None:
-    """The operator of Python that does what the op does, if there is one."""
+    """The Python operator with the op's semantics, if there is one."""
     if op.name == "arith.cmpi":
         number = _predicate(op)
         return SIGNED_COMPARISONS[number] if number < len(SIGNED_COMPARISONS) else None
@@ -242,7 +242,7 @@ def infix(op: Operation) -> str | None:
 
 
 def function_of(op: Operation) -> Function | None:
-    """What computes an op of arith or math on numbers of one type; None for any other op."""
+    """The function that computes an op of arith or math with operands of one type; None for any other op."""
     match op.name:
         case "arith.cmpi":
             return _UNSIGNED_COMPARISONS[_predicate(op) - len(SIGNED_COMPARISONS)]
@@ -285,7 +285,7 @@ def _without_signed_zeros(op: Operation) -> bool:
 
 
 def combining(kind: str, dtype: np.dtype[Any]) -> Function:
-    """What joins two lanes of a vector.reduction."""
+    """The function that combines two lanes of a vector.reduction."""
     match kind:
         case "add" | "mul" | "and" | "or" | "xor":
             function = {"add": np.add, "mul": np.multiply, "and": np.bitwise_and, "or": np.bitwise_or}.get(kind)

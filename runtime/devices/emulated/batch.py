@@ -1,4 +1,4 @@
-"""Some blocks of a launch that are run together, and what goes wrong in them."""
+"""A batch of blocks of a launch that are run together, and its errors."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _DIMENSIONS = "xyz"
 
 @dataclass
 class Batch:
-    """Blocks `first` to `first + blocks` of a grid, counted with x fastest, and their threads.
+    """Blocks `first` to `first + blocks` of a grid, numbered with x fastest, and their threads.
 
-    `nodes` are those of the model that they compute.
+    `nodes` are the ONNX nodes that they compute.
     """
 
     kernel: str
@@ -37,17 +37,17 @@ class Batch:
 
     @property
     def threads(self) -> int:
-        """Threads of a block."""
+        """Threads per block."""
         x, y, z = self.block
         return x * y * z
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Blocks and threads of each."""
+        """(blocks, threads per block)."""
         return self.blocks, self.threads
 
     def id(self, kind: str, dimension: str) -> Value:
-        """`gpu.thread_id` or `gpu.block_id`, as kind says."""
+        """The value of `gpu.thread_id` or `gpu.block_id`, according to `kind`."""
         known = self._ids.get((kind, dimension))
         if known is None:
             known = self._ids[kind, dimension] = self._id(kind == "gpu.block_id", _DIMENSIONS.index(dimension))
@@ -64,7 +64,7 @@ class Batch:
         return ids[:, None] if of_block else ids[None, :]
 
     def fail(self, op: Operation, fact: str, where: Mask = True, **numbers: Value) -> NoReturn:
-        """Raises KernelError for the first thread that a mask names; `fact` is a format of that thread's numbers."""
+        """Raises KernelError for the first thread of a mask; `fact` is a format string for that thread's numbers."""
         row, thread = (int(each) for each in np.argwhere(np.broadcast_to(where, self.shape))[0])
         block = np.unravel_index(self.first + row, self.grid[::-1])[::-1]
         place = np.unravel_index(thread, self.block[::-1])[::-1]
@@ -77,7 +77,7 @@ class Batch:
 
 
 def op_text(op: Operation) -> str:
-    """An op as it stands in a module."""
+    """An op's text as in a module."""
     text = StringIO()
     Printer(text).print_op(op)
     return text.getvalue()
@@ -88,7 +88,7 @@ def _text(place: tuple[Any, ...]) -> str:
 
 
 def active(bad: Array, mask: Mask) -> Array | None:
-    """Threads of a mask that do something bad; None where there are none."""
+    """The threads of a mask for which `bad` holds; None if there are none."""
     if mask is not True:
         bad = bad & mask
     return bad if bad.any() else None

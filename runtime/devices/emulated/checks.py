@@ -1,4 +1,4 @@
-"""Accesses that are checked: bounds, alignment, races, bytes nobody wrote, bytes that are still being copied."""
+"""Checked memory accesses: bounds, alignment, races, uninitialised bytes, pending asynchronous copies."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .values import Mask, Value, broadcast_to, varies
 
 @dataclass(frozen=True)
 class Place:
-    """Bytes of an allocation from `offset` on, which a kernel is given.
+    """Bytes of an allocation from `offset` on, passed to a kernel.
 
-    `written` has a byte for each of the allocation's, 1 where it may be read; None where all of them may. The status,
-    which says that an index was wrong, may be written by several threads: any of their numbers will do.
+    `written` has a byte for each of the allocation's, 1 where it is initialised; None if all are. The status, which
+    records errors, may be written by several threads: any of their values is valid.
     """
 
     allocation: Array
@@ -32,13 +32,13 @@ class Place:
     is_status: bool = False
 
     def behind(self, offset: int) -> Place:
-        """So many bytes further."""
+        """The place `offset` bytes further."""
         return replace(self, offset=self.offset + offset)
 
 
 @dataclass(frozen=True)
 class Tracked:
-    """A range of an allocation, in bytes, whose accesses may race, in cells of so many bytes."""
+    """A byte range of an allocation whose accesses are checked for races, in cells of `cell` bytes."""
 
     low: int
     high: int
@@ -68,7 +68,7 @@ def store(site: Site, value: Value, window: Window, indices: Sequence[Value], ma
 
 
 def known_place(window: Window, indices: Sequence[Value]) -> int:
-    """Where an element of a buffer is, if all threads know; -1 where they differ or it is not in the buffer."""
+    """The position of a buffer's element if it is the same in all threads and in bounds, else -1."""
     at = window.offset
     for index, size, stride in zip(indices, window.sizes, window.strides, strict=True):
         if type(index) is not int or not 0 <= index < size:
@@ -78,7 +78,7 @@ def known_place(window: Window, indices: Sequence[Value]) -> int:
 
 
 def place(site: Site, window: Window, indices: Sequence[Value], mask: Mask) -> Value:
-    """Where an element of a buffer is, which must be in it."""
+    """The position of a buffer's element, checked to be in bounds."""
     at = window.offset
     last = len(indices) - 1
     for axis, (index, size, stride) in enumerate(zip(indices, window.sizes, window.strides, strict=True)):
@@ -98,7 +98,7 @@ def place(site: Site, window: Window, indices: Sequence[Value], mask: Mask) -> V
 
 
 def viewed(op: Operation, window: Window, shift: Value, sizes: Sequence[Value], itemsize: int, mask: Mask) -> Window:
-    """memref.view, whose elements must lie at a multiple of their size."""
+    """memref.view, whose elements must be aligned to their size."""
     start = window.offset + shift
     bad = _active(start % itemsize != 0, mask)
     if bad is not None:
@@ -107,7 +107,7 @@ def viewed(op: Operation, window: Window, shift: Value, sizes: Sequence[Value], 
 
 
 def outside(index: Value, size: Value, mask: Mask) -> Mask | None:
-    """The threads of a mask whose index isn't in [0, size); None where there are none."""
+    """The threads of a mask whose index isn't in [0, size); None if there are none."""
     if not varies(index):
         if not varies(size):
             return None if 0 <= index < size else mask
@@ -123,7 +123,7 @@ def _active(bad: Value, mask: Mask) -> Mask | None:
 
 
 class CheckedGlobal(GlobalMemory):
-    """What one argument of a kernel is: bytes of an allocation, up to `high`, as far as there are any."""
+    """One argument of a kernel: bytes of an allocation up to `high`."""
 
     def __init__(self, batch: Batch, given: Place, high: int) -> None:
         super().__init__(batch, given.allocation)
@@ -160,7 +160,7 @@ class CheckedGlobal(GlobalMemory):
         super().store(site, at, value, mask)
 
     def _map(self, written: Array, site: Site) -> Array:
-        """Which elements of a type were written, all bytes of an element in one number."""
+        """Which elements of a type were initialised, all bytes of an element as one number."""
         size = site.stored.itemsize
         if size not in self._maps:
             self._maps[size] = written[: len(written) // size * size].view(f"u{size}")
@@ -188,7 +188,7 @@ class CheckedGlobal(GlobalMemory):
 
 
 def check_aligned(room: GlobalMemory | SharedMemory, site: Site, at: Value, mask: Mask) -> None:
-    """A vector lies at a multiple of its own size."""
+    """Checks that a vector access is aligned to its size."""
     if site.lanes > 1 and site.unit is not None:
         bad = _active(at % site.lanes != 0, mask)
         if bad is not None:
@@ -196,17 +196,17 @@ def check_aligned(room: GlobalMemory | SharedMemory, site: Site, at: Value, mask
 
 
 def _each(site: Site, at: Value) -> Array:
-    """The places of all elements of an access: a dimension more."""
+    """The positions of all elements of an access, along an additional dimension."""
     return (at[..., None] if varies(at) else at) + np.arange(site.elements)
 
 
 def _ones(site: Site) -> int:
-    """A number whose bytes are all 1."""
+    """An integer whose bytes are all 1."""
     return int.from_bytes(b"\1" * site.stored.itemsize, "little")
 
 
 class CheckedShared(SharedMemory):
-    """The shared memory of each block, in cells of as many bytes as the smallest access has."""
+    """The shared memory of each block, in cells of the size of the smallest access."""
 
     def __init__(self, batch: Batch, nbytes: int, cell: int) -> None:
         super().__init__(batch, nbytes)
@@ -218,7 +218,7 @@ class CheckedShared(SharedMemory):
         self._copies = 0
 
     def _cells(self, site: Site, at: Value) -> tuple[Value, int]:
-        """The first cell of an access, and how many there are."""
+        """The first cell of an access, and the number of cells."""
         scale = site.stored.itemsize // self.cell
         return at * scale, scale * site.elements
 
@@ -252,7 +252,7 @@ class CheckedShared(SharedMemory):
         super().store(site, at, value, mask)
 
     def begin_copy(self, site: Site, at: Value, mask: Mask) -> None:
-        """From now on the bytes may change at any time."""
+        """Marks bytes as the target of a pending copy, which may write them at any time."""
         self._check(site, at, mask)
         first, count = self._cells(site, at)
         self.races.note(Access(site.op, first, count, mask, True))
@@ -260,20 +260,20 @@ class CheckedShared(SharedMemory):
         self._copies += 1
 
     def end_copy(self, site: Site, at: Value, mask: Mask, last: bool) -> None:
-        """The bytes are about to be stored; `last` where no thread's are still under way."""
+        """A pending copy is about to be stored; `last` if no thread has another one pending."""
         self._copied.set(*self._cells(site, at), mask, False)
         self._copies -= last
 
 
 class Marks:
-    """A mark on each cell of each block; one row serves them all while they do the same."""
+    """A mark on each cell of each block; one row serves all blocks while they agree."""
 
     def __init__(self, batch: Batch, cells: int) -> None:
         self._batch = batch
         self._marks = np.zeros((1, cells), bool)
 
     def set(self, first: Value, count: int, mask: Mask, mark: bool) -> None:
-        """Mark `count` cells from the first on, or take the marks away."""
+        """Sets or clears the marks of `count` cells from the first on."""
         rows, cells = self._places(first, count, mask)
         if mask is not True:
             chosen = broadcast_to(mask, cells.shape[:2])
@@ -295,7 +295,7 @@ class Marks:
         return self._marks.reshape(-1).take(flat, mode="clip")
 
     def _places(self, first: Value, count: int, mask: Mask) -> tuple[Array, Array]:
-        """Row and column of all cells: arrays over blocks, threads and cells. Rows are made where blocks differ."""
+        """Row and column of all cells: arrays over blocks, threads and cells. Rows are split where blocks differ."""
         cells = np.atleast_2d(first)[..., None] + np.arange(count)
         shape = np.broadcast_shapes(cells.shape[:2], np.shape(mask))
         differ = shape[0] > 1

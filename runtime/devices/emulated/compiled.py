@@ -1,11 +1,11 @@
-"""The CUDA C++ text of kernels, compiled by g++ for this machine's CPU and run there: see shim.h.
+"""Runs the CUDA C++ text of kernels on the host CPU, compiled by g++: see shim.h.
 
     program = load(cuda_text(module))
     for launch in launch_list(module):
         program.run(launch, addresses, seed=1)
 
-It runs the very text that a GPU's compiler gets, and finds what the IR doesn't show: a wrong fragment, barriers that
-not all threads reach, a wait for too few copies. Bounds and races are for the interpreter.
+It runs the very text that the GPU's compiler gets, and finds errors that the IR doesn't show: a wrong fragment,
+divergent barriers, a wait for too few copies. Bounds and races are checked by the interpreter.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ COMPILERS = ("g++", "clang++", "c++")
 OPTIONS = (
     "-std=c++20",
     "-O1",
-    "-march=native",  # for one instruction that multiplies and adds; nothing is kept for another machine
-    "-ffp-contract=off",  # as on the GPU: what is fused the text says
+    "-march=native",  # for fused multiply-add instructions; results are cached for this machine only
+    "-ffp-contract=off",  # as on the GPU: contraction is decided in the text
     "-fno-strict-aliasing",
     "-fno-gnu-unique",  # or several programs would share variables
     "-fno-exceptions",
@@ -35,7 +35,7 @@ OPTIONS = (
     "-w",
 )
 MOST_SHARED = 227 * 1024
-"""Bytes of shared memory that a block of any GPU may have."""
+"""The largest shared memory of a block on any GPU, in bytes."""
 MOST_THREADS = 1024
 _SHIM = Path(__file__).with_name("shim.h")
 _KERNEL = re.compile(r'^extern "C" __global__ void (?:__launch_bounds__\((\d+)\) )?(\w+)\((.*)\) \{$', re.MULTILINE)
@@ -43,7 +43,7 @@ _MESSAGE_BYTES = 1024
 
 
 class Program:
-    """Kernels that can be launched. Safe to be used by several threads at once."""
+    """Compiled kernels. Thread-safe."""
 
     def __init__(self, library: ctypes.CDLL, kernels: dict[str, tuple[int, int]]) -> None:
         self._library = library
@@ -55,10 +55,11 @@ class Program:
         return list(self._kernels)
 
     def run(self, launch: Launch, addresses: Sequence[int], seed: int = 0) -> None:
-        """Runs one launch: all its blocks, one after another. `addresses` are those of main's arguments, on the host.
+        """Runs one launch, block after block. `addresses` are those of main's arguments, on the host.
 
-        The seed decides the order of blocks and threads, and when asynchronous copies are done; with 0 threads and
-        blocks go in order, and copies are done as late as may be. Raises KernelError for what no GPU could run.
+        The seed determines the order of blocks and threads, and the completion of asynchronous copies; with 0, threads
+        and blocks run in order, and copies complete as late as possible. Raises KernelError for a launch that no GPU
+        could run.
         """
         where = f"{', '.join(launch.nodes)} ({launch.kernel})" if launch.nodes else launch.kernel
         if launch.kernel not in self._kernels:
@@ -87,7 +88,7 @@ class Program:
 
 
 def load(text: str) -> Program:
-    """Compiles the text of kernels. Raises ConfigError where there is no compiler, CompileError for what it refuses."""
+    """Compiles the text of kernels. Raises ConfigError without a compiler, CompileError for its errors."""
     compiler = next((found for name in COMPILERS if (found := shutil.which(name))), None)
     if compiler is None:
         raise ConfigError(f"no C++ compiler to emulate a GPU with: install one of {', '.join(COMPILERS)}")
@@ -102,7 +103,7 @@ def load(text: str) -> Program:
             raise CompileError(f"{Path(compiler).name}: {_first_error(done.stderr.decode(errors='replace'))}")
         try:
             library = ctypes.CDLL(str(output))
-        except OSError as error:  # each takes thread-local memory, which a process has little of
+        except OSError as error:  # each uses thread-local memory, of which a process has little
             raise CompileError(f"a process holds so many emulated models and no more: {error}") from error
     return Program(library, kernels)
 

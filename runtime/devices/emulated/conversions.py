@@ -1,4 +1,4 @@
-"""Conversions between types of numbers."""
+"""Conversions between numeric types, in numpy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _target(op: Operation) -> np.dtype[Any]:
 
 
 def _signed_source(op: Operation) -> Function:
-    """Of a truth value, which is -1 as a signed number."""
+    """An i1 as a signed number: true is -1."""
     if dtype_of(op.operands[0].type) == np.bool_:
         return partial(_minus, _target(op))
     return _plain(op)
@@ -100,6 +100,6 @@ _CONVERSIONS: dict[str, Callable[[Operation], Function]] = {
 
 
 def conversion(op: Operation) -> Function | None:
-    """What computes a conversion; None for any other op."""
+    """The function that computes a conversion; None for any other op."""
     make = _CONVERSIONS.get(op.name)
     return make(op) if make is not None else None

@@ -1,4 +1,4 @@
-"""Asynchronous copies: what is read at once is stored only when its thread waits for it."""
+"""Asynchronous copies: loaded when issued, stored only when their thread waits for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .values import Mask, Value, split, spread, where
 
 @dataclass(frozen=True)
 class _Copy:
-    """A copy under way: in the threads of the mask, as part of the group of that number."""
+    """A pending copy of the threads in the mask, part of the group of that number."""
 
     site: Site
     room: SharedMemory
@@ -26,13 +26,13 @@ class _Copy:
 
 
 class Copies:
-    """The copies that the threads of a batch have begun."""
+    """The pending copies of a batch's threads."""
 
     def __init__(self, batch: Batch, checked: bool) -> None:
         self._batch = batch
         self._access = checks if checked else memory
         self._pending: list[_Copy] = []
-        self._groups: Value = 0  # that each thread has made
+        self._groups: Value = 0  # number of groups that each thread has closed
 
     def begin(
         self,
@@ -44,7 +44,7 @@ class Copies:
         valid: Value | None,
         mask: Mask,
     ) -> None:
-        """nvgpu.device_async_copy; `valid` elements are read, the others are zeros."""
+        """nvgpu.device_async_copy; `valid` elements are loaded, the others are zeros."""
         room = target.room
         assert isinstance(room, SharedMemory)
         at = self._access.place(site, target, target_indices, mask)
@@ -70,7 +70,7 @@ class Copies:
     def _some(
         self, site: Site, source: Window, indices: Sequence[Value], valid: Value, mask: Mask, data: Value
     ) -> Value:
-        """The first elements, one by one, in threads where not all are valid."""
+        """Loads the valid elements one by one, in threads where not all are valid."""
         single = replace(site, lanes=0, unit=site.stored)
         lanes = [data[..., lane] for lane in range(site.lanes)]
         for lane in range(site.lanes):
@@ -86,7 +86,7 @@ class Copies:
         self._groups = self._groups + (1 if mask is True else mask)
 
     def wait(self, groups: int, mask: Mask) -> None:
-        """nvgpu.device_async_wait: what is not of the latest so many groups is stored."""
+        """nvgpu.device_async_wait: stores all copies except those of the latest `groups` groups."""
         pending: list[_Copy] = []
         for copy in self._pending:
             ready, _ = split(copy.group < self._groups - groups, mask)

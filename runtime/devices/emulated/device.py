@@ -1,9 +1,8 @@
-"""Device "cuda-emulated": a GPU's launches and memory on a machine without one.
+"""The device "cuda-emulated": a GPU's launches and memory, emulated on the host.
 
-Its memory is out of numpy's sight, as a GPU's is, behind addresses that mean nothing to the CPU. The option `emulator`
-says how kernels run: "interpreter" checks every access and names what is wrong, "compiled" runs the text for a GPU's
-compiler, made into code for the CPU. To the interpreter, nobody has written to the arena and to outputs when an
-inference begins.
+Its memory is not directly accessible to numpy, as with a GPU: its addresses mean nothing to the CPU. The option
+`emulator` selects how kernels run: "interpreter" checks every access and names the error; "compiled" runs the CUDA C++
+text compiled for the CPU. The interpreter treats the arena and outputs as uninitialised at the start of an inference.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ if TYPE_CHECKING:
     from ...plan import InferencePlan
 
 COMPILED = "compiled"
-PLACE_BITS = 40  # of an address; above them is the number of the memory
+PLACE_BITS = 40  # address bits of an offset; above them is the number of the allocation
 
 
 class EmulatedMemory(Memory):
-    """Bytes of their own behind an address."""
+    """An emulated allocation with a device address."""
 
     host = None
     _numbers = count(1)
@@ -76,7 +75,7 @@ class EmulatedMemory(Memory):
 
 
 def located(address: int) -> tuple[Array, int]:
-    """The allocation that an address is in, and how many bytes it is from its start."""
+    """The allocation of an address, and the offset in it in bytes."""
     return EmulatedMemory.alive[address >> PLACE_BITS].bytes, address % (1 << PLACE_BITS)
 
 
@@ -93,11 +92,11 @@ class EmulatedCode(Code):
         return self._names.index(name)
 
     def launch(self, plan: InferencePlan, addresses: Sequence[int]) -> None:
-        """Runs a plan's launches. Without any there is nothing to do."""
+        """Runs a plan's launches, possibly none."""
 
 
 class InterpretedCode(EmulatedCode):
-    """Kernels as functions of GPU code."""
+    """Kernels run by the interpreter of GPU code."""
 
     def __init__(self, text: bytes) -> None:
         from ....dialects.gpu import FuncOp
@@ -122,7 +121,7 @@ class InterpretedCode(EmulatedCode):
 
 
 class CompiledCode(EmulatedCode):
-    """Kernels as text that a C++ compiler has translated."""
+    """Kernels compiled from CUDA C++ text by g++."""
 
     def __init__(self, text: str) -> None:
         from .compiled import load
@@ -139,11 +138,11 @@ class CompiledCode(EmulatedCode):
 
 
 class Emulation(LaunchDevice):
-    """A GPU that isn't there."""
+    """The emulated GPU."""
 
     @override
     def objects(self, module: ModuleOp, config: EngineConfig) -> Sequence[bytes]:
-        """The emulator, and the text that it takes."""
+        """The name of the emulator, and the text that it loads."""
         if config.emulator == COMPILED:
             from ....lowering.gpu_to_cuda.cuda_text import cuda_text
 

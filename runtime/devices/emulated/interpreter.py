@@ -1,7 +1,7 @@
-"""An interpreter of GPU code: a kernel is run on a grid of blocks of threads, in numpy.
+"""An interpreter of GPU code in numpy: runs a kernel on a grid of blocks.
 
-Blocks are run in batches, all threads of a batch together, step by step. With checks it finds what a GPU would do
-wrong now and then: see checks.py, races.py and warps.py.
+Blocks are run in batches, all threads of a batch in lockstep. With checks it finds errors that show up only
+occasionally on a GPU: see checks.py, races.py and warps.py.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from .translate import translate
 from .values import Mask, Value, joined, joined_lanes, merged, merged_lanes, split, trips
 
 MOST_THREADS = 1 << 16
-"""Of a batch: their values should stay in a core's caches."""
+"""Threads of a batch: their values should stay in a core's caches."""
 _STORES = ("memref.store", "vector.store")
 _BUFFERS = ("memref.load", "vector.load", *_STORES, "nvgpu.device_async_copy")
 
 
 class Kernel:
-    """A gpu.func that can be run. Raises CompileError for one with an operation that isn't known."""
+    """A gpu.func that can be run. Raises CompileError for one with an unsupported operation."""
 
     def __init__(self, function: FuncOp) -> None:
         self.name = function.sym_name.data
@@ -78,7 +78,7 @@ class Kernel:
         checked: bool = True,
         nodes: Sequence[str] = (),
     ) -> None:
-        """One launch, with `shared` bytes of shared memory for each block. Raises KernelError where checks fail."""
+        """One launch, with `shared` bytes of shared memory per block. Raises KernelError if a check fails."""
         blocks, threads = prod(grid), prod(block)
         together = max(1, min(blocks, MOST_THREADS // threads))
         tracked = self._tracked(arguments) if checked else {}
@@ -114,7 +114,7 @@ class Kernel:
         return Window(room, given.offset // size, sizes, strides, size)
 
     def _tracked(self, arguments: Sequence[Place]) -> dict[int, Tracked]:
-        """The ranges of allocations that the kernel may write to."""
+        """The ranges of allocations that the kernel may write."""
         ranges: dict[int, list[tuple[int, int]]] = {}
         for number, (type, given) in enumerate(zip(self._types, arguments, strict=True)):
             if number in self._stored:
@@ -130,7 +130,7 @@ class Kernel:
 
 
 class _Run:
-    """What the text of a kernel calls."""
+    """The functions that a kernel's translated code calls."""
 
     def __init__(self, batch: Batch, shared: int, sizes: set[int], tracked: dict[int, Tracked], checked: bool) -> None:
         self._batch = batch
@@ -169,7 +169,7 @@ class _Run:
             self._pass(warps.barrier(self._batch, op, mask))
 
     def finish(self) -> None:
-        """The blocks are done."""
+        """Final checks of the batch's blocks."""
         if self._checked:
             self._pass(True)
 
@@ -189,7 +189,7 @@ def _buffer_type(argument: SSAValue) -> MemRefType[Attribute]:
 
 
 def _extent(type: MemRefType[Attribute]) -> int:
-    """Bytes from the first element of a buffer to the end of the last one."""
+    """Bytes from a buffer's first element to the end of its last."""
     sizes, strides = type.get_shape(), cast("Sequence[int]", type.get_strides())
     if 0 in sizes:
         return 0
@@ -198,7 +198,7 @@ def _extent(type: MemRefType[Attribute]) -> int:
 
 
 def _access_sizes(function: FuncOp) -> dict[str, set[int]]:
-    """Bytes of the elements that are accessed in global and in shared memory."""
+    """Sizes in bytes of the accesses to global and to shared memory."""
     sizes: dict[str, set[int]] = {}
     for op in function.walk():
         for type in _accessed(op):
@@ -215,13 +215,13 @@ def _accessed(op: Operation) -> list[MemRefType[Attribute]]:
 
 
 def _stored_arguments(function: FuncOp) -> set[int]:
-    """Numbers of the arguments that are written to."""
+    """The numbers of the arguments that are written."""
     roots = (_root(op.operands[1]) for op in function.walk() if op.name in _STORES)
     return {root.index for root in roots if isinstance(root, BlockArgument)}
 
 
 def _root(buffer: SSAValue) -> SSAValue:
-    """What a buffer is a window on."""
+    """The buffer at the start of a chain of views."""
     while isinstance(buffer.owner, Operation) and buffer.owner.operands:
         buffer = buffer.owner.operands[0]
     return buffer

@@ -1,7 +1,7 @@
-"""Where buffers of GPU code lie, and windows on them: accesses without any check.
+"""Memory of emulated GPU code and views of it, with unchecked accesses.
 
-An access names a unit: an element, or a vector of 2, 4, 8 or 16 bytes, which then lies at a multiple of its size.
-Longer and other vectors are taken element by element.
+The unit of an access is an element, or an aligned vector of 2, 4, 8 or 16 bytes. Other vectors are accessed element by
+element.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from .batch import Batch
 from .values import Mask, Value, broadcast_to, dtype_of, lanes_of, select, spread, stored_dtype, varies, where
 
 _UNITS = {2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64), 16: np.dtype(np.complex128)}
-"""The type of numpy's that has a vector's size; numbers are moved, never computed with."""
+"""The numpy type of a vector's size; vectors are only moved, never computed with."""
 
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """An operation that accesses memory: what it takes from there, or puts there."""
+    """A memory access: the operation, and the type and number of elements that it loads or stores."""
 
     op: Operation
     kind: Any  # numpy type of the value's elements
-    stored: Any  # and of these in memory
-    lanes: int  # of a vector; 0 for a scalar
-    unit: Any  # numpy type that the whole access has in memory; None where it is taken element by element
+    stored: Any  # numpy type of the elements in memory
+    lanes: int  # lanes of a vector; 0 for a scalar
+    unit: Any  # numpy type of the whole access in memory; None if it is done element by element
 
     @property
     def elements(self) -> int:
-        """How many elements it accesses."""
+        """Number of elements accessed."""
         return self.lanes or 1
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it accesses."""
+        """Number of bytes accessed."""
         return self.elements * self.stored.itemsize
 
 
 def site_of(op: Operation, type: Attribute, lanes: int | None = None) -> Site:
-    """The site of an op that loads or stores a value of the type, or so many lanes of it."""
+    """The site of an op that loads or stores a value of the type, or `lanes` lanes of it."""
     lanes = lanes_of(type) if lanes is None else lanes
     stored = stored_dtype(type)
     unit = stored if not lanes else stored if lanes == 1 else _UNITS.get(lanes * stored.itemsize)
@@ -55,24 +55,24 @@ def site_of(op: Operation, type: Attribute, lanes: int | None = None) -> Site:
 
 
 class Room(ABC):
-    """Memory that buffers are windows on. Places are counted in elements of the type that is accessed there."""
+    """A memory space of buffers. Positions are in elements of the accessed type."""
 
     @abstractmethod
     def load(self, site: Site, at: Value, mask: Mask) -> Value:
-        """What lies at a place."""
+        """The value at a position."""
 
     @abstractmethod
     def store(self, site: Site, at: Value, value: Value, mask: Mask) -> None:
-        """Put a value there, in the threads of a mask."""
+        """Stores a value at a position, in the threads of a mask."""
 
     @abstractmethod
     def fail(self, op: Operation, fact: str, where: Mask, **numbers: Value) -> None:
-        """Raise KernelError."""
+        """Raises KernelError."""
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """A buffer: the place of its first element, its sizes and strides in elements."""
+    """A buffer: the position of its first element, its sizes and its strides in elements."""
 
     room: Room
     offset: Value
@@ -92,7 +92,7 @@ def strides_of(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def place(site: Site, window: Window, indices: Sequence[Value], mask: Mask) -> Value:
-    """Where an element of a buffer is."""
+    """The position of a buffer's element."""
     at = window.offset
     for index, stride in zip(indices, window.strides, strict=True):
         at = at + index * stride
@@ -113,7 +113,7 @@ def store(site: Site, value: Value, window: Window, indices: Sequence[Value], ma
 
 
 def moved(window: Window, offset: Value, sizes: Sequence[Value], strides: Sequence[Value]) -> Window:
-    """A window that starts so many elements behind another."""
+    """A window that starts `offset` elements further."""
     return Window(window.room, window.offset + offset, sizes, strides, window.itemsize)
 
 
@@ -135,7 +135,7 @@ def subview(window: Window, offsets: Sequence[Value], sizes: Sequence[Value], st
 
 
 def _value(site: Site, found: Any) -> Value:
-    """What was found in memory as a value; `found` is of the site's unit, or its elements."""
+    """Loaded data as a value; `found` consists of units or of elements."""
     if not site.lanes:
         return found != 0 if site.kind == np.bool_ else found
     if site.unit is not None:
@@ -147,7 +147,7 @@ def _value(site: Site, found: Any) -> Value:
 
 
 def _units(site: Site, value: Value) -> Value:
-    """A value as it is put into memory."""
+    """A value in the form in which it is stored."""
     if site.stored != site.kind:
         value = np.asarray(value).astype(site.stored)
     if not site.lanes or site.unit is None:
@@ -156,7 +156,7 @@ def _units(site: Site, value: Value) -> Value:
 
 
 def _scaled(site: Site, at: Value) -> Value:
-    """A place in units, from one in elements; with a dimension for lanes that are taken one by one."""
+    """A position in units, from one in elements; with a dimension for lanes that are accessed one by one."""
     if site.lanes < 2:
         return at
     if site.unit is not None:
@@ -165,7 +165,7 @@ def _scaled(site: Site, at: Value) -> Value:
 
 
 class Bytes(Room):
-    """Bytes that all threads of a batch share, or the threads of each block: rows of them."""
+    """Bytes shared by all threads of a batch, or by the threads of each block: one row for each."""
 
     def __init__(self, batch: Batch, data: Array) -> None:
         self.batch = batch
@@ -173,7 +173,7 @@ class Bytes(Room):
         self._views: dict[Any, Array] = {}
 
     def view(self, unit: Any) -> Array:
-        """The bytes as elements of a type, as many as there are whole ones."""
+        """The bytes as an array of whole elements of a type."""
         known = self._views.get(unit)
         if known is None:
             whole = self.data.shape[-1] // unit.itemsize * unit.itemsize
@@ -186,7 +186,7 @@ class Bytes(Room):
 
 
 class GlobalMemory(Bytes):
-    """One allocation: a row of bytes."""
+    """One allocation: a single row of bytes."""
 
     @override
     def load(self, site: Site, at: Value, mask: Mask) -> Value:
@@ -253,7 +253,7 @@ class SharedMemory(Bytes):
 
 
 class PrivateMemory(Room):
-    """A thread's own array, whose elements are values: most are known by numbers, once loops are unrolled."""
+    """A thread-local array, stored as values: most indices are constant after unrolling."""
 
     def __init__(self, batch: Batch, count: int) -> None:
         self.batch = batch
@@ -276,7 +276,7 @@ class PrivateMemory(Room):
         return value
 
     def _chosen(self, site: Site, at: Array, mask: Mask) -> Value:
-        """The element that each thread names."""
+        """The element that each thread selects."""
         found: Value = None
         for number, value in enumerate(self.slots):
             if value is None:
@@ -312,7 +312,7 @@ class PrivateMemory(Room):
 
 
 def _like(mask: Mask, *values: Value) -> Any:
-    """A mask that meets scalars, or vectors."""
+    """A mask reshaped to broadcast with scalars or vectors."""
     return spread(mask) if any(np.ndim(value) == 3 for value in values) else mask
 
 

@@ -1,8 +1,8 @@
-"""Which threads race for bytes: accesses are noted, and compared with each other where a barrier ends their time.
+"""Data race detection: accesses are recorded, and compared at the barrier that ends their interval.
 
-Memory is taken in cells, of as many bytes as the smallest access has. Two accesses to a cell race if one of them
-writes, other threads made them, and no barrier of the block lies between; or if other blocks made them, whenever that
-was. Between barriers their order does not matter: no GPU promises one.
+Memory is divided into cells of the size of the smallest access. Two accesses to a cell race if one of them writes,
+different threads made them, and no barrier of the block separates them; accesses of different blocks race at any time.
+Between barriers their order is irrelevant: no GPU guarantees one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ...device import Array
 from .batch import Batch, op_text
 from .values import Mask, Value
 
-MANY = -1  # blocks that read a cell
+MANY = -1  # mark of a cell that several blocks read
 
 
 @dataclass(frozen=True)
 class Access:
-    """Cells that threads access: `count` neighbours from `at` on."""
+    """Cells accessed by threads: `count` adjacent ones from `at` on."""
 
     op: Operation
     at: Value
@@ -33,7 +33,7 @@ class Access:
 
 
 def _quoted(op: Operation) -> str:
-    """An op inside of a format."""
+    """An op's text, escaped for a format string."""
     return op_text(op).replace("{", "{{").replace("}", "}}")
 
 
@@ -49,11 +49,11 @@ class Races:
         self._owners = np.zeros(0, np.int32)
 
     def note(self, access: Access) -> None:
-        """Remember an access until the next barrier."""
+        """Records an access until the next barrier."""
         self._noted.append(access)
 
     def barrier(self, passed: Mask) -> None:
-        """Compare what was noted; for blocks that don't pass the barrier it stays noted. Raises KernelError."""
+        """Compares the recorded accesses of blocks that pass the barrier. Raises KernelError."""
         noted, self._noted = self._noted, []
         if any(access.writes for access in noted):
             self._compare(noted)
@@ -83,15 +83,15 @@ class Races:
         self._finish(flat)
 
     def _finish(self, flat: list[tuple[Access, Array, Array]]) -> None:
-        """What is left to do with accesses that don't race within their blocks."""
+        """Handles accesses without races within their blocks."""
 
     def _rows(self, noted: list[Access]) -> int:
-        """1 where all blocks do the same, which is then looked at once."""
+        """1 if all blocks make the same accesses, which are then compared once; else the number of blocks."""
         shapes = (np.shape(value) for access in noted for value in (access.at, access.mask))
         return self.batch.blocks if any(shape and shape[0] > 1 for shape in shapes) else 1
 
     def _threads(self, access: Access, rows: int) -> tuple[Array, Array]:
-        """The cells of an access, and for each the number of the thread from 1 on."""
+        """The cells of an access, and for each the number of its thread, from 1 on."""
         shape = (rows, self.batch.threads)
         threads = np.arange(1, rows * self.batch.threads + 1, dtype=np.int32).reshape(shape)
         cells = np.broadcast_to(self._flat(access.at, rows), shape)
@@ -114,7 +114,7 @@ class Races:
     def _fail(
         self, access: Access, cell: int, thread: int, other: int, flat: list[tuple[Access, Array, Array]]
     ) -> None:
-        """Name both accesses and both threads."""
+        """Raises KernelError naming both accesses and both threads."""
         writer = next(
             each for each, cells, threads in flat if each.writes and ((cells == cell) & (threads == other)).any()
         )
@@ -128,13 +128,13 @@ class Races:
 
 
 class GlobalRaces(Races):
-    """Accesses to a range of global memory that some argument of the kernel may write to."""
+    """Accesses to a range of global memory that some argument of the kernel may write."""
 
     what = "global memory"
 
     def __init__(self, batch: Batch, cells: int) -> None:
         super().__init__(batch, cells)
-        self._written = np.zeros(cells, np.int32)  # the block that wrote a cell, counted from 1, in the whole launch
+        self._written = np.zeros(cells, np.int32)  # the block that wrote a cell, numbered from 1 in the whole launch
         self._read = np.zeros(cells, np.int32)
 
     @override
@@ -159,7 +159,7 @@ class GlobalRaces(Races):
 
     @override
     def _threads(self, access: Access, rows: int) -> tuple[Array, Array]:
-        """Without cells beyond the range, which nobody writes to."""
+        """The same, without cells outside of the range, which are never written."""
         cells, threads = super()._threads(access, rows)
         inside = (cells >= 0) & (cells < self._cells)
         return (cells, threads) if inside.all() else (cells[inside], threads[inside])

@@ -1,12 +1,12 @@
-"""A gpu.func as a function of Python, which takes each step for all threads of a batch of blocks.
+"""Translates a gpu.func to a Python function that executes each step for all threads of a batch of blocks.
 
     %3 = arith.addi %1, %2 : index        v3 = v1 + v2
     scf.for %4 = %c0 to %c8 step %c1 {    for v4 in range(0, 8, 1):
     scf.if %5 {                           m1, m2 = split(v5, m0)
                                           if m1 is not False:
 
-What Python has no operator for is a call of a function that the op is given by name (f3), memory is accessed by
-functions that are told the op (s4), and m0, m1, ... are the threads that take part.
+An op without a Python operator becomes a call of a function bound to a name (f3); memory accesses call functions with
+the op's site (s4); m0, m1, ... are masks of active threads.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from .memory import element_bytes, site_of
 from .values import constant, is_vector, lanes_of
 from .vectors import vector_function
 
-DEEPEST = 18  # loops around each other; Python takes 20
+DEEPEST = 18  # nesting depth of loops; Python allows 20
 
 
 def translate(function: FuncOp) -> tuple[str, dict[str, Any]]:
-    """The text of `def kernel(batch, ...)` and the names in it that stand for parts of the op.
+    """The text of `def kernel(batch, ...)`, and the objects bound to names in it.
 
-    Raises CompileError for an op that isn't known.
+    Raises CompileError for an unsupported op.
     """
     writer = _Writer()
     block = function.body.block
@@ -69,23 +69,23 @@ class _Writer:
     # names
 
     def name(self, value: SSAValue) -> str:
-        """The name of a value, or the number that an index is."""
+        """The variable of a value, or the literal of a constant index."""
         if value not in self._names:
             self._names[value] = f"v{len(self._names)}"
         return self._names[value]
 
     def names(self, values: Sequence[SSAValue]) -> str:
-        """Names of several values, as elements of a tuple."""
+        """Variables of several values, as elements of a tuple."""
         return "".join(f"{self.name(value)}, " for value in values)
 
     def give(self, kind: str, thing: Any) -> str:
-        """A name for a thing that isn't in the text."""
+        """Binds an object to a new name."""
         name = f"{kind}{len(self.given)}"
         self.given[name] = thing
         return name
 
     def mask(self) -> str:
-        """A new name of a mask."""
+        """A new variable for a mask."""
         self._masks += 1
         return f"m{self._masks}"
 
@@ -95,7 +95,7 @@ class _Writer:
     # blocks
 
     def block(self, block: Block, mask: str) -> Sequence[SSAValue]:
-        """Write a block; what its terminator hands on."""
+        """Emits a block; returns the operands of its terminator."""
         for op in block.ops:
             if isinstance(op, scf.YieldOp | scf.ConditionOp):
                 return op.operands
@@ -137,7 +137,7 @@ class _Writer:
     # control flow
 
     def region(self, region: Region, mask: str, results: Sequence[str], types: Sequence[SSAValue]) -> None:
-        """A branch: it writes its results into names."""
+        """Emits a branch, which assigns its results to variables."""
         self.depth += 1
         values = self.block(region.block, mask) if region.blocks else ()
         self.line(f"{_tuple(results)} = {self.names(values)}" if results else "pass")
@@ -190,7 +190,7 @@ class _Writer:
             self.line(f"{self.names(op.results)} = {self.names(carried)}")
 
     def merged(self, inside: str, mask: str, new: SSAValue, old: SSAValue) -> str:
-        """What is carried on: the old value where threads have left."""
+        """The loop-carried value: the old one in threads that have left the loop."""
         if inside == mask:
             return self.name(new)
         function = "merged_lanes" if is_vector(new.type) else "merged"
@@ -226,7 +226,7 @@ class _Writer:
         self._loops -= 1
 
     def check_carried(self, op: Operation, value: SSAValue) -> None:
-        """Buffers are named where they are used."""
+        """Refuses buffers as loop-carried values."""
         if isinstance(value.type, MemRefType):
             raise CompileError(f"{describe(op)}: a loop or branch can't hand on a buffer")
 
@@ -261,7 +261,7 @@ class _Writer:
         self.line(f"{self.name(op.results[0])} = moved({self.name(op.operands[0])}, 0, {tuple(sizes)}, {strides})")
 
     def window(self, op: memref.ReinterpretCastOp, _: str) -> None:
-        """Offsets count from the start of the buffer where its type says how far its own first element is from it."""
+        """Offsets count from the start of the buffer if its type states the offset of its first element."""
         (known,) = op.static_offsets.get_values()
         layout = _type(op.source).layout
         known_start = isinstance(layout, StridedLayoutAttr) and isinstance(layout.offset, IntAttr)
@@ -281,7 +281,7 @@ class _Writer:
         self.line(f"{self.name(op.result)} = subview({self.name(op.source)}, {offsets}, {sizes}, {steps})")
 
     def mixed(self, static: Sequence[int], dynamic: Sequence[SSAValue]) -> str:
-        """A list of numbers, those that aren't known taken from values."""
+        """A mixed list, with dynamic entries taken from values."""
         rest = iter(dynamic)
         return _tuple([self.name(next(rest)) if each == DYNAMIC_INDEX else str(each) for each in static])
 
@@ -296,7 +296,7 @@ class _Writer:
         self.line(f"{self.name(op.results[0])} = run.id({op.name!r}, {text!r})")
 
     def step(self, op: Operation, mask: str) -> None:
-        """What needs no more than operands and the mask."""
+        """Emits an op that needs only operands and the mask."""
         results = f"{self.names(op.results)[:-2]} = " if op.results else ""
         method = op.name.rpartition(".")[2]
         self.line(f"{results}run.{method}({self.give('s', op)}, {self.names(op.operands)}{mask})")

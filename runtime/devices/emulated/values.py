@@ -1,15 +1,15 @@
-"""What a value of GPU code is to the interpreter: a number for all threads, or an array of theirs.
+"""Values of the GPU interpreter: a number for all threads, or an array over blocks and threads.
 
-All threads of some blocks take each step together. A scalar is
+All threads of a batch of blocks execute each step together. A scalar is
 
     an int, for an index, or a numpy scalar    the same in all threads
     an array of shape (1, threads)             the same in all blocks
     an array of shape (blocks, 1)              the same in all threads of a block
     an array of shape (blocks, threads)
 
-and numpy's broadcasting makes one of the other where they meet. A vector has one dimension more, for its lanes. Which
-threads take a step is a mask: True for all, False for none, or an array of truth values of such a shape. In threads
-that don't take it a value may be anything.
+and they combine by numpy's broadcasting. A vector has an additional dimension for its lanes. The active threads of a
+step are a mask: True for all, False for none, or a boolean array of such a shape. In inactive threads a value is
+undefined.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from ...device import Array
 Value: TypeAlias = Any
 Mask: TypeAlias = "bool | Array"
 Function: TypeAlias = Callable[..., Value]
-# numpy's, of values of which no type is known here
+# numpy's, for values of unknown type
 where: Function = np.where
 broadcast_to: Function = np.broadcast_to
 
 
 def is_vector(type: Attribute) -> bool:
-    """Whether values of the type have lanes."""
+    """Whether values of the type are vectors."""
     return isinstance(type, VectorType)
 
 
@@ -50,18 +50,18 @@ def dtype_of(type: Attribute) -> np.dtype[Any]:
 
 
 def stored_dtype(type: Attribute) -> np.dtype[Any]:
-    """The numpy type that it has in memory, where a truth value is a byte."""
+    """The numpy type in memory, where a boolean is a byte."""
     dtype = dtype_of(type)
     return np.dtype(np.uint8) if dtype == np.bool_ else dtype
 
 
 def varies(value: Value) -> bool:
-    """Whether it is an array of what threads have, and not a number that all of them share."""
+    """Whether it is an array over threads, and not a number common to all."""
     return isinstance(value, np.ndarray)
 
 
 def constant(value: float | int, type: Attribute) -> Value:
-    """A number as a scalar of the type; integers keep their low bits."""
+    """A scalar constant of the type; integers are truncated to its width."""
     element = scalar_of(type)
     if isinstance(element, IndexType):
         return int(value)
@@ -73,17 +73,17 @@ def constant(value: float | int, type: Attribute) -> Value:
 
 
 def cast_to(dtype: np.dtype[Any], value: Value) -> Value:
-    """The value as numpy converts it; an index that all threads share stays an int."""
+    """The value converted by numpy; an index common to all threads stays an int."""
     if varies(value):
         return value.astype(dtype, copy=False)
     if type(value) is int and not -(2**63) <= value < 2**63:
-        value = (value + 2**63) % 2**64 - 2**63  # as the index wraps around that it stands for
+        value = (value + 2**63) % 2**64 - 2**63  # wraps around like the index type it represents
     number: Value = np.asarray(value).astype(dtype)
     return number[()]
 
 
 def spread(value: Value) -> Value:
-    """A scalar, or a mask, so that it meets vectors: the same in each lane."""
+    """A scalar or mask with an additional dimension, to broadcast with vectors."""
     return value[..., None] if varies(value) else value
 
 
@@ -98,9 +98,9 @@ def select(condition: Value, a: Value, b: Value) -> Value:
 
 
 def split(condition: Value, mask: Mask) -> tuple[Mask, Mask]:
-    """The threads of a mask where a condition holds, and the others.
+    """The threads of a mask for which a condition holds, and the others.
 
-    It is the mask itself where it holds in all, by which others know that nothing is to be merged.
+    The mask itself (identical) if it holds in all, which tells callers that nothing needs merging.
     """
     if not varies(condition):
         return (mask, False) if condition else (False, mask)
@@ -114,7 +114,7 @@ def split(condition: Value, mask: Mask) -> tuple[Mask, Mask]:
 
 
 def trips(lower: Value, upper: Value, step: Value, mask: Mask) -> Iterator[tuple[Value, Mask]]:
-    """The trips of a loop: the counter, and the threads that are still in it."""
+    """The iterations of a loop: the counter, and the threads still in it."""
     if not any(varies(bound) for bound in (lower, upper, step)):
         for counter in range(lower, upper, step):
             yield counter, mask
@@ -129,22 +129,22 @@ def trips(lower: Value, upper: Value, step: Value, mask: Mask) -> Iterator[tuple
 
 
 def merged(inside: Mask, mask: Mask, new: Value, old: Value) -> Value:
-    """What a loop of the threads in `mask` carries on after a trip of those `inside`."""
+    """The loop-carried value of the threads in `mask` after an iteration by those `inside`."""
     return new if inside is mask else where(inside, new, old)
 
 
 def merged_lanes(inside: Mask, mask: Mask, new: Value, old: Value) -> Value:
-    """The same of a vector."""
+    """The same for a vector."""
     return new if inside is mask else where(spread(inside), new, old)
 
 
 def joined(then: Mask, otherwise: Mask, a: Value, b: Value) -> Value:
-    """The result of a branch: a of the threads in `then`, b of the others."""
+    """The result of a branch: a in the threads of `then`, b in the others."""
     if otherwise is False:
         return a
     return b if then is False else where(then, a, b)
 
 
 def joined_lanes(then: Mask, otherwise: Mask, a: Value, b: Value) -> Value:
-    """The same of a vector."""
+    """The same for a vector."""
     return joined(then if isinstance(then, bool) else spread(then), otherwise, a, b)

@@ -1,4 +1,4 @@
-"""Short vectors: the lanes are an array's last dimension."""
+"""Vector operations in numpy: lanes are an array's last dimension."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _shuffle(op: Operation) -> Function:
 
 
 def _reduction(op: Operation) -> Function:
-    """From the first lane to the last; the accumulator comes last."""
+    """Reduces lanes in order; the accumulator is combined last."""
     kind = cast("CombiningKindAttr", op.properties["kind"]).data
     combine = combining(str(kind), dtype_of(op.operands[0].type))
 
@@ -111,6 +111,6 @@ _FUNCTIONS: dict[str, Callable[[Operation], Function]] = {
 
 
 def vector_function(op: Operation) -> Function | None:
-    """What computes an op on vectors; None for any other op."""
+    """The function that computes a vector op; None for any other op."""
     make = _FUNCTIONS.get(op.name)
     return make(op) if make is not None else None

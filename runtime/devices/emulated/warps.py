@@ -1,4 +1,4 @@
-"""What the 32 threads of a warp do together: shuffles and products of small matrices."""
+"""Warp-level operations of the 32 lanes: shuffles and matrix multiply-accumulate."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .batch import Batch, active
 from .values import Mask, Value, broadcast_to, varies, where
 
 WARP = 32
-_TF32 = np.uint32(0xFFFFE000)  # the bits that a product takes of an f32
+_TF32 = np.uint32(0xFFFFE000)  # the bits of an f32 that a tensor core reads
 _HALF_UNIT = np.uint32(0x1000)
 
 
 def whole_warps(batch: Batch, op: Operation, mask: Mask) -> None:
-    """Raises KernelError unless all threads of a warp take part, or none."""
+    """Raises KernelError unless all or none of each warp's threads are active."""
     if batch.threads % WARP:
         batch.fail(op, f"a block of {batch.threads} threads has a warp that isn't whole", mask)
     if isinstance(mask, bool):
@@ -58,14 +58,14 @@ def shuffle(
 
 
 def round_to_tf32(value: Value) -> Value:
-    """nvgpu.round_to_tf32; numbers that aren't finite stay."""
+    """nvgpu.round_to_tf32; non-finite numbers are unchanged."""
     bits = np.asarray(value).view(np.uint32)
     rounded = ((bits + _HALF_UNIT) & _TF32).view(np.float32)
     return where(np.isfinite(value), rounded, value)[()]
 
 
 def product(batch: Batch, op: Operation, a: Value, b: Value, c: Value, mask: Mask, checked: bool) -> Value:
-    """nvgpu.mma.sync: matrices are put together of what the threads hold, and taken apart again."""
+    """nvgpu.mma.sync: assembles matrices from the lanes' fragments, multiplies, and distributes the result."""
     if checked:
         whole_warps(batch, op, mask)
     rows = max(len(a), len(b), len(c))
@@ -78,7 +78,7 @@ def product(batch: Batch, op: Operation, a: Value, b: Value, c: Value, mask: Mas
 
 
 def _cut(value: Array) -> Array:
-    """The bits of f32 that a product takes."""
+    """Truncates f32 to the bits that a tensor core reads."""
     return (np.ascontiguousarray(value).view(np.uint32) & _TF32).view(np.float32)
 
 
@@ -105,7 +105,7 @@ def _right_half(b: Array) -> Array:
 
 
 def barrier(batch: Batch, op: Operation, mask: Mask) -> Mask:
-    """The blocks that pass a barrier, which all of their threads must reach, or none."""
+    """The blocks that pass a barrier, which all or none of their threads must reach."""
     if isinstance(mask, bool):
         return mask
     each = broadcast_to(mask, (len(mask), batch.threads))

@@ -1,1 +1,1 @@
-"""Machine code as one block that is linked when it is made, so that loading it needs no compiler and no linker."""
+"""Images: machine code linked at compile time, loadable without compiler or linker."""

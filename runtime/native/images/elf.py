@@ -1,4 +1,4 @@
-"""Reading ELF object files of 64 bits: sections, symbols, and what is to be filled in where."""
+"""A reader of 64-bit ELF object files: sections, symbols, relocations."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from functools import cached_property
 
 from ....dialects.errors import CompileError
 
-ELF = b"\x7fELF\2\1"  # of 64 bits, the lowest byte first
+ELF = b"\x7fELF\2\1"  # 64-bit little-endian
 NOBITS, INIT_ARRAY = 8, 14  # types of sections: of zeros, and of functions to call at first
 _SYMBOLS, _RELOCATIONS = 2, 4
-WRITE, ALLOC, EXEC, THREAD = 1, 2, 4, 0x400  # flags of sections
+WRITE, ALLOC, EXEC, THREAD = 1, 2, 4, 0x400  # section flags
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section; `offset` is where its bytes are in the file."""
+    """A section; `offset` is the position of its bytes in the file."""
 
     name: str
     type: int
@@ -31,7 +31,7 @@ class Section:
 
 @dataclass(frozen=True)
 class ElfSymbol:
-    """A symbol; `section` is 0 where it is elsewhere."""
+    """A symbol; `section` is 0 if it is undefined."""
 
     name: str
     is_local: bool
@@ -42,7 +42,7 @@ class ElfSymbol:
 
 @dataclass(frozen=True)
 class Relocation:
-    """What is to be filled in at `offset` of section number `section`: something of `symbol` plus `addend`."""
+    """A relocation at `offset` of section number `section`, to `symbol` plus `addend`."""
 
     section: int
     offset: int
@@ -52,7 +52,7 @@ class Relocation:
 
 
 class ElfObject:
-    """An object file. Raises CompileError for what is none."""
+    """An object file. Raises CompileError for any other content."""
 
     def __init__(self, data: bytes) -> None:
         if not data.startswith(ELF):
@@ -86,14 +86,14 @@ class ElfObject:
         return []
 
     def relocations(self) -> Iterator[Relocation]:
-        """What is to be filled in."""
+        """All relocations."""
         for section in self.sections:
             if section.type == _RELOCATIONS:
                 for offset, info, addend in struct.iter_unpack("<QQq", self.bytes_of(section)):
                     yield Relocation(section.info, offset, info & 0xFFFFFFFF, info >> 32, addend)
 
     def bytes_of(self, section: Section) -> bytes:
-        """What a section holds."""
+        """The contents of a section."""
         if section.type == NOBITS:
             return bytes(section.size)
         return self.data[section.offset : section.offset + section.size]

@@ -1,9 +1,9 @@
-"""Linking: object files become one image, which runs wherever it lies once its few pointers are filled in.
+"""A linker: combines object files into one position-independent image with few load-time relocations.
 
-Code and constants come first, then, on pages of their own, what may be written: variables, and a pointer for each
-function of the C library that is called and for each symbol whose address is read from memory. Calls of the C library
-go by a jump to where such a pointer says. Distances inside the image are filled in here; what hangs on where the image
-lies, or on other libraries, when it is loaded.
+Code and constants come first; then, on separate pages, writable data: variables, and a pointer for each C library
+function that is called and each symbol whose address is loaded (a GOT). C library calls jump through a stub that loads
+such a pointer. Distances inside the image are relocated here; the rest, which depends on the load address or on other
+libraries, when it is loaded.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from ....dialects.errors import CompileError
 from .elf import ALLOC, EXEC, INIT_ARRAY, THREAD, WRITE, ElfObject, Relocation
 
-PAGE = 1 << 16  # bytes: the largest page that a system has (aarch64), so that an image does on all
+PAGE = 1 << 16  # bytes: the largest page size of a system (aarch64), so that an image fits all
 _POINTER = 8
 _X86_64, _AARCH64 = 62, 183
 ARCHITECTURES = {_X86_64: "x86_64", _AARCH64: "aarch64"}
 
-# Types of relocations, by what is filled in (S symbol, A addend, P place, G the symbol's pointer).
+# Relocation types, by what they compute (S symbol, A addend, P place, G the symbol's pointer).
 _ABSOLUTE = {(_X86_64, 1), (_AARCH64, 257)}  # 64 bits of S + A
 _RELATIVE = {(_X86_64, 2), (_X86_64, 4), (_AARCH64, 261)}  # 32 bits of S + A - P
 _RELATIVE_64 = {(_X86_64, 24), (_AARCH64, 260)}
@@ -43,22 +43,22 @@ _KNOWN = (
 
 @dataclass(frozen=True)
 class Links:
-    """What is to be done with an image before its code can be called. All numbers are bytes from its beginning."""
+    """The load-time relocations of an image. All numbers are byte offsets in it."""
 
     architecture: str
     writable: int
-    """Where what may be written begins: a multiple of PAGE."""
+    """Offset of the writable part: a multiple of PAGE."""
     imports: tuple[tuple[str, int], ...]
-    """Functions of the C library, and where the pointer to each stands."""
+    """Imported C functions, and the offset of the pointer to each."""
     moved: tuple[int, ...]
-    """Where words stand to which the image's address is added."""
+    """Offsets of words to which the image's address is added."""
     exports: tuple[tuple[str, int], ...]
-    """What may be called or read from outside."""
+    """Exported functions and variables, with their offsets."""
 
 
 @dataclass(frozen=True)
 class Image:
-    """Code that is linked."""
+    """A linked image."""
 
     data: bytes
     links: Links
@@ -66,13 +66,13 @@ class Image:
 
 @dataclass
 class _Layout:
-    """The image while it is put together."""
+    """The image under construction."""
 
     data: bytearray = field(default_factory=bytearray)
     places: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     """(object, section) -> offset."""
     globals: dict[str, tuple[int, bool]] = field(default_factory=dict[str, tuple[int, bool]])
-    """Name -> offset, and whether another one of the name may stand for it."""
+    """Name -> offset, and whether the definition is weak."""
 
     def align(self, to: int) -> int:
         self.data.extend(bytes(-len(self.data) % to))
@@ -80,9 +80,9 @@ class _Layout:
 
 
 def link(objects: Sequence[bytes]) -> Image:
-    """One image of ELF objects for one architecture.
+    """Links ELF objects for one architecture to an image.
 
-    Raises CompileError for what can't be linked: two functions of a name, or something that code of ours never has.
+    Raises CompileError for duplicate definitions, and for ELF features that our code never has.
     """
     parsed = [ElfObject(data) for data in objects]
     machines = {each.machine for each in parsed}
@@ -97,7 +97,7 @@ class _Linker:
         self.objects, self.machine = objects, machine
         self.layout = _Layout()
         self.stubs: dict[str, int] = {}
-        self.pointers: dict[str | tuple[int, int], int] = {}  # a name, or (object, symbol) of what has none
+        self.pointers: dict[str | tuple[int, int], int] = {}  # a name, or (object, symbol) of a nameless one
         self.moved: list[int] = []
         self.defined = {symbol.name for each in objects for symbol in each.symbols if symbol.section}
 
@@ -127,7 +127,7 @@ class _Linker:
         return isinstance(name, str) and name not in self.layout.globals
 
     def _place(self, *, writable: bool) -> None:
-        """Lays down the sections that may be written, or the others: code first."""
+        """Lays out the writable sections, or the others, code first."""
         found = [
             (not section.flags & EXEC, number, index)
             for number, each in enumerate(self.objects)
@@ -142,7 +142,7 @@ class _Linker:
             self.layout.data.extend(self.objects[number].bytes_of(section))
 
     def _define(self) -> None:
-        """Notes where the symbols lie of what has been laid down."""
+        """Records the addresses of symbols in the sections laid out."""
         for number, each in enumerate(self.objects):
             for symbol in each.symbols:
                 place = self.layout.places.get((number, symbol.section))
@@ -163,7 +163,7 @@ class _Linker:
         ]
 
     def _is_near(self, number: int, each: Relocation) -> bool:
-        """Whether nothing of the C library is jumped to."""
+        """Whether the target is not an imported function, which would need a stub."""
         kind, symbol = (self.machine, each.type), self.objects[number].symbols[each.symbol]
         return kind not in _RELATIVE | _CALL or bool(symbol.section) or symbol.name in self.defined
 
@@ -175,7 +175,7 @@ class _Linker:
             self.layout.data.extend(bytes(size))
 
     def _make_pointers(self) -> None:
-        """A pointer for each import, and for each symbol whose address is read from memory."""
+        """Creates a pointer for each import, and for each symbol whose address is loaded."""
         for name in self.stubs:
             self._pointer(name)
         for number, each in self._relocations():
@@ -200,7 +200,7 @@ class _Linker:
         self.layout.data.extend(struct.pack("<Q", target))
 
     def _write_stub(self, at: int, pointer: int) -> None:
-        """A jump to where a pointer says."""
+        """A jump through a pointer."""
         if self.machine == _X86_64:
             struct.pack_into("<Hi", self.layout.data, at, 0x25FF, pointer - at - 6)  # jmp [rip + ...]
             return
@@ -209,7 +209,7 @@ class _Linker:
         struct.pack_into("<III", self.layout.data, at, *words)
 
     def _address(self, number: int, symbol: int) -> int:
-        """Where a symbol lies; where there is none here, the jump to it."""
+        """The address of a symbol, or of its stub if it is imported."""
         each = self.objects[number].symbols[symbol]
         place = self.layout.places.get((number, each.section))
         if each.is_local and place is not None:
@@ -245,7 +245,7 @@ class _Linker:
 
 
 def _aarch64_word(word: int, type: int, target: int, at: int) -> int:
-    """An instruction with what is filled in."""
+    """An instruction with its relocated field."""
     kind = (_AARCH64, type)
     if kind in _CALL:
         if not -(1 << 27) <= target - at < 1 << 27:

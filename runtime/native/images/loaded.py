@@ -1,7 +1,7 @@
-"""An image in memory, ready to be called.
+"""Loads an image into executable memory.
 
-Its pages are filled, and then made executable and read-only but for those that may be written, so that no page is ever
-both. On aarch64 Linux brings a page's instructions to the caches when it becomes executable.
+Its pages are filled, then made executable and read-only except for the writable part, so that no page is ever both
+writable and executable. On aarch64, Linux synchronises the instruction cache when a page becomes executable.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _MATH_LIBRARIES = ("libm.so.6", "libm.so")
 
 @dataclass(frozen=True)
 class UnloadedImage:
-    """An image for a CPU that need not be this one."""
+    """An image for a CPU that need not be the host."""
 
     image: Image
 
     def address(self, name: str) -> NoReturn:
-        """Raises CompileError: there is none."""
+        """Raises CompileError: the image is not loaded."""
         raise CompileError(f"function '{name}' is not loaded: the code is to be kept only")
 
 
 class LoadedImage:
-    """An image at an address; what it calls is looked for in the process and the library of maths.
+    """A loaded image; its imports are resolved in the process and the math library.
 
-    The addresses are valid as long as this object lives. Raises CompileError where a function isn't there.
+    Addresses are valid as long as this object lives. Raises CompileError for an unresolved import.
     """
 
     def __init__(self, image: Image) -> None:
@@ -58,7 +58,7 @@ class LoadedImage:
             raise CompileError(f"code can't be made executable: {os.strerror(ctypes.get_errno())}")
 
     def address(self, name: str) -> int:
-        """The address of a function or variable; raises CompileError where it isn't there."""
+        """The address of an exported function or variable. Raises CompileError for an unknown name."""
         if name not in self._exports:
             raise CompileError(f"function '{name}' can't be linked: the code has none of that name")
         return self._start + self._exports[name]
