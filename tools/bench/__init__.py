@@ -1,1 +1,1 @@
-"""Engines that take turns and what is told of them (`mini-infer bench`); programs that measure, each by itself."""
+"""Benchmarks: alternating measurement of engines and its report (`mini-infer bench`), and separate programs."""

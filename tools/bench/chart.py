@@ -1,7 +1,6 @@
-"""The picture of a benchmark, by matplotlib: a bar for each model that says how much longer the best peer takes, and
-bars that say which fraction of the machine's limit each engine reaches.
+"""A benchmark as a chart by matplotlib: ratio to the best peer for each model, and each engine's fraction of the limit.
 
-What isn't known of any model is left out; latencies are drawn where neither is.
+Quantities unknown for every model are left out; latencies are drawn if neither is known.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ PANEL = 5.5  # inches of width for ratios, and for what engines reach
 
 
 def check_chart(path: str) -> None:
-    """Raises ConfigError for a file whose name ends in no kind of picture there is."""
+    """Raises ConfigError for a file name without a supported image suffix."""
     if Path(path).suffix.removeprefix(".").lower() not in PICTURES:
         raise ConfigError(f"--chart {path}: there are pictures as {', '.join(f'.{kind}' for kind in PICTURES)}")
 
 
 def write_chart(benchmark: Benchmark, path: str) -> None:
-    """Draws the models that any engine ran; raises MiniInferError where the file can't be written."""
+    """Draws the models that any engine ran. Raises MiniInferError if the file can't be written."""
     import matplotlib
 
     kind = Path(path).suffix.removeprefix(".").lower()
@@ -41,7 +40,7 @@ def write_chart(benchmark: Benchmark, path: str) -> None:
 
 
 def draw_chart(benchmark: Benchmark) -> Any:
-    """The picture as a matplotlib figure: ratios to the left, fractions of the limit to the right."""
+    """The chart as a matplotlib figure: ratios on the left, fractions of the limit on the right."""
     from matplotlib.figure import Figure
 
     models = [each for each in benchmark.models if each.engines]
@@ -77,7 +76,7 @@ def _draw_ratios(axes: Any, models: Sequence[ModelResult], mean: float | None) -
 
 
 def _draw_engines(axes: Any, models: Sequence[ModelResult], name: str, title: str) -> None:
-    """A bar for each engine on each model, as long as its number of that name."""
+    """A bar for each engine on each model, of the length of its number `name`."""
     engines = list(dict.fromkeys(name for each in models for name in each.engines))
     axes.set_xlabel(title, fontsize=9, color=TEXT)
     if name == "of_limit":

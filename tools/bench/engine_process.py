@@ -1,11 +1,10 @@
-"""One engine in a process: loads a model, then runs as many inferences as each line of standard input says.
+"""One engine in a process: loads a model, then runs as many inferences as each line of standard input requests.
 
     python -m mini_infer.tools.bench.engine_process ENGINE JOB
 
-The job is a pickled Job. Answers are lines of JSON: what loading took, {"times": [seconds, ...]} or {"error": text}.
-The engine "limits" measures the machine instead, once for each line: {"gflops": ..., "gbytes": ...}.
-
-Nothing of mini_infer is imported before its turn, so that what an engine adds to the process is its own.
+The job is a pickled Job. Answers are lines of JSON: the cost of loading, {"times": [seconds, ...]} or {"error": text}.
+The engine "limits" measures the machine instead, once for each line: {"gflops": ..., "gbytes": ...}. Modules of
+mini_infer are imported late, so that the memory an engine adds to the process is its own.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ LIMITS = "limits"
 
 @dataclass(frozen=True)
 class Job:
-    """What every engine is to do: a model's path, EngineConfig's options, inputs by name, cores to stay on.
+    """The job of every engine: a model's path, EngineConfig's options, inputs by name, and cores to pin to.
 
-    `results` is a folder for what each engine computes; cores are none where the system can't pin.
+    `results` is a folder for the outputs of each engine; cores are () if the system can't pin.
     """
 
     model: str
@@ -63,7 +62,7 @@ def _onnxruntime(model: str, options: Mapping[str, Any], inputs: Mapping[str, An
     settings = runtime.SessionOptions()
     settings.intra_op_num_threads = options["threads"]
     settings.inter_op_num_threads = 1
-    settings.log_severity_level = 4  # what goes wrong is raised
+    settings.log_severity_level = 4  # every error is raised
     session = runtime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
     return lambda: session.run(None, dict(inputs))
 
@@ -72,7 +71,7 @@ def _openvino(model: str, options: Mapping[str, Any], inputs: Mapping[str, Any])
     openvino: Any = import_module("openvino")
     settings = {
         "INFERENCE_NUM_THREADS": options["threads"],
-        "INFERENCE_PRECISION_HINT": "f32",  # it computes in bfloat16 where the CPU can, if not told otherwise
+        "INFERENCE_PRECISION_HINT": "f32",  # by default it computes in bfloat16 where the CPU can
         "PERFORMANCE_HINT": "LATENCY",
     }
     loaded = openvino.Core().read_model(model)
@@ -82,7 +81,7 @@ def _openvino(model: str, options: Mapping[str, Any], inputs: Mapping[str, Any])
 
 
 def _on_gpu(name: str) -> Callable[..., Runner]:
-    """A peer of gpu_engines.py."""
+    """A peer engine of gpu_engines.py."""
     return lambda *given: import_module(".gpu_engines", __package__).ENGINES[name](*given)
 
 
@@ -97,12 +96,12 @@ IMPORTED = {
     "torch-compile": "torch",
     "onnxruntime-cuda": "onnxruntime",
 }
-"""What is imported before an engine's load is timed, where it has not the engine's name."""
+"""Module imported before an engine's load is timed, where it isn't named like the engine."""
 
 
 def main() -> None:
     """Serves one engine until standard input ends."""
-    warnings.simplefilter("ignore")  # who measures has imported the model, too, and told of them
+    warnings.simplefilter("ignore")  # the parent process has imported the model and shown its warnings
     engine, job = sys.argv[1], cast("Job", pickle.loads(Path(sys.argv[2]).read_bytes()))
     if job.cores:
         os.sched_setaffinity(0, job.cores)
@@ -110,7 +109,7 @@ def main() -> None:
         _serve_limits(job)
         return
     inputs = dict(job.inputs)
-    if engine != "mini_infer":  # others take as inputs what is a constant to us
+    if engine != "mini_infer":  # constants for us are inputs of others
         inputs |= {name: np.asarray(value) for name, value in job.options["specialize"].items()}
     before = memory_now()
     try:
@@ -147,7 +146,7 @@ def _serve_limits(job: Job) -> None:
 
 
 def memory_now() -> dict[str, int]:
-    """Bytes of this process that are in memory, and the most there ever were; nothing where the system doesn't say."""
+    """Resident bytes of this process, and their peak; empty if the system doesn't report them."""
     try:
         text = Path("/proc/self/status").read_text()
     except OSError:
@@ -157,7 +156,7 @@ def memory_now() -> dict[str, int]:
 
 
 def _keep(file: Path, outputs: Any) -> None:
-    """Writes an engine's outputs, in order, where they are arrays of the host."""
+    """Writes an engine's outputs, in order, if they are host arrays."""
     values = list(_arrays(outputs))
     if values:
         cast("Any", np.savez)(file, *values)

@@ -1,7 +1,7 @@
-"""What is measured on a GPU: our engine and its peers, with inputs and outputs that stay there, at equal precision.
+"""GPU engines for benchmarks: ours and its peers, at equal precision, with inputs and outputs on the device.
 
-Every runner returns when the GPU is done. Precision is that of products: "fp32" is that in full, which PyTorch's
-convolutions and ONNX Runtime are not unless they are told; 16 bits are PyTorch's autocast.
+Every runner synchronises with the GPU. Precision is that of matrix products: "fp32" is full precision, which PyTorch's
+convolutions and ONNX Runtime have only if asked for; 16 bits are PyTorch's autocast.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Runner = Callable[[], Any]
 
 
 def bound(engine: Engine, inputs: Mapping[str, Any]) -> Runner:
-    """Our engine on tensors of its device."""
+    """Our engine, bound to device tensors."""
     plan = engine.plan
     context, device = plan.create_execution_context(), plan.config.place
     for name, array in inputs.items():
@@ -39,11 +39,11 @@ def bound(engine: Engine, inputs: Mapping[str, Any]) -> Runner:
 
 
 def torch_graph(model: str, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> Runner:
-    """PyTorch op by op, captured as a CUDA graph."""
+    """PyTorch in eager mode, captured as a CUDA graph."""
     torch, forward = _torch(model, options, inputs, compiled=False)
     aside = torch.cuda.Stream()
     aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside):  # its libraries choose algorithms and take memory, which can't be captured
+    with torch.cuda.stream(aside):  # warm-up: libraries select algorithms and allocate memory, which can't be captured
         for _ in range(3):
             forward()
     torch.cuda.current_stream().wait_stream(aside)
@@ -54,7 +54,7 @@ def torch_graph(model: str, options: Mapping[str, Any], inputs: Mapping[str, Any
 
 
 def torch_compile(model: str, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> Runner:
-    """PyTorch's compiler with all its tuning, which makes CUDA graphs too."""
+    """PyTorch's compiler with full autotuning, which also uses CUDA graphs."""
     torch, forward = _torch(model, options, inputs, compiled=True)
     return _waited(torch, forward)
 
@@ -87,7 +87,7 @@ def _waited(torch: Any, start: Callable[[], object]) -> Runner:
 
 
 def onnxruntime_cuda(model: str, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> Runner:
-    """ONNX Runtime with its provider for CUDA."""
+    """ONNX Runtime with its CUDA execution provider."""
     runtime: Any = import_module("onnxruntime")
     precision, number = options["precision"], options["device_id"]
     if precision in ("fp16", "bf16"):
@@ -95,7 +95,7 @@ def onnxruntime_cuda(model: str, options: Mapping[str, Any], inputs: Mapping[str
     if "CUDAExecutionProvider" not in runtime.get_available_providers():
         raise UnsupportedError("this onnxruntime has no CUDA: pip install onnxruntime-gpu")
     settings = runtime.SessionOptions()
-    settings.log_severity_level = 4  # what goes wrong is raised
+    settings.log_severity_level = 4  # every error is raised
     provider = ("CUDAExecutionProvider", {"device_id": number, "use_tf32": int(precision == "tf32")})
     session = runtime.InferenceSession(model, settings, providers=[provider])
     if "CUDAExecutionProvider" not in session.get_providers():
@@ -118,7 +118,7 @@ ENGINES = {"torch": torch_graph, "torch-compile": torch_compile, "onnxruntime-cu
 
 
 def limits(model: str, config: EngineConfig) -> list[float]:
-    """For each call of a model's plan the least that the GPU could take, by its stated speed, in microseconds."""
+    """For each call of a model's plan, a lower bound of its time by the GPU's stated limits, in microseconds."""
     module, ctx = import_model(model, config)
     plan_memory(module, ctx, config)
     kernels, target = kernels_of(module), gpu_of(module)
@@ -128,7 +128,7 @@ def limits(model: str, config: EngineConfig) -> list[float]:
 
 
 def by_calls(launches: Sequence[Launch], times: Sequence[KernelTime], limits: Sequence[float]) -> list[dict[str, Any]]:
-    """What each call took, all its launches together, beside the limit."""
+    """The time of each call, over all its launches, with its limit."""
     spans = [0.0] * len(limits)
     first: dict[int, KernelTime] = {}
     for launch, time in zip(launches, times, strict=True):

@@ -1,10 +1,10 @@
-"""What each kernel of a model needs of a GPU: registers, shared memory, spills, and how many threads run at a time.
+"""GPU resources of each kernel of a model: registers, shared memory, spills, and occupancy.
 
     python -m mini_infer.tools.bench.gpu_kernels resnet50.onnx --gpu sm_90a --precision tf32
 
-NVIDIA's compiler says what a thread needs, the launch how many there are; no GPU is asked. Times are predictions: the
-costs that choose-schedule ranks candidates by, and the least that products or bytes could take, of the whole call that
-a launch belongs to.
+NVIDIA's compiler states the resources per thread, the launch the number of threads; no GPU is needed. Times are
+predictions: the costs by which choose-schedule ranks candidates, and the lower bound by products or bytes, of the whole
+call that a launch belongs to.
 """
 
 from __future__ import annotations
@@ -33,38 +33,42 @@ from ...runtime.config import EngineConfig
 from ...runtime.devices.cuda.nvrtc import Kept, KernelResources, compile_kernels
 from ..one_line_errors import run_alone
 
-WARP, WARPS, BLOCKS = 32, 64, 32  # threads of a warp; of a multiprocessor, the same for all GPUs of GPUS
-_REGISTER_UNIT, _SHARED_UNIT, _SHARED_OF_BLOCK = 256, 128, 1024  # a warp's, a block's; what the system takes of each
+WARP, WARPS, BLOCKS = 32, 64, 32  # threads of a warp; warps of a multiprocessor, the same for all GPUs of GPUS
+_REGISTER_UNIT, _SHARED_UNIT, _SHARED_OF_BLOCK = (
+    256,
+    128,
+    1024,
+)  # allocation units of registers and shared memory; reserved bytes
 
 
 @dataclass(frozen=True)
 class KernelFigures:
-    """One kernel of a model: what its first launch is like, and how often it is launched."""
+    """One kernel of a model: its first launch, and its number of launches."""
 
     resources: KernelResources
     launch: Launch
     launches: int
     occupancy: float
-    """Warps that a multiprocessor holds, of those that it could."""
+    """Resident warps of a multiprocessor as a fraction of the maximum."""
     predicted: float
-    """Seconds of the whole call."""
+    """Predicted seconds of the whole call."""
     limit: float
 
     @property
     def shared(self) -> int:
-        """Bytes of shared memory of a block."""
+        """Bytes of shared memory per block."""
         return self.resources.static_shared + self.launch.shared
 
     @property
     def spills(self) -> int:
-        """Bytes of registers that a thread writes to memory, and reads again."""
+        """Bytes per thread that are spilled and reloaded."""
         return self.resources.spill_stores + self.resources.spill_loads
 
 
 def kernel_figures(module: ModuleOp, ctx: MiniContext, target: GpuAttr, keep: Kept = "user") -> list[KernelFigures]:
-    """Takes a module at the graph level down to launches for `target`; figures of its kernels, in order.
+    """Lowers a module at the graph level to launches for `target`; returns its kernels' figures, in order.
 
-    `keep` says where machine code is kept.
+    `keep` says where machine code is cached.
     """
     module.attributes["kernel.target"] = target
     every = phases(device=target.device)
@@ -87,9 +91,9 @@ def kernel_figures(module: ModuleOp, ctx: MiniContext, target: GpuAttr, keep: Ke
 
 
 def occupancy(needed: KernelResources, threads: int, shared: int, target: GpuAttr) -> float:
-    """The share of a multiprocessor's warps that it can hold at a time; 0 where not one block fits.
+    """The fraction of a multiprocessor's warps that are resident; 0 if not even one block fits.
 
-    By the CUDA C++ Programming Guide: registers are given to warps, shared memory to blocks, in units.
+    By the CUDA C++ Programming Guide: registers are allocated to warps, shared memory to blocks, in units.
     """
     warps = -(-threads // WARP)
     registers = _up(needed.registers * WARP, _REGISTER_UNIT)

@@ -1,10 +1,9 @@
-"""What a model is predicted to take on a GPU, kernel by kernel, and how far that is from what the machine could do.
+"""Predicted GPU times of a model's kernels, and their ratio to the machine's limits.
 
     python -m mini_infer.tools.bench.gpu_prediction resnet50.onnx --gpu sm_90a --precision tf32
 
-A prediction from shapes and the limits that the target states, not a measurement: the costs are those that
-choose-schedule ranks candidates by. The limit of a kernel is its products at full speed, or its bytes, without the
-launch.
+A prediction from shapes and the target's limits, not a measurement: the costs are those by which choose-schedule ranks
+candidates. The limit of a kernel is the time of its products at full speed or of its bytes, without launch overhead.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def predict(
 
 
 def _figures(kernel: KernelOp, target: GpuAttr) -> tuple[float, float]:
-    """Seconds that a kernel is predicted to take, and the least it could."""
+    """Predicted seconds of a kernel, and their lower bound."""
     return schedule_of(kernel, target.device).cost(kernel, target), limit_seconds(kernel, target)
 
 

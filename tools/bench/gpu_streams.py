@@ -1,11 +1,11 @@
-"""What several streams would bring a model on a GPU, on paper: its calls in a row beside the longest chain of them.
+"""An upper bound on the gain from several GPU streams: a model's calls in sequence against their critical path.
 
     python -m mini_infer.tools.bench.gpu_streams resnet50.onnx inception.onnx --gpu sm_90a
 
-Two calls of which one writes what the other touches stay in order. As planned, these are the bytes of the arena, which
-is used again and again; as meant, buffers have bytes of their own, which is the most that a plan for several streams
-could allow. The chain is a bound: as if calls side by side took nothing from each other, and forks and joins were
-free. No model can be faster than its bytes and products at the machine's full speed, the limit.
+Two calls stay ordered if one writes bytes that the other accesses: bytes of the arena, which are reused, for the plan
+as it is; or of separate buffers, the most that a plan for several streams could allow. The critical path is a bound: it
+assumes that concurrent calls don't slow each other down, and that forks and joins are free. The limit is that of the
+model's bytes and products at the machine's full speed.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from ...runtime.config import EngineConfig
 from ..one_line_errors import run_alone
 
 LEVELS: tuple[Level, Level] = ("arena", "buffers")
-"""Where calls touch the bytes that they were given, and where buffers have bytes of their own."""
+"""The level at which calls share the arena's bytes, and the level at which buffers are separate."""
 
 
 def longest_chain(seconds: Sequence[float], touched: Sequence[Touched]) -> float:
-    """Of calls in this order, the time of those that must wait for each other."""
+    """The time of the critical path of calls in this order."""
     ends: list[float] = []
     for number, (own, time) in enumerate(zip(touched, seconds, strict=True)):
         waits = (end for end, other in zip(ends, touched[:number], strict=True) if own.conflicts(other))
@@ -49,7 +49,7 @@ def streams(
     gpu: Annotated[str, typer.Option(help="Architecture, such as sm_90a.")] = "sm_90a",
     precision: Annotated[str, typer.Option(help="fp32, tf32, 3xtf32, fp16 or bf16.")] = "fp32",
 ) -> None:
-    """Prints for each model its calls in a row, the longest chains, and the limit."""
+    """Prints for each model the time of its calls in sequence, the critical paths, and the limit."""
     table = Table(title=f"Streams on {gpu}, {precision}: predicted, not measured")
     table.add_column("model")
     for title in ("calls", "in a row us", "chain as planned us", "chain as meant us", "at most saved", "limit us"):
@@ -67,7 +67,7 @@ def streams(
 
 
 def _times(model: Path, target: GpuAttr, level: Level) -> tuple[int, float, float, float]:
-    """A model at a level: its calls, their seconds in a row, those of the longest chain, and the limit of all."""
+    """A model at a level: number of calls, their total seconds, those of the critical path, and the limit of all."""
     module, ctx = import_model(model, EngineConfig())
     module.attributes["kernel.target"] = target
     run_phases(ctx, module, remaining_phases(module, level, phases(device=target.device)))

@@ -1,7 +1,7 @@
-"""What each kernel of a model takes: its time beside its operations, its bytes and what the machine could do.
+"""Measured time of each kernel call of a model, with its operations, bytes and the machine's limit.
 
-Every call of a kernel is timed on its own, so that the calls and what is outside of them (Python, the entry) add up to
-the whole. With several threads each call is a stage of its own then, and an inference takes a little longer.
+Every call is timed separately, so that the calls and the time outside of them (Python, the entry) add up to the total.
+With several threads each call is then a stage of its own, which makes an inference a little slower.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _NUMBERS = {
     "limit_us": ("limit us", 1.0, ".1f"),
     "of_limit": ("of limit", 1.0, ".0%"),
 }
-"""What a row may have beside its time: the column's title, the unit in the row's, and how it is shown."""
+"""Optional numbers of a row besides its time: the column's title, the factor to the column's unit, and the format."""
 
 
 @dataclass(frozen=True)
 class _Call:
-    """What one run of a kernel has to do, how it is carried out, and the seconds that it should take on one core."""
+    """One run of a kernel: its work, its schedule, and its estimated seconds on one core."""
 
     work: Work
     schedule: str
@@ -66,14 +66,14 @@ def profile(
     cores: Sequence[int],
     limits: MachineLimits | None,
 ) -> dict[str, Any]:
-    """The calls of the slowest first, and how they add up; raises as compile does.
+    """The calls, slowest first, and their sum. Raises the errors of compile.
 
-    {"run_us": all, "outside_us": what is in no call, "kernels": [{"us": ..., "kernel": ..., "node": ..., ...}]}
+    {"run_us": total, "outside_us": not in any call, "kernels": [{"us": ..., "kernel": ..., "node": ..., ...}]}
     """
-    modules: list[ModuleOp] = []  # of each compile, the last one last
+    modules: list[ModuleOp] = []  # of all compiles, the last one last
 
     def observer(done: PassRun, module: ModuleOp) -> None:
-        if done.name == InsertBarriers.name:  # the calls are what they will be
+        if done.name == InsertBarriers.name:  # the calls are final
             modules.append(module.clone())
 
     config = replace(config, enable_profiling=True)
@@ -111,7 +111,7 @@ def _calls(module: ModuleOp) -> list[_Call]:
 
 @contextmanager
 def pinned(cores: Sequence[int]) -> Generator[None]:
-    """Keeps this thread, and those that it starts meanwhile, on some cores; on any where there are none."""
+    """A context in which this thread, and threads it starts, are pinned to cores; to none for ()."""
     if not cores:
         yield
         return
@@ -124,7 +124,7 @@ def pinned(cores: Sequence[int]) -> Generator[None]:
 
 
 def timed_calls(plan: InferencePlan, inputs: Mapping[str, Any], runs: int) -> tuple[list[KernelTime], float]:
-    """What each call and what all took, in microseconds: means over those half of the runs that took least."""
+    """Microseconds of each call and of the total: means over the faster half of the runs."""
     context = plan.create_execution_context()
     if plan.config.caches:
         inputs = in_place(inputs, context.run(inputs), plan.config.caches)
@@ -161,12 +161,12 @@ def _row(each: KernelTime, call: _Call, limits: MachineLimits | None) -> dict[st
 
 
 def profile_table(profile: Mapping[str, Any]) -> Table:
-    """Calls of kernels, the longest first, and what is outside of them."""
+    """The kernel calls, longest first, and the time outside of them."""
     kernels, whole = profile["kernels"], profile["run_us"]
     title = f"kernels, {whole / 1e3:.3f} ms in all, {profile['outside_us'] / 1e3:.3f} ms outside of them"
     table = Table(title=title, box=None, padding=(0, 2), title_justify="left")
     shown = [key for key in _NUMBERS if any(key in each for each in kernels)]
-    if all(each.get("runs") == 1 for each in kernels):  # there is neither a loop nor a branch
+    if all(each.get("runs") == 1 for each in kernels):  # main has neither loops nor branches
         shown.remove("runs")
     for title in ("us", "share", *(_NUMBERS[key][0] for key in shown)):
         table.add_column(title, justify="right", no_wrap=True)

@@ -1,8 +1,8 @@
-"""What each step of memory planning buys on a ResNet-50: bytes of the arena, and latency.
+"""The effect of each step of memory planning on a ResNet-50: bytes of the arena, and latency.
 
     python -m mini_infer.tools.bench.memory_reuse --batch 32 --threads 2
 
-The same kernels run every time; only where their buffers lie differs, so the results are equal bit by bit.
+The same kernels run every time; only the places of their buffers differ, so the results are equal bit by bit.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def measure(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of alternation.")] = 5,
     fuse: Annotated[bool, typer.Option(help="Fuse ops into kernels, as compiled models are.")] = True,
 ) -> None:
-    """Prints arena bytes, what they are against no reuse, median and minimum latency."""
+    """Prints arena bytes, their ratio to no reuse, median and minimum latency."""
     config = EngineConfig(threads=threads)
     model = resnet50(image, batch=batch)
     inputs = {"image": np.random.default_rng(0).standard_normal((batch, 3, image, image)).astype(np.float32)}

@@ -1,4 +1,4 @@
-"""The models of a benchmark: which files they are, what they are called, and what each gets as inputs."""
+"""The models of a benchmark: their files, short names, and inputs."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from ..given_sizes import with_given_sizes
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 INPUT, REFERENCE = "in.", "f64."
-"""What names begin with in a file beside a model: of inputs, and of what the outputs would be in float64."""
+"""Prefixes of names in a file beside a model: inputs, and float64 reference outputs."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A model at one shape: EngineConfig's options, its inputs, references by output, and what there is to do."""
+    """A model at one shape: EngineConfig's options, its inputs, reference outputs, and its work."""
 
     options: Mapping[str, Any]
     inputs: Mapping[str, Array]
     shape: str = ""
-    """As `--at` takes it; "" where there is only one."""
+    """As `--at` takes it; "" for a model with a single shape."""
     work: Work | None = None
     references: Mapping[str, Array] = field(default_factory=dict[str, Array])
 
 
 @dataclass(frozen=True)
 class Given:
-    """What a command says of inputs: files, a seed, sizes within ranges, and a file beside each model."""
+    """A command's options on inputs: files, a seed, sizes within ranges, and a file beside each model."""
 
     files: Sequence[str] = ()
     seed: int | None = None
@@ -52,7 +52,7 @@ class Given:
 
 
 def found_models(paths: Sequence[str]) -> list[Path]:
-    """The files, and all .onnx files in the folders; raises ConfigError where one isn't there or a folder has none."""
+    """The files, and all .onnx files in the folders. Raises ConfigError for a missing file or an empty folder."""
     found: list[Path] = []
     for each in map(Path, paths):
         inside = sorted(each.rglob("*.onnx")) if each.is_dir() else [each]
@@ -65,7 +65,7 @@ def found_models(paths: Sequence[str]) -> list[Path]:
 
 
 def names_of(models: Sequence[Path]) -> list[str]:
-    """Short names: of files that are all called alike (model.onnx) those of their folders, or the whole name there."""
+    """Short names: files with a common name (model.onnx) get their folder's name, or the full one if needed."""
     stems = [each.stem for each in models]
     folders = [(each.stem, each.resolve().parent) for each in models]
     names: list[str] = []
@@ -78,7 +78,7 @@ def names_of(models: Sequence[Path]) -> list[str]:
 
 
 def subjects(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[Subject]:
-    """The model at its shape, or at those within its ranges. Raises MiniInferError where it can't be read."""
+    """The model at its shape, or at those within its ranges. Raises MiniInferError if it can't be read."""
     text = str(model)
     if model.suffix == ".mi":
         yield from _compiled(model, options, given)
@@ -101,7 +101,7 @@ def subjects(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[
 
 
 def _threads(config: EngineConfig, module: ModuleOp | None = None) -> int | None:
-    """How many threads all engines have on a CPU: those that a module's kernels were scheduled for, if they were."""
+    """The number of CPU threads for all engines: that for which a module's kernels were scheduled, if they were."""
     if config.device != "cpu":
         return config.threads
     if module is not None and config.threads is None and level_of(module) != "graph":
@@ -110,7 +110,7 @@ def _threads(config: EngineConfig, module: ModuleOp | None = None) -> int | None
 
 
 def _compiled(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[Subject]:
-    """A compiled file, at the shapes that are asked for; what there is to do stands in the model only."""
+    """A compiled file at the requested shapes; its work is unknown, as only the model states it."""
     engine = load(model)
     own: dict[str, Any] = {**options, "threads": engine.plan.threads, "caches": engine.config.caches, "specialize": {}}
     named, references = _beside(model, given.beside)
@@ -119,7 +119,7 @@ def _compiled(model: Path, options: Mapping[str, Any], given: Given) -> Iterator
 
 
 def _inputs(specs: Sequence[TensorSpec], named: Mapping[str, Array], given: Given) -> dict[str, Array]:
-    """From the command's files or seed, but for those that lie in a file beside the model."""
+    """Inputs by the command's files or seed, except for those from a file beside the model."""
     wrong = [spec.name for spec in specs if spec.name in named and named[spec.name].dtype != spec.dtype]
     if wrong:
         raise InvalidInputError(f"{given.beside}: '{INPUT}{wrong[0]}' is not of the input's type")
@@ -127,13 +127,13 @@ def _inputs(specs: Sequence[TensorSpec], named: Mapping[str, Array], given: Give
 
 
 def check_beside(models: Sequence[Path], name: str) -> None:
-    """Raises ConfigError where no model has a file of that name beside it: then it is a mistake."""
+    """Raises ConfigError if no model has a file of that name beside it."""
     if not any(each.with_name(name).exists() for each in models):
         raise ConfigError(f"--beside {name}: no model has such a file in its folder")
 
 
 def _beside(model: Path, name: str | None) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Inputs and references of a file in the model's folder; none where there is no such file."""
+    """Inputs and references from a file in the model's folder; empty without such a file."""
     file = None if name is None else model.with_name(name)
     files = load_named(str(file)) if file is not None and file.exists() else {}
     named = {name.removeprefix(INPUT): array for name, array in files.items() if name.startswith(INPUT)}
@@ -142,7 +142,7 @@ def _beside(model: Path, name: str | None) -> tuple[dict[str, Array], dict[str, 
 
 
 def _work(model: str, config: EngineConfig) -> Work | None:
-    """What the model has to do; None for a module that is a graph no more."""
+    """The work of the model; None for a module below the graph level."""
     module, ctx = import_model(model, config)
     if level_of(module) != "graph":
         return None

@@ -1,10 +1,10 @@
-"""How planning grows with the number of buffers, on problems that look like models.
+"""Scaling of memory planning with the number of buffers, on synthetic problems that resemble models.
 
     python -m mini_infer.tools.bench.planning_scale 1000 10000 100000
 
-A problem is a sequence of blocks as networks have them (chains, residuals, branches joined by a concatenation, dense
-blocks, attention with its large scores) over feature maps whose size drifts, with now and then a skip to a far later
-block, and scratch that lives for one step. Lifetimes follow from who reads what.
+A problem is a sequence of typical network blocks (chains, residuals, concatenated branches, dense blocks, attention
+with its large scores) over feature maps of drifting size, with occasional long skip connections, and scratch that lives
+for one step. Lifetimes follow from the reads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KIB = 1024
 
 @dataclass
 class Network:
-    """A program in the making: step k writes value k."""
+    """A program under construction: step k writes value k."""
 
     rng: random.Random
     sizes: list[int] = field(default_factory=list[int])  # bytes
@@ -30,7 +30,7 @@ class Network:
     scratch: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # step, bytes
 
     def op(self, size: int, *inputs: int) -> int:
-        """One more step, reading earlier values; the number of the value it writes."""
+        """Appends a step that reads earlier values; returns the number of the value it writes."""
         step = len(self.sizes)
         for value in inputs:
             self.last_read[value] = step
@@ -62,7 +62,7 @@ def model_like(count: int, seed: int = 0) -> Problem:
 
 
 def _chain(network: Network, value: int) -> int:
-    """Convolutions one after another; the map may shrink or grow."""
+    """Consecutive convolutions; the feature map may shrink or grow."""
     size = network.sizes[value]
     for _ in range(network.rng.randint(1, 4)):
         size = min(4096, max(16, size // KIB * network.rng.choice((1, 1, 1, 1, 2)) // network.rng.choice((1, 1, 1, 2))))
@@ -79,7 +79,7 @@ def _residual(network: Network, value: int) -> int:
 
 
 def _branches(network: Network, value: int) -> int:
-    """Several paths of different length and width, joined."""
+    """Several paths of different length and width, concatenated."""
     size = network.sizes[value]
     ends: list[int] = []
     for _ in range(network.rng.randint(2, 5)):
@@ -114,7 +114,7 @@ BLOCKS: tuple[Callable[[Network, int], int], ...] = (_chain, _chain, _residual, 
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print one row per number of buffers."""
+    """Prints one row per number of buffers."""
     print(f"{'buffers':>8} {'seconds':>8} {'ratio':>7} {'steps':>9}  {'proven':6} method")
     for count in (int(argument) for argument in arguments):
         problem = model_like(count)

@@ -1,8 +1,8 @@
-"""Rows per second of a model on Ray, beside those of an engine without it: a table in Markdown.
+"""Rows per second of a model on Ray, compared with an engine without it: a Markdown table.
 
     python -m mini_infer.tools.bench.ray_rows resnet18.onnx --dim batch --rows 8
 
-Ray runs on this machine alone, so its own work and the requests' client share the cores with the workers.
+Ray runs on this machine only, so its own work and the client share the cores with the workers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..one_line_errors import run_alone
 
 
 def rate(rows: int, work: Callable[[], object]) -> float:
-    """Rows per second of what does so many rows, the second time that it does them."""
+    """Rows per second of `work`, which processes `rows` rows, in its second run."""
     work()
     start = time.perf_counter()
     work()
@@ -37,14 +37,14 @@ def rate(rows: int, work: Callable[[], object]) -> float:
 
 
 def of_engine(model: Path, dim: str, rows: int, threads: int, total: int) -> float:
-    """An engine that is called with full batches."""
+    """An engine called with full batches."""
     engine = compile(model, threads=threads, dims={dim: rows})
     given = seeded_inputs(engine.plan.inputs, 0)
     return rate(total, lambda: [engine(given) for _ in range(total // rows)])
 
 
 def of_dataset(model: Path, dim: str, rows: int, workers: int, row: dict[str, Array], total: int) -> float:
-    """`infer` over a dataset that lies in Ray's memory."""
+    """`infer` over a dataset in Ray's memory."""
     ((name, array),) = row.items()
     data = ray_module("ray.data").from_numpy([np.stack([array] * rows)] * (total // rows))
     named = data.rename_columns({"data": name}).materialize()
@@ -52,7 +52,7 @@ def of_dataset(model: Path, dim: str, rows: int, workers: int, row: dict[str, Ar
 
 
 def of_requests(model: Path, dim: str, rows: int, replicas: int, row: dict[str, Array], total: int) -> float:
-    """`deployment`, with as many requests under way as fill each replica four times."""
+    """`deployment` with four times as many concurrent requests as fill all replicas."""
     serve = ray_module("ray.serve")
     handle = serve.run(on_ray.deployment(str(model), replicas=replicas, rows=rows, dim=dim))
 

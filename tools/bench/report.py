@@ -1,9 +1,8 @@
-"""What a benchmark tells: each engine's latencies on each model, what its load took, how exact it is, as a table or
-as JSON; and how far from the machine's limits it is.
+"""The report of a benchmark: latencies, load cost, accuracy and fraction of the machine's limit, as table or JSON.
 
-The limit of a model is the longer of its operations at the highest speed of multiply-adds that was measured, and its
-bytes at the highest speed at which memory beyond the caches was read (passes/model_work.py counts both). A fraction
-above 1 is that of a model which needs fewer operations than direct convolutions have, or whose weights stay in caches.
+The limit of a model is the larger of two times: its operations at the measured peak of multiply-adds, and its bytes at
+the measured memory bandwidth beyond the caches (passes/model_work.py counts both). A fraction above 1 belongs to a
+model that needs fewer operations than direct convolution, or whose weights stay in caches.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Measured:
-    """One engine's inferences. Times are in ms but for those of loading; percentiles are interpolated."""
+    """One engine's inferences. Times are in ms except for those of loading; percentiles are interpolated."""
 
     inferences: int
     median_ms: float
@@ -46,25 +45,25 @@ class Measured:
     min_ms: float
     mean_ms: float
     per_second: float
-    """Inferences in a second, one after the other."""
+    """Inferences per second, in sequence."""
     import_s: float
-    """Importing the engine's package."""
+    """Seconds of importing the engine's package."""
     load_s: float
-    """From then until the first inference was over."""
+    """Seconds from then until the first inference was done."""
     memory_mb: float | None = None
-    """What the engine added to what is resident of its process, its package included, when it had run once."""
+    """Resident memory that the engine and its package added to its process, after its first run."""
     peak_mb: float | None = None
-    """The same of the most that ever was."""
+    """The same for peak memory."""
     error: float | None = None
-    """max|e| / max|reference|, the largest of the outputs'."""
+    """max|e| / max|reference|, the maximum over the outputs."""
     of_limit: float | None = None
-    """The machine's limit by the median."""
+    """The machine's limit divided by the median."""
 
     @classmethod
     def of(
         cls, turns: Turns, work: Work | None = None, limits: MachineLimits | None = None, error: float | None = None
     ) -> Measured:
-        """From what came of an engine's turns, which has had one at least."""
+        """The statistics of an engine's turns, of which there must be at least one."""
         times = np.asarray(turns.times) * 1e3
         median, p90, p99 = (float(each) for each in np.percentile(times, (50, 90, 99)))
         mean = float(times.mean())
@@ -89,7 +88,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """Engines side by side on a model at one shape, and why others are not among them."""
+    """Engines on one model at one shape, and the reasons why others are missing."""
 
     name: str
     model: str
@@ -100,29 +99,29 @@ class ModelResult:
     limits: MachineLimits | None = None
     profile: Mapping[str, Any] | None = None
     threads: int = 0
-    """0 where nothing was run."""
+    """0 if nothing was run."""
     inputs: Sequence[Mapping[str, Any]] = ()
     """Names, types and shapes."""
 
     @property
     def title(self) -> str:
-        """The name, with the shape where there are several."""
+        """The name, with the shape if there are several."""
         return f"{self.name} {self.shape}".rstrip()
 
     @property
     def best_peer(self) -> str | None:
-        """The fastest of the others, by its median."""
+        """The fastest other engine, by its median."""
         peers = {name: each.median_ms for name, each in self.engines.items() if name != OURS}
         return min(peers, key=lambda name: peers[name]) if peers else None
 
     @property
     def ratio(self) -> float | None:
-        """The best peer's median by ours: above 1 we are faster."""
+        """The best peer's median divided by ours: above 1 we are faster."""
         peer, ours = self.best_peer, self.engines.get(OURS)
         return None if peer is None or ours is None else self.engines[peer].median_ms / ours.median_ms
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
+        """The fields for programs."""
         told: dict[str, Any] = {
             "name": self.name,
             "model": self.model,
@@ -141,7 +140,7 @@ class ModelResult:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Models on one machine."""
+    """Results of models on one machine."""
 
     cpu: str
     device: str
@@ -152,25 +151,25 @@ class Benchmark:
 
     @property
     def geometric_mean(self) -> float | None:
-        """Of the ratios that there are."""
+        """The geometric mean of all known ratios."""
         logs = [log(each.ratio) for each in self.models if each.ratio is not None]
         return exp(sum(logs) / len(logs)) if logs else None
 
     def as_json(self) -> dict[str, Any]:
-        """For programs: the fields by their names."""
+        """The fields for programs, by their names."""
         models = [each.as_json() for each in self.models]
         told = {"device": self.device, "precision": self.precision, "threads": self.threads, "cores": [*self.cores]}
         return {**told, "geometric_mean": self.geometric_mean, "models": models}
 
     def headline(self) -> str:
-        """What was measured on."""
+        """The machine that was measured."""
         if self.device != "cpu":
             return f"latency in ms, on {self.device}, {self.precision}"
         pinned = f", pinned to {', '.join(map(str, self.cores))}" if self.cores else ""
         return f"latency in ms, {self.threads} thread(s){pinned}, {self.cpu}"
 
     def table(self) -> Table:
-        """For readers; a row for each engine on each model."""
+        """A row for each engine on each model."""
         table = Table(title=self.headline(), box=None, padding=(0, 1), title_justify="left")
         table.add_column("model", no_wrap=True)
         table.add_column("engine", no_wrap=True)
@@ -184,7 +183,7 @@ class Benchmark:
         return table
 
     def remarks(self) -> list[str]:
-        """What stands below the table: what failed, what the machine reached, and the mean."""
+        """Lines below the table: failures, the machine's measured limits, and the mean."""
         lines = [
             f"failed: {result.title}, {engine}: {why}"
             for result in self.models

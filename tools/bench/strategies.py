@@ -1,8 +1,8 @@
-"""How high the arena of each planning strategy is, as a multiple of the lower bound: a table in Markdown.
+"""The arena's height under each planning strategy, as a multiple of the lower bound: a Markdown table.
 
     python -m mini_infer.tools.bench.strategies build/resnet50.onnx --cpu x86-64-v4
 
-Kernels, their order and what shares bytes are decided once for each model; every strategy then places the same buffers.
+Kernels, their order and sharing are decided once for each model; every strategy then places the same buffers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def heights(model: ModelSource, cpu: str = "") -> dict[str, float]:
-    """Height of the arena over the lower bound for each strategy, on one thread of a CPU: this machine's unless named.
+    """The arena's height over the lower bound for each strategy, on one thread of a CPU (by default this machine's).
 
     Raises MiniInferError for a model that can't be compiled.
     """
@@ -40,7 +40,7 @@ def heights(model: ModelSource, cpu: str = "") -> dict[str, float]:
 
 
 def table(found: Mapping[str, Mapping[str, float]]) -> str:
-    """The heights of each model by strategy, a column for each model."""
+    """The heights of each model by strategy, one column per model."""
     rows: list[Sequence[str]] = [("strategy", *found), ["---"] * (1 + len(found))]
     rows += [(f"`{each}`", *(f"{model[each]:.2f}" for model in found.values())) for each in STRATEGIES]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

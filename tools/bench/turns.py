@@ -1,7 +1,7 @@
-"""Engines that take turns on one model, each in a process of its own; one that fails is told of and left out, alone.
+"""Measures engines in alternation on one model, each in its own process; failing engines are reported and left out.
 
-The machine may be shared and its speed may drift, so rounds go A B A B ..., and what the machine reaches is measured
-in each round too.
+The machine may be shared and its speed may drift, so rounds go A B A B ..., and the machine's limits are measured in
+each round, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PACKAGES = {
     "torch-compile": ("torch", "onnx2torch"),
     "onnxruntime-cuda": ("onnxruntime",),
 }
-"""What a peer needs, if not a package of its own name."""
+"""Packages that a peer needs, if not a single one of its own name."""
 EXTRA = ("onnxruntime", "openvino")
 """Peers that come with mini-infer[bench]."""
 WORKER = "mini_infer.tools.bench.engine_process"
@@ -35,9 +35,9 @@ WORKER = "mini_infer.tools.bench.engine_process"
 
 @dataclass(frozen=True)
 class Amount:
-    """How much is measured: `runs` inferences of each engine in each of `rounds`, after `warmup` that don't count.
+    """The amount of measurement: `runs` inferences of each engine in each of `rounds`, after `warmup` uncounted ones.
 
-    With `duration`, so many seconds of each engine instead, in as many rounds.
+    With `duration`, that many seconds of each engine instead, in as many rounds.
     """
 
     rounds: int = 5
@@ -46,7 +46,7 @@ class Amount:
     duration: float | None = None
 
     def runs_of(self, warm: Sequence[float]) -> int:
-        """How many inferences an engine does in a round, by what those took with which it was warmed up."""
+        """The number of inferences of an engine per round, given the times of its warm-up."""
         if self.duration is None:
             return self.runs
         return max(1, ceil(self.duration / self.rounds / min(warm)))
@@ -54,7 +54,7 @@ class Amount:
 
 @dataclass
 class Turns:
-    """What came of an engine: what its load took and added to the process, and each inference, in seconds and bytes."""
+    """The measurements of an engine: cost of loading, memory, and time of each inference, in seconds and bytes."""
 
     imports: float = 0.0
     load: float = 0.0
@@ -64,7 +64,7 @@ class Turns:
 
 @dataclass
 class Outcome:
-    """Engines that ran, why others did not, and what the machine reached meanwhile, if that was measured."""
+    """The engines that ran, why others did not, and the machine's limits if measured."""
 
     engines: dict[str, Turns] = field(default_factory=dict[str, Turns])
     failed: dict[str, str] = field(default_factory=dict[str, str])
@@ -72,7 +72,7 @@ class Outcome:
 
 
 def check_installed(peer: str) -> None:
-    """Raises ConfigError for a peer that isn't there, with the command that installs it."""
+    """Raises ConfigError for a missing peer, with the command that installs it."""
     needed = PACKAGES.get(peer, (peer,))
     if any(find_spec(each) is None for each in needed):
         extra = "'mini-infer[bench]'" if peer in EXTRA else " ".join(needed)
@@ -80,7 +80,7 @@ def check_installed(peer: str) -> None:
 
 
 class Worker:
-    """An engine in a process of its own that answers each line it is sent."""
+    """An engine in a process of its own, which answers each line it is sent."""
 
     def __init__(self, engine: str, job: Path, threads: int) -> None:
         self.engine = engine
@@ -90,11 +90,11 @@ class Worker:
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "OMP_NUM_THREADS": str(threads)},
-            process_group=0,  # Ctrl-C is for us, who end it
+            process_group=0,  # Ctrl-C is handled by this process, which ends them
         )
 
     def answer(self) -> dict[str, Any]:
-        """The next line of the process; raises MiniInferError where it fails or has ended."""
+        """The next line of the process. Raises MiniInferError if it fails or has ended."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
@@ -105,7 +105,7 @@ class Worker:
         return answer
 
     def ask(self, count: int) -> dict[str, Any]:
-        """What came of so many inferences."""
+        """The result of running `count` inferences."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(f"{count}\n")
@@ -121,7 +121,7 @@ class Worker:
 
 
 class Alternation:
-    """Engines that take turns on one job."""
+    """Engines that alternate on one job."""
 
     def __init__(self, job: Path, threads: int, amount: Amount, now: Callable[[str], None]) -> None:
         self._job, self._threads, self._amount, self._now = job, threads, amount, now
@@ -129,10 +129,13 @@ class Alternation:
         self._outcome = Outcome()
 
     def measure(self, engines: Sequence[str], limits: bool) -> Outcome:
-        """What each engine took; with `limits` also what the machine reaches on as many threads."""
+        """The measurements of each engine; with `limits` also those of the machine on as many threads."""
         outcome, runs = self._outcome, dict[str, int]()
         try:
-            for engine in (*engines, *([LIMITS] if limits else ())):  # one by one, so that none slows another down
+            for engine in (
+                *engines,
+                *([LIMITS] if limits else ()),
+            ):  # sequentially, without mutual slow-down
                 self._now(f"load {engine}")
                 self._attempt(engine, self._load)
             for engine in list(outcome.engines):
@@ -155,7 +158,7 @@ class Alternation:
             self._outcome.engines[engine] = Turns(told.get("imports", 0.0), told["load"], memory)
 
     def _warm_up(self, engine: str) -> int:
-        """Runs an engine without counting; how many inferences it is to do in a round."""
+        """Warms up an engine; returns its number of inferences per round."""
         count = max(self._amount.warmup, 0 if self._amount.duration is None else 1)
         return self._amount.runs_of(self._workers[engine].ask(count)["times"])
 
@@ -168,7 +171,7 @@ class Alternation:
             self._outcome.engines[engine].times += told["times"]
 
     def _attempt(self, engine: str, work: Callable[[str], object]) -> None:
-        """Does something with an engine, which has no more turns if it fails."""
+        """Applies `work` to an engine, which is left out from then on if it fails."""
         try:
             work(engine)
         except MiniInferError as error:

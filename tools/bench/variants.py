@@ -1,9 +1,9 @@
-"""What a pass or a schedule buys: models compiled with and without it, timed in alternation; a table in Markdown.
+"""The effect of a pass or a schedule: models compiled with and without it, timed in alternation; a Markdown table.
 
     python -m mini_infer.tools.bench.variants build/resnet50.onnx conv:64x56x56:256:3 --forbid winograd
     python -m mini_infer.tools.bench.variants resnet18.onnx --dim batch=8 --without tile-batch
 
-`conv:64x56x56:256:3` is one convolution with 256 filters of 3x3 and a ReLU, on a picture of 56x56 with 64 channels;
+`conv:64x56x56:256:3` is one convolution with 256 filters of 3x3 and a ReLU, on an image of 56x56 with 64 channels;
 `conv:64x56x56:128:3:64` has 64 groups.
 """
 
@@ -45,7 +45,7 @@ LAYER = re.compile(r"conv:(\d+)x(\d+)x(\d+):(\d+):(\d+)(?::(\d+))?")
 
 
 def layer(text: str) -> ModelProto:
-    """The model of a `conv:CHANNELSxHEIGHTxWIDTH:FILTERS:KERNEL[:GROUPS]`. Raises ConfigError for another text."""
+    """The model of a `conv:CHANNELSxHEIGHTxWIDTH:FILTERS:KERNEL[:GROUPS]`. Raises ConfigError for any other text."""
     from onnx import TensorProto, helper
 
     found = LAYER.fullmatch(text)
@@ -66,16 +66,16 @@ def layer(text: str) -> ModelProto:
 
 
 def passes_of(given: Sequence[ModulePass], without: Sequence[str], forbid: Sequence[str]) -> Iterator[ModulePass]:
-    """The passes but those left out, with schedules forbidden."""
+    """The passes except those left out, with schedules forbidden."""
     for each in given:
-        if isinstance(each, ChooseSchedule | FormKernels):  # kernels are formed for schedules that there are
+        if isinstance(each, ChooseSchedule | FormKernels):  # kernels are formed for the schedules that are available
             yield replace(each, forbid=(*each.forbid, *forbid))
         elif each.name not in without:
             yield each
 
 
 def compiled(model: str, config: EngineConfig, without: Sequence[str], forbid: Sequence[str]) -> ExecutionContext:
-    """A context of the model's plan, made without some passes and schedules."""
+    """A context of the model's plan, compiled without some passes and schedules."""
     module, ctx = import_model(model if Path(model).exists() else layer(model), config)
     module.attributes["kernel.target"] = target_attribute(config)
     phases = remaining_phases(module, "arena", engine_phases(config))
@@ -89,7 +89,7 @@ def compiled(model: str, config: EngineConfig, without: Sequence[str], forbid: S
 
 
 def timed(contexts: Sequence[ExecutionContext], seconds: float) -> list[float]:
-    """Median milliseconds of each, in alternation for about so many seconds each."""
+    """Median milliseconds of each context, measured in alternation for about `seconds` each."""
     inputs: list[dict[str, Array]] = [seeded_inputs(context.plan.inputs, 0) for context in contexts]
     times: list[list[float]] = [[] for _ in contexts]
     end = time.perf_counter() + seconds * len(contexts)
@@ -109,7 +109,7 @@ def measure(
     threads: Annotated[int, typer.Option(min=1)] = 1,
     seconds: Annotated[float, typer.Option(min=0, help="For each way of compiling a model.")] = 2,
 ) -> None:
-    """Prints the time and the arena of each model as it is compiled, and without all that is named."""
+    """Prints the time and the arena of each model with and without what the options name."""
     config = EngineConfig(threads=threads, tuned=False, dims=dims_of(dim))
     if not without and not forbid:
         raise ConfigError("nothing is left out: name passes with --without, or schedules with --forbid")

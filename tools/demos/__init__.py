@@ -1,1 +1,1 @@
-"""Models with seeded weights, to try things out with."""
+"""Demo models with seeded random weights."""

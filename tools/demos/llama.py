@@ -1,21 +1,19 @@
-"""A small Llama as an ONNX model with seeded weights, with its caches of keys and values as inputs and outputs.
+"""A small Llama as an ONNX model with seeded weights, with its key-value caches as inputs and outputs.
 
-RMS norms, rotary embeddings, fewer heads of keys than of queries, and a gated feed-forward net. How attention and its
-caches are spelled is what exporters differ in:
-
-- "concat": matrix products and a softmax, the new keys joined to the past ones; as PyTorch's exporter leaves it
+RMS norms, rotary embeddings, grouped-query attention, and a gated feed-forward net. The style is how exporters express
+attention and its caches:
+- "concat": matrix products and a softmax, new keys concatenated to the past ones; as PyTorch's exporter does
 - "attention": ONNX's Attention (opset 23) with past and present keys
-- "scatter": ONNX's TensorScatter (opset 24) into caches of full capacity, Attention with the number of keys there are
-- "microsoft": GroupQueryAttention of com.microsoft on caches of full capacity
+- "scatter": ONNX's TensorScatter (opset 24) into caches of full capacity, Attention with the number of valid keys
+- "microsoft": com.microsoft's GroupQueryAttention on caches of full capacity
 
 Inputs are "input_ids" [batch, sequence] and, for each layer, "past_key_values.N.key" and ".value"; outputs are "logits"
 [batch, sequence, vocabulary] and "present.N.key" and ".value". Besides:
-
 - "concat" and "attention" take "position_ids" [batch, sequence]; pasts are [batch, key heads, past, size], presents
   [batch, key heads, past + sequence, size]
 - "scatter" takes "lengths" [batch], the number of keys in the caches, which are [batch, key heads, capacity, size]
-- "microsoft" takes "seqlens_k" [batch], the number of keys with those of this call less one, and
-  "total_sequence_length", the largest number of keys with those of this call
+- "microsoft" takes "seqlens_k" [batch], the number of keys after this call minus one, and "total_sequence_length", the
+  largest number of keys after this call
 """
 
 from __future__ import annotations
@@ -34,12 +32,12 @@ Style = Literal["concat", "attention", "scatter", "microsoft"]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _OPSETS = {"concat": 17, "attention": 23, "scatter": 24, "microsoft": 17}
-_FULL = ("scatter", "microsoft")  # whose caches have the same size before and after
+_FULL = ("scatter", "microsoft")  # styles whose caches have the same size before and after
 
 
 @dataclass(frozen=True)
 class LlamaSizes:
-    """What a Llama's size hangs on; `capacity` is how many tokens it can have, and a full cache holds."""
+    """The dimensions of a Llama; `capacity` is its maximum number of tokens, which a full cache holds."""
 
     vocabulary: int = 200
     hidden: int = 64
@@ -51,7 +49,7 @@ class LlamaSizes:
 
     @property
     def size(self) -> int:
-        """Elements of a head."""
+        """Elements per head."""
         return self.hidden // self.heads
 
 
@@ -61,7 +59,7 @@ def llama(style: Style = "concat", sizes: LlamaSizes | None = None, seed: int = 
 
 
 def first_inputs(model_style: Style, ids: Array, sizes: LlamaSizes | None = None) -> dict[str, Array]:
-    """Inputs of the first call, by name: tokens [batch, sequence], and caches that hold nothing yet."""
+    """Inputs of the first call, by name: tokens [batch, sequence], and empty caches."""
     sizes = sizes or LlamaSizes()
     length = sizes.capacity if model_style in _FULL else 0
     empty = np.zeros((len(ids), sizes.key_heads, length, sizes.size), np.float32)
@@ -70,23 +68,23 @@ def first_inputs(model_style: Style, ids: Array, sizes: LlamaSizes | None = None
 
 
 def next_inputs(model_style: Style, ids: Array, length: int, presents: list[Array]) -> dict[str, Array]:
-    """Inputs of a later call: the tokens behind `length` others, and the caches that the last call gave."""
+    """Inputs of a later call: tokens after `length` others, and the caches that the last call returned."""
     caches = dict(zip(past_names(len(presents) // 2), presents, strict=True))
     return {"input_ids": ids, **_places(model_style, ids.shape, length), **caches}
 
 
 def past_names(layers: int) -> list[str]:
-    """Names of the inputs that are caches."""
+    """Names of the cache inputs."""
     return [f"past_key_values.{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
 
 
 def present_names(layers: int) -> list[str]:
-    """Names of the outputs that are caches, in the order of past_names."""
+    """Names of the cache outputs, in the order of past_names."""
     return [f"present.{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
 
 
 def _places(style: Style, shape: tuple[int, ...], length: int) -> dict[str, Array]:
-    """The inputs that say where the tokens are."""
+    """The inputs that give the tokens' positions."""
     batch, rows = shape
     if style == "scatter":
         return {"lengths": np.full((batch,), length, np.int64)}
@@ -125,7 +123,7 @@ class _Llama:
         return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
     def _declare(self) -> None:
-        """Inputs, and the outputs that are caches."""
+        """Declares inputs, and the cache outputs."""
         from onnx import TensorProto, helper
 
         s, made, tokens = self.sizes, helper.make_tensor_value_info, ["batch", "sequence"]
@@ -145,7 +143,7 @@ class _Llama:
             self.outputs.append(made(present, TensorProto.FLOAT, ["batch", s.key_heads, after, s.size]))
 
     def _prepare(self) -> None:
-        """What all layers have in common: angles, the mask, the number of keys."""
+        """Values common to all layers: angles, the mask, the number of keys."""
         b, s = self.b, self.sizes
         frequencies = 10000.0 ** (-np.arange(0, s.size, 2) / s.size)
         angles = np.arange(s.capacity)[:, None] * frequencies
@@ -167,20 +165,20 @@ class _Llama:
             self.mask = self._mask()
 
     def _rows(self, value: str) -> str:
-        """The size of axis 1, as a vector of one number."""
+        """The size of axis 1, as a vector of one element."""
         name = f"{value}/rows"
         if not any(node.name == name for node in self.b.nodes):
             self.b.node("Shape", [value], name, start=1, end=2)
         return f"{name}/out"
 
     def _counted(self, first: str, count: str, name: str) -> str:
-        """[batch, count]: numbers from `first` [batch] on."""
+        """[batch, count]: consecutive numbers from `first` [batch] on."""
         b = self.b
         along = self._range(count, name)
         return b.node("Add", [b.node("Unsqueeze", [first, self._int("rows_axis", 1)], f"{name}.first"), along], name)
 
     def _range(self, count: str, name: str) -> str:
-        """0 to `count`, a vector of one number."""
+        """The numbers below `count`, a vector of one element."""
         b = self.b
         none = b.constant(f"{name}.none", np.array([], np.int64))
         end = b.node("Reshape", [count, none], f"{name}.count")
@@ -188,7 +186,7 @@ class _Llama:
         return b.node("Range", [start, end, step], f"{name}.range")
 
     def _mask(self) -> str:
-        """[batch, 1, sequence, past + sequence]: 0 where a token has a key, else the lowest float."""
+        """[batch, 1, sequence, past + sequence]: 0 where a token attends to a key, else the lowest float."""
         b = self.b
         past = b.node("Shape", [past_names(1)[0]], "past", start=2, end=3)
         columns = self._range(b.node("Add", [past, self._rows("input_ids")], "total"), "columns")
@@ -266,7 +264,7 @@ class _Llama:
         return b.node("MatMul", [weights, v], name)
 
     def _repeated(self, x: str, name: str) -> str:
-        """Each head of keys for all heads of queries that read it."""
+        """Repeats each key head for the query heads that share it."""
         b, s = self.b, self.sizes
         sizes = [b.node("Shape", [x], f"{name}.sizes{at}", start=at, end=at + 2) for at in (0, 2)]
         group = self._int("group", s.heads // s.key_heads)
@@ -296,7 +294,7 @@ class _Llama:
         return self._ints(name, value)
 
     def _ints(self, name: str, *values: int) -> str:
-        """A vector of numbers; made once."""
+        """An integer vector, created once."""
         if all(weight.name != name for weight in self.b.weights):
             self.b.constant(name, np.array(values, np.int64))
         return name

@@ -1,8 +1,8 @@
-"""ResNet-50 as an ONNX model with seeded weights, for the demo and for trying things out.
+"""ResNet-50 as an ONNX model with seeded weights.
 
-The architecture of He et al. ("Deep residual learning for image recognition", 2015) in the variant that strides in
-the 3x3 convolutions. Weights are drawn so that activations keep their scale; batch norms are separate nodes, as an
-exporter leaves them.
+The architecture of He et al. ("Deep residual learning for image recognition", 2015) in the variant that strides in the
+3x3 convolutions. Weights are scaled to preserve the variance of activations; batch norms are separate nodes, as
+exporters leave them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto
 
-STAGES = ((3, 64), (4, 128), (6, 256), (3, 512))  # blocks and width of each
+STAGES = ((3, 64), (4, 128), (6, 256), (3, 512))  # number of blocks and width of each stage
 EXPANSION = 4
 
 
 class Builder:
-    """Nodes and weights of a model in the making; names follow the layers."""
+    """Nodes and weights of a model under construction; names follow the layers."""
 
     def __init__(self, seed: int) -> None:
         self.nodes: list[NodeProto] = []
@@ -27,22 +27,22 @@ class Builder:
         self.random = np.random.default_rng(seed)
 
     def weight(self, name: str, array: np.ndarray[Any, np.dtype[Any]]) -> str:
-        """Floats of 32 bits."""
+        """A float32 initialiser."""
         return self.constant(name, array.astype(np.float32))
 
     def constant(self, name: str, array: np.ndarray[Any, np.dtype[Any]]) -> str:
-        """An array as it is."""
+        """An initialiser of the array's type."""
         from onnx import numpy_helper
 
         self.weights.append(numpy_helper.from_array(array, name))
         return name
 
     def node(self, op: str, inputs: list[str], name: str, **attributes: Any) -> str:
-        """The result of a node that has one."""
+        """A node with one result; returns its name."""
         return self.nodes_of(op, inputs, [f"{name}/out"], name, **attributes)[0]
 
     def nodes_of(self, op: str, inputs: list[str], results: list[str], name: str, **attributes: Any) -> list[str]:
-        """The results of a node, whose names are given."""
+        """A node with the given result names, which it returns."""
         from onnx import helper
 
         self.nodes.append(helper.make_node(op, inputs, results, name, **attributes))

@@ -1,1 +1,1 @@
-"""mini-opt: one run over a module, what it may be asked for, the forms that it gives out."""
+"""mini-opt: its options, a run over a module, and forms of output."""

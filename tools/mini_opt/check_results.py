@@ -1,11 +1,11 @@
-"""Self-checking IR: `mini-opt FILE -t check` runs `main` on values that stand in the file.
+"""Self-checking IR: `mini-opt FILE -t check` runs `main` on values stated in the file, and compares the results.
 
     func.func @main(%x: tensor<3xf32> {graph.name = "x", graph.value = dense<[-1.0, 0.0, 2.0]> : tensor<3xf32>})
         -> (tensor<3xf32> {graph.name = "y", graph.expect = dense<[0.0, 0.0, 2.0]> : tensor<3xf32>})
 
-The reference interpreter, the code with a kernel for every op (for the plainest CPU of this architecture), and the
-optimised code (for this very machine) must each give what is expected: integers and truth values exactly, floats
-within `graph.tolerance` (relative and absolute; 1e-6 unless given).
+The reference interpreter, code with a kernel for every op (for the baseline CPU of this architecture), and optimised
+code (for the host CPU) must each give the expected values: integers and booleans exactly, floats within
+`graph.tolerance` (relative and absolute; by default 1e-6).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TOLERANCE = 1e-6
 
 
 def check_results(ctx: Context, module: ModuleOp) -> str:
-    """One line per output; raises MiniInferError with all that differ."""
+    """One line per output. Raises MiniInferError listing all that differ."""
     from ...runtime.compile.module_to_plan import build_plan
     from ...runtime.config import EngineConfig
     from ...runtime.native.cpu_targets import plainest_cpu
@@ -55,12 +55,12 @@ def check_results(ctx: Context, module: ModuleOp) -> str:
 
 
 def given_values(module: ModuleOp) -> dict[str, Array]:
-    """The values of the inputs, by name."""
+    """The input values, by name."""
     return {_name(each): _value(each, "graph.value") for each in _main(module).arg_attrs or ()}
 
 
 def expected_values(module: ModuleOp) -> dict[str, tuple[Array, float]]:
-    """The values that outputs must have, by name, and within what tolerance."""
+    """The expected output values with their tolerance, by name."""
     return {
         _name(each): (_value(each, "graph.expect"), _tolerance(each.data.get("graph.tolerance")))
         for each in _main(module).res_attrs or ()
@@ -93,7 +93,7 @@ def _value(attributes: DictionaryAttr, key: str) -> Array:
 
 
 def agree(value: Array, expected: Array, tolerance: float) -> bool:
-    """Whether a value is what is expected: floats within a tolerance, relative and absolute."""
+    """Whether a value equals the expected one: floats within a tolerance, relative and absolute."""
     if value.shape != expected.shape or value.dtype != expected.dtype:
         return False
     if value.dtype.kind in "biu":

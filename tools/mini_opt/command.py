@@ -1,11 +1,11 @@
-"""mini-opt: a module (or an ONNX model) in, passes, a module (or another form of it) out.
+"""The command mini-opt: reads a module (or an ONNX model), runs passes, writes a module (or another form of it).
 
     mini-opt model.mlir -p 'fold-constants,form-kernels'
     mini-opt model.onnx --to buffers -o model.mlir       # new weights go to model.weights
     mini-opt model.onnx -t llvm-ir
     mini-opt model.onnx -t cuda --gpu sm_90a
 
-What a user gets wrong is told on standard error with a non-zero exit status; nothing has been written then.
+User errors are reported on standard error with a non-zero exit status, before anything is written.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .pass_list import write_passes
 
 
 class _MiniOpt(OneLineErrorsCommand):
-    """The list of passes is put together only when help is asked for."""
+    """Builds the list of passes only when help is asked for."""
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -63,19 +63,19 @@ def _list_passes(context: typer.Context, wanted: bool) -> None:
 
 
 def _pass_names(incomplete: str) -> list[str]:
-    """Completions of the last name of a list of passes."""
+    """Completions for the last name in a list of passes."""
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in PASSES if name.startswith(last)]
 
 
 def _listed(texts: Sequence[str] | None) -> tuple[str, ...]:
-    """The parts of options such as "a,b", given once or several times."""
+    """Splits options such as "a,b", given once or several times."""
     return tuple(part.strip() for text in texts or () for part in text.split(",") if part.strip())
 
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # its tables cut names of options off
+    rich_markup_mode=None,  # its tables would truncate option names
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

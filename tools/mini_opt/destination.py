@@ -1,9 +1,9 @@
-"""Where a tool's output goes: to standard output, or to files that appear whole or not at all.
+"""Output of a tool: to standard output, or to files that are replaced atomically.
 
-A module's new weights can't stand in its text. They go to a file beside it, X.weights for X.mlir, and the
-text names that; weights that lie in other files are named relative to the folder that the text goes to. Only a
-name that ends in .mlir has such a file, and nothing else ends in .weights, so that no two outputs share one.
-Where there is no file to lie beside, new weights are left out of the text, which is then for reading only.
+A module's new weights can't be part of its text. They go to a file beside it, X.weights for X.mlir, which the text
+refers to; weights in other files are named relative to the text's folder. Only a name that ends in .mlir has such a
+file, and nothing else ends in .weights, so that no two outputs share one. Without a file, new weights are elided from
+the text, which is then for reading only.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from ...dialects.plain_file import read_plain
 from ...dialects.whole_file import WholeFiles, is_special, whole_file
 
 STANDARD_STREAM = "-"
-MODULE, WEIGHTS = ".mlir", ".weights"  # how the names of a module and of the weights beside it end
+MODULE, WEIGHTS = ".mlir", ".weights"  # suffixes of modules and of the weights beside them
 
 
 class Destination:
-    """Standard output for "-", or else a file; used as a context that cleans up what was not committed."""
+    """Standard output for "-", or else a file; a context manager that removes what was not committed."""
 
     def __init__(self, output: str, source: str) -> None:
         self._file = None if output == STANDARD_STREAM else _resolved(Path(output))
@@ -48,19 +48,18 @@ class Destination:
             self._files.__exit__(kind, error, trace)
 
     def keep_off(self, blobs: Iterable[BlobAttr], store: BlobStore) -> None:
-        """Raises ConfigError where the output would replace a file in which some of these blobs lie."""
+        """Raises ConfigError if the output would replace a file that contains some of these blobs."""
         if any(blob.file.data and _place(blob, store) == self._file for blob in blobs):
             raise ConfigError(f"-o {self._file}: weights of the module lie in that file; write it to another")
 
     def settle_weights(
         self, module: ModuleOp, store: BlobStore, inherited: set[BlobAttr], *, elide: bool = False
     ) -> int:
-        """Makes the module name its blobs as seen from here, after writing those that are only in memory.
+        """Rewrites the module's blob names relative to the destination, and writes blobs that are only in memory.
 
-        `inherited` blobs came with the input, so no file is owed for those of them that have none. Gives the bytes
-        of new weights that are left out: with `elide`, or where there is no file beside which they could lie.
-        Raises ConfigError where there is one, but not of a kind that has weights, or where another module's weights
-        would be lost.
+        `inherited` blobs came with the input; those of them without a file are not written. Returns the number of bytes
+        of new weights that are elided: with `elide`, or if there is no file beside which they could lie. Raises
+        ConfigError if the destination's kind has no weights file, or if another module's weights would be lost.
         """
         weights = None if self._files is None or self._file is None else self._file.with_suffix(WEIGHTS)
         new = {blob for blob in blobs_of(module) if not blob.file.data} - inherited
@@ -79,7 +78,7 @@ class Destination:
         return 0
 
     def _check_weights_are_its_own(self, weights: Path, size: int, store: BlobStore, inherited: set[BlobAttr]) -> None:
-        """That `weights` don't exist, or belong to the module that is about to be replaced and to no other."""
+        """Checks that `weights` doesn't exist, or belongs only to the module about to be replaced."""
         assert self._file is not None
         if self._file.suffix != MODULE:
             raise ConfigError(
@@ -97,7 +96,7 @@ class Destination:
             )
 
     def commit(self, text: str) -> None:
-        """Puts the text, and the weights written for it, in their places."""
+        """Moves the text, and the weights written for it, to their final names."""
         if self._file is None:
             sys.stdout.write(text)
             return
@@ -115,12 +114,12 @@ def _resolved(path: Path) -> Path:
 
 
 def _place(blob: BlobAttr, store: BlobStore) -> Path:
-    """The file in which a blob lies."""
+    """The file that contains a blob."""
     return (store.base_dir / blob.file.data).resolve()
 
 
 def _name_blobs_from(folder: Path, module: ModuleOp, store: BlobStore, replaced: Path | None) -> None:
-    """Names blobs in files relative to `folder`; those in a file about to be `replaced` move into memory."""
+    """Renames blobs in files relative to `folder`; those in a file about to be `replaced` are loaded into memory."""
 
     def renamed(blob: BlobAttr) -> BlobAttr:
         if not blob.file.data:

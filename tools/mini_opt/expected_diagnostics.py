@@ -1,12 +1,12 @@
-"""What `mini-opt --verify-diagnostics` expects of a module, in MLIR's notation:
+"""Expected diagnostics for `mini-opt --verify-diagnostics`, in MLIR's notation.
 
     // expected-error @below {{relu takes a float}}
     %a = graph.relu %x : tensor<4xi32>
 
-`expected-error` and `expected-warning` name a part of a message, `-re` behind them makes it a regular expression, and a
-number before it says how many there are. The line is the comment's own; `@above`, `@below`, `@+2`, `@-1` or `@unknown`
-say otherwise. A pass's complaint is known to belong to a line where it names the op by its `loc("node")`; one that
-names none is accepted for any line.
+`expected-error` and `expected-warning` give a part of a message, as a regular expression with the suffix `-re`; a
+number before it is a repetition count. The line is the comment's own unless `@above`, `@below`, `@+2`, `@-1` or
+`@unknown` is given. A pass's error is attributed to a line if it names the op by its `loc("node")`; one without a name
+matches any line.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DIRECTIVE = re.compile(
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """What a module gave rise to; `lines` are those that it may belong to, none where that isn't known."""
+    """A diagnostic of a module; `lines` are the candidates for its line, empty if unknown."""
 
     kind: Kind
     message: str
@@ -59,7 +59,7 @@ class _Expectation:
 
 
 def complaints(text: str, file: str, first: int, found: Sequence[Diagnostic]) -> list[str]:
-    """What was expected in a text, whose first line has that number, and did not come; and what came unexpected."""
+    """Expected diagnostics that are missing, and unexpected ones; `first` is the number of the text's first line."""
     told: list[str] = []
     left = list(found)
     for each in _expectations(text.splitlines(), first, told, file):
@@ -89,7 +89,7 @@ def _expectations(lines: Sequence[str], first: int, told: list[str], file: str) 
 
 
 def _line_meant(place: str | None, index: int, lines: Sequence[str]) -> int | None:
-    """The index of the line that a directive speaks of; lines that hold directives are no neighbours."""
+    """The index of the line that a directive refers to; lines with directives are skipped."""
     match place:
         case None:
             return index
@@ -106,7 +106,7 @@ def _line_meant(place: str | None, index: int, lines: Sequence[str]) -> int | No
 
 
 def lines_of(error: MiniInferError, module: ModuleOp | None, places: Mapping[Operation, int]) -> frozenset[int]:
-    """The lines that an error may belong to: where a text can't be parsed, of an op that is wrong or is named."""
+    """Candidate lines for an error: where parsing failed, or of the op that is wrong or named."""
     if isinstance(error.__cause__, ParseError):
         return frozenset({error.__cause__.span.get_location().line})
     if isinstance(error.__cause__, VerifyException) and module is not None:

@@ -1,4 +1,4 @@
-"""What `mini-opt -t launches` shows: the list of launches, a line each."""
+"""The launch list as a table, one line per launch, for `mini-opt -t launches`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ...dialects.graph.host import ROLE, argument_texts, main_of
 from ...lowering.gpu_to_cuda.launch_list import launch_list
 from ..reports.tables import aligned
 
-SHOWN = 3  # nodes of a launch; more are counted
+SHOWN = 3  # nodes listed per launch; more are only counted
 
 
 def launch_table(module: ModuleOp) -> str:
-    """Kernel, grid, block, bytes of shared memory per block, where its buffers lie in bytes, and its ONNX nodes."""
+    """Kernel, grid, block, bytes of shared memory per block, byte offsets of its buffers, and its ONNX nodes."""
     roots = _roots(main_of(module, "-t launches"))
     rows = [("", "kernel", "grid", "block", "shared", "arguments", "nodes")]
     for index, launch in enumerate(launch_list(module)):
@@ -28,12 +28,12 @@ def launch_table(module: ModuleOp) -> str:
 
 
 def _size(sizes: Sequence[int]) -> str:
-    """`49x2`, without sizes of 1 at the end."""
+    """`49x2`, without trailing sizes of 1."""
     x, y, z = sizes
     return "x".join(map(str, [x, y, z] if z > 1 else [x, y] if y > 1 else [x]))
 
 
 def _roots(main: FuncOp) -> list[str]:
-    """What main's arguments are called: inputs and outputs by their names, the others by what they are for."""
+    """Names of main's arguments: inputs and outputs by name, others by role."""
     named = zip(argument_texts(main, "graph.name"), argument_texts(main, ROLE), strict=True)
     return [name or role or f"%{index}" for index, (name, role) in enumerate(named)]

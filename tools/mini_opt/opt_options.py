@@ -1,4 +1,4 @@
-"""What mini-opt is asked for, and which options don't go together."""
+"""The options of mini-opt, and the check for incompatible ones."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 Frontend = Literal["mlir", "onnx"]
 CHOOSING = "choose-schedule"
-"""The pass that `--explain` tells of."""
+"""The pass that `--explain` reports on."""
 
 
 @dataclass(frozen=True)
 class OptOptions:
-    """What mini-opt is asked for."""
+    """The options of mini-opt."""
 
     input: str = STANDARD_STREAM
     output: str = STANDARD_STREAM
@@ -56,7 +56,7 @@ class OptOptions:
     run_reproducer: bool = False
 
     def with_configuration(self) -> OptOptions:
-        """With the passes and options that a reproducer states, where the input is to be run as one."""
+        """The options with the passes and options of a reproducer, if the input is to be run as one."""
         if not self.run_reproducer:
             return self
         if self.input == STANDARD_STREAM or self.pass_pipeline is not None or self.to is not None:
@@ -64,7 +64,7 @@ class OptOptions:
         return replace(self, **cast("dict[str, Any]", configuration_of(self.input)))
 
     def checked_frontend(self) -> Frontend:
-        """What the input is; raises ConfigError for options that don't go together, or not with such an input."""
+        """The input's kind. Raises ConfigError for options incompatible with each other or with the input."""
         frontend = self.frontend or _frontend_of(self.input)
         if self.pass_pipeline is not None and self.to is not None:
             raise ConfigError("-p/--pass-pipeline and --to exclude each other")
@@ -97,7 +97,7 @@ class OptOptions:
         return frontend
 
     def check_passes(self, names: Collection[str]) -> None:
-        """Raises ConfigError for an option that says nothing of the passes to run."""
+        """Raises ConfigError for an option that concerns none of the passes to run."""
         watch = self.watch
         of_passes = {
             "--time-passes": watch.times,

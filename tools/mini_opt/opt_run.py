@@ -32,19 +32,19 @@ from .pass_watch import PassWatch
 from .reproducer import Reproducer
 
 SEPARATOR = "// -----"
-WIDE = 160  # columns of a table, where it is read from a file too
+WIDE = 160  # columns of a table, also if it is written to a file
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A module's text, and how many lines of the file come before it; no text where the import reads the file."""
+    """A module's text, and the number of lines before it in the file; no text if the import reads the file."""
 
     text: bytes
     line: int
 
 
 class OptRun:
-    """Checks the options when made: raises ConfigError for those that don't go together."""
+    """Checks the options when constructed: raises ConfigError for incompatible ones."""
 
     def __init__(self, options: OptOptions) -> None:
         options = options.with_configuration()
@@ -58,11 +58,11 @@ class OptRun:
             allowed = ["--allow-unregistered-dialect"] if options.allow_unregistered_dialect else []
             self.reproducer = Reproducer(options.crash_reproducer, options.input, [verified, *allowed])
         self.watch = PassWatch(options.watch, self.ctx)
-        self.left_out = 0  # bytes of weights
-        self.targets: set[str] = set()  # that are not this machine, by how they differ
+        self.left_out = 0  # bytes of elided weights
+        self.targets: set[str] = set()  # targets other than this machine, by their difference
 
     def run(self) -> int:
-        """The exit status; raises what is to be reported."""
+        """Returns the exit status; raises errors to be reported."""
         options = self.options
         complaints: list[str] = []
         with Destination(options.output, options.input) as destination:
@@ -94,7 +94,7 @@ class OptRun:
         return 0
 
     def _parts(self) -> Iterator[_Part]:
-        """The input, or its parts."""
+        """The input, or the parts of a split input."""
         if self.options.input == STANDARD_STREAM:
             if sys.stdin.isatty():
                 tell("mini-opt", "note", "reading a module from the terminal, until Ctrl-D")
@@ -114,7 +114,7 @@ class OptRun:
         return self._carried_out(module, destination)
 
     def _judged(self, part: _Part, destination: Destination, told: list[str]) -> list[str]:
-        """The output, or none where an error comes; adds what differs from what the text expects."""
+        """The output, or [] on an error; appends deviations from expected diagnostics."""
         found: list[Diagnostic] = []
         outputs: list[str] = []
         places: dict[Operation, int] = {}
@@ -140,7 +140,7 @@ class OptRun:
                 return self._emit(module, destination, inherited)
         except MiniInferError:
             raise
-        except Exception as error:  # on a wrong module that nothing has verified, a pass may fail in any way
+        except Exception as error:  # on an unverified, invalid module a pass may fail in any way
             if not self.options.disable_verify:
                 raise
             raise CompileError(f"the module is wrong, and nothing verified it: {error!r}") from error
@@ -166,7 +166,7 @@ class OptRun:
         return parse_module(self.ctx, part.text, self.options.input, part.line, places)
 
     def _check_undecided(self, module: ModuleOp) -> None:
-        """Raises ConfigError for a GPU that schedules were not chosen for."""
+        """Raises ConfigError for a GPU module without schedules."""
         stated, target = module.attributes.get(LEVEL), module.attributes.get("kernel.target")
         if not isinstance(stated, StringAttr) or stated.data == "graph":
             return
@@ -178,7 +178,7 @@ class OptRun:
             )
 
     def _set_target(self, module: ModuleOp) -> None:
-        """States what code is for, where an option says so; an ONNX model's is for this machine unless one does."""
+        """Sets the target if an option gives one; an ONNX model's default is this machine."""
         options = self.options
         if options.gpu is not None:
             self._check_undecided(module)
@@ -193,7 +193,7 @@ class OptRun:
                 tell_measured(self.ctx)
 
     def _note_target(self, module: ModuleOp, passes: Iterable[PassRun]) -> None:
-        """Notes that code is not for this machine, where kernels were scheduled now or code is shown."""
+        """Notes that code is not for this machine, if kernels were scheduled now or code is shown."""
         target = module.attributes.get("kernel.target", CpuAttr.of())
         scheduled = any(each.name == "choose-schedule" for each in passes)
         if isinstance(target, CpuAttr) and (scheduled or self.options.target in ("llvm-ir", "asm")):
@@ -230,13 +230,13 @@ class OptRun:
     def _reproducible(
         self, module: ModuleOp, passes: Sequence[ModulePass], inherited: set[BlobAttr]
     ) -> AbstractContextManager[None]:
-        """Within it, the first of the passes runs."""
+        """A context in which the first of the passes runs."""
         if self.reproducer is None:
             return nullcontext()
         return self.reproducer.watching(self.ctx, module, passes, inherited)
 
     def _phases(self, module: ModuleOp) -> Sequence[Sequence[ModulePass]]:
-        """What is to be run, in parts that the verifier closes."""
+        """The passes to run, in groups, each followed by the verifier."""
         if self.passes is not None:
             return [self.passes]
         to = self.options.to or TARGETS[self.options.target].level
@@ -266,5 +266,5 @@ class OptRun:
 
 
 def _launches(module: ModuleOp) -> bool:
-    """Whether a module has kernels of a GPU, whatever level it states, or none."""
+    """Whether a module has GPU kernels, whatever its level."""
     return any(op.name == "gpu.module" for op in module.ops)

@@ -1,4 +1,4 @@
-"""The forms in which mini-opt gives out a module: IR text, LLVM IR, assembly, CUDA C++, launches, the memory plan."""
+"""Output forms of mini-opt: IR text, LLVM IR, assembly, CUDA C++, launches, the memory plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...lowering.registry import Level
 
 @dataclass(frozen=True)
 class Target:
-    """A form of output: how to make it, and the level that a module must be at (None: any)."""
+    """An output form: its function, and the level that the module must have (None: any)."""
 
     emit: Callable[[Context, ModuleOp], str]
     level: Level | None
@@ -38,7 +38,7 @@ def _assembly(ctx: Context, module: ModuleOp) -> str:
     from ...runtime.native.llvm import emit_assembly
 
     target = cpu_of(module)
-    # Every assembler knows comments of this kind, while those to the end of a line begin differently for each CPU.
+    # Every assembler knows block comments, while line comments start differently for each CPU.
     return f"/* target: {target} */\n{emit_assembly(emit_llvm_ir(module), machine_of(target))}"
 
 

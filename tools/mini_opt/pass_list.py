@@ -1,4 +1,4 @@
-"""All passes by the level that they work on, as a tool's help shows them: what each does, and its options."""
+"""The list of passes by level for a tool's help: summaries and options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...lowering.registry import PASSES_BY_LEVEL, pass_options, pass_summary
 
 
 def write_passes(formatter: Any, *, options: bool) -> None:
-    """Writes passes, and where wanted the options of each with types and defaults, to click's formatter of help."""
+    """Writes the passes, optionally with the types and defaults of their options, to click's help formatter."""
     for level, passes in PASSES_BY_LEVEL.items():
         rows: list[tuple[str, str]] = []
         for name in passes:

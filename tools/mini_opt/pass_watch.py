@@ -1,7 +1,7 @@
-"""What mini-opt tells of passes while they run: their times, and the module before or after them, or how it changed.
+"""Instrumentation of passes: timing, and the module before or after them, or its changes.
 
-It goes to standard error. As with MLIR's option of that name, modules and changes go to files in a folder instead where
---print-ir-tree-dir names one: FOLDER/builtin_module_no-symbol-name/004_cse.mlir is the module after the fifth pass.
+Written to standard error; or, as with MLIR's option of that name, to files in the folder of --print-ir-tree-dir:
+FOLDER/builtin_module_no-symbol-name/004_cse.mlir is the module after the fifth pass.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...lowering.registry import load_pass
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to tell. `before` and `after` name passes; with `on_change` alone, `after` means every pass."""
+    """What to print. `before` and `after` name passes; with `on_change` alone, `after` means every pass."""
 
     times: bool = False
     before: Collection[str] = ()
@@ -32,14 +32,14 @@ class Wanted:
     after: Collection[str] = ()
     after_all: bool = False
     on_change: bool = False
-    """After a pass, only where it changed the module."""
+    """Print after a pass only if it changed the module."""
     diff: bool = False
-    """Lines that a pass changed."""
+    """Print the lines that a pass changed."""
     tree: str | None = None
-    """A folder for modules and changes."""
+    """The folder for modules and changes."""
 
     def check(self, passes: Sequence[ModulePass]) -> None:
-        """Raises ConfigError for a name that no pass, or none of these passes, has."""
+        """Raises ConfigError for the name of an unknown pass, or of none of these passes."""
         names = list(dict.fromkeys(each.name for each in passes))
         for option, wanted in (("--print-ir-before", self.before), ("--print-ir-after", self.after)):
             for name in wanted:
@@ -50,16 +50,16 @@ class Wanted:
 
 
 class PassWatch:
-    """Told of every pass, in order, of one module after the other."""
+    """Notified about every pass, in order, of one module after the other."""
 
     def __init__(self, wanted: Wanted, ctx: Context) -> None:
         self._wanted, self._ctx = wanted, ctx
-        self._count = 0  # of passes that have run
+        self._count = 0  # number of passes that have run
         if wanted.tree is not None:
             Path(wanted.tree).mkdir(parents=True, exist_ok=True)
 
     def begin(self, module: ModuleOp, passes: Sequence[ModulePass]) -> None:
-        """Before the passes of another module. Raises ConfigError where something is wanted of none of them."""
+        """Starts another module. Raises ConfigError if none of its passes is asked for."""
         self._wanted.check(passes)
         if self._wanted.on_change:
             self._text = print_module(self._ctx, module)
@@ -68,12 +68,12 @@ class PassWatch:
             self._lines = self._comparable.text(module).splitlines()
 
     def before(self, name: str, module: ModuleOp) -> None:
-        """Before a pass."""
+        """Called before a pass."""
         if self._wanted.before_all or name in self._wanted.before:
             self._show("before", name, module)
 
     def after(self, run: PassRun, module: ModuleOp) -> None:
-        """After a pass."""
+        """Called after a pass."""
         wanted = self._wanted
         if wanted.times:
             print(f"{run.seconds * 1e3:10.1f} ms  {run.name}", file=sys.stderr)
@@ -95,7 +95,7 @@ class PassWatch:
         self._put(module, file, f"// {when} {name}\n{print_module(self._ctx, module)}")
 
     def _put(self, module: ModuleOp, name: str, text: str) -> None:
-        """Puts a text, unless it is empty, into a file of that name, numbered, or on standard error."""
+        """Writes a text, unless it is empty, to a numbered file of that name, or to standard error."""
         if not text:
             return
         if self._wanted.tree is None:

@@ -1,10 +1,10 @@
-"""A file with which a pass fails again: the module as it was before that pass, and the passes from there on.
+"""Crash reproducers: the module before a failing pass, with the remaining pipeline.
 
-As that of MLIR's -mlir-pass-pipeline-crash-reproducer. Its first line is a comment with options of mini-opt:
+Like MLIR's -mlir-pass-pipeline-crash-reproducer. The first line is a comment with mini-opt's options:
 
     // configuration: --pass-pipeline='bufferize,elide-copies{alignment=64}' --verify-each
 
-`mini-opt FILE --run-reproducer` runs it. Weights that are in memory only go beside it, as for any module.
+`mini-opt FILE --run-reproducer` runs it. Weights that are in memory only are written beside it, as for any module.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FLAGS = {
 
 
 class Reproducer:
-    """Writes a file when a pass fails. `flags` are those of FLAGS that it is to be run with."""
+    """Writes a file when a pass fails. `flags` are the options of FLAGS to run it with."""
 
     def __init__(self, file: str, source: str, flags: Sequence[str]) -> None:
         if Path(file).suffix != MODULE:
@@ -45,9 +45,9 @@ class Reproducer:
     def watching(
         self, ctx: MiniContext, module: ModuleOp, passes: Sequence[ModulePass], inherited: set[BlobAttr]
     ) -> Generator[None]:
-        """Raises CompileError, naming the file, where the first of the passes, run meanwhile, fails in any way.
+        """A context in which the first of the passes runs; raises CompileError, naming the file, if it fails.
 
-        `inherited` are as in Destination.settle_weights. What is a user's mistake in options stays a ConfigError.
+        `inherited` is that of Destination.settle_weights. A user error in options stays a ConfigError.
         """
         before = module.clone()
         try:
@@ -63,7 +63,7 @@ class Reproducer:
     def _written(
         self, ctx: MiniContext, module: ModuleOp, passes: Sequence[ModulePass], inherited: set[BlobAttr]
     ) -> str:
-        """Writes the file; what to tell of that."""
+        """Writes the file; returns the note about it."""
         words = [f"{PIPELINE}={pipeline_text(passes)}", *self._flags]
         try:
             with Destination(self._file, self._source) as destination:
@@ -76,7 +76,7 @@ class Reproducer:
 
 
 def configuration_of(file: str) -> dict[str, str | bool]:
-    """The options of mini-opt, by their names in OptOptions, that a reproducer states; ConfigError where it is none."""
+    """The options stated in a reproducer, by their names in OptOptions. Raises ConfigError without any."""
     with open_plain(file) as stream:
         line = stream.readline().decode(errors="replace")
     try:

@@ -1,10 +1,10 @@
-"""What people want to see of a memory plan: tables, a CSV file, a picture, an interactive page.
+"""Reports of a memory plan: tables, CSV, a chart, and an interactive page.
 
     plan = mini_infer.plan_memory("resnet50.onnx")
     print(mini_infer.plan_table(plan))
     mini_infer.write_report(plan, "arena.html")
 
-`tables.py` writes text, `gantt.py` the picture, `page.py` the page; the latter two draw what `blocks.py` lays out.
+`tables.py` writes text, `gantt.py` the chart, `page.py` the page; the latter two draw the rectangles of `blocks.py`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ PICTURES = ("png", "svg", "pdf")
 
 
 def write_report(plan: MemoryPlan, path: str | Path, title: str = "") -> None:
-    """Writes a report of the kind that the file's name ends in: .png, .svg, .pdf, .html, .csv or .txt.
+    """Writes a report of the kind given by the file's suffix: .png, .svg, .pdf, .html, .csv or .txt.
 
-    A picture, the interactive page, one line per tensor for programs, or the table of tensors. `title` (the model's
-    name, say) heads picture and page. Raises ConfigError for another ending, MiniInferError where the file can't be
-    written.
+    A chart, the interactive page, CSV with one line per tensor, or the table of tensors. `title` (the model's name,
+    say) heads chart and page. Raises ConfigError for another suffix, MiniInferError if the file can't be written.
     """
     check_kind("plan", plan, MemoryPlan)
     check_kind("title", title, str)

@@ -1,8 +1,8 @@
-"""The rectangles of a memory plan's picture: steps across, bytes of the arena up.
+"""The rectangles of a memory plan's chart: steps on the x axis, bytes of the arena on the y axis.
 
-A buffer keeps its bytes for its whole life; in it lie the tensors that share them. Where a result is written over
-its operand, the operand's rectangle ends at that step and the result's begins. A tensor that is a part of each row of
-its buffer (of a concatenation along an inner axis) is drawn as if the parts lay one above the other.
+A buffer occupies its bytes for its whole lifetime; the tensors that share them are drawn inside. Where a result
+overwrites its operand, the operand's rectangle ends at that step and the result's begins. A tensor that is a strided
+part of its buffer (of a concatenation along an inner axis) is drawn as if the parts lay one above the other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KINDS: dict[Kind, str] = {
     "scratch": "scratch of a kernel",
     "reserved": "kept for parts to come",
 }
-"""What each kind of rectangle is called in a legend."""
+"""The legend's name of each kind of rectangle."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Block:
     high: int
     buffer: BufferRecord
     tensor: TensorRecord | None = None  # None for reserved bytes
-    interleaved: bool = False  # drawn as one piece, though parts of other tensors lie in between
+    interleaved: bool = False  # drawn as one piece, though strided
 
     @property
     def area(self) -> int:
@@ -45,7 +45,7 @@ class Block:
 
 
 def blocks_of(plan: MemoryPlan) -> list[Block]:
-    """The plan's rectangles, those to be drawn last at the end."""
+    """The plan's rectangles in drawing order."""
     tensors: dict[int, list[TensorRecord]] = {}
     for tensor in plan.tensors:
         if tensor.buffer is not None:
@@ -87,10 +87,10 @@ def _kind(tensor: TensorRecord) -> Kind:
 
 
 def _rows(buffer: BufferRecord, tensor: TensorRecord) -> tuple[int, int, bool]:
-    """The bytes to draw a tensor at, and whether these are not quite where it lies.
+    """The byte range to draw a tensor at, and whether it is only approximate.
 
-    A part of every row: n rows of w bytes, one row every p bytes, make `bytes` = n w and, from the first byte to the
-    last, `extent` = (n - 1) p + w; the buffer has n p bytes. So p - w and n follow from what is known.
+    A strided part: n rows of w bytes with pitch p have `bytes` = n w and, from the first byte to the last, `extent` =
+    (n - 1) p + w; the buffer has n p bytes. So p - w and n follow from known numbers.
     """
     assert tensor.offset is not None and tensor.end is not None
     others = buffer.bytes - (tensor.extent or tensor.bytes)  # p - w

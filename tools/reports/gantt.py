@@ -1,7 +1,7 @@
-"""The picture of a memory plan, by matplotlib: steps across, bytes of the arena up, live bytes below.
+"""The memory plan as a Gantt chart by matplotlib: steps by bytes of the arena, with live bytes below.
 
-One rectangle per tensor, in the colour of its buffer, with its name where it fits. The step that binds and the lower
-bound are lines: where they cross, every byte of an optimal arena is taken.
+One rectangle per tensor, in the colour of its buffer, with its name where it fits. The binding step and the lower bound
+are lines: where they cross, every byte of an optimal arena is occupied.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
-Axes: TypeAlias = Any  # matplotlib leaves the types of its keyword arguments open
+Axes: TypeAlias = Any  # matplotlib doesn't type its keyword arguments
 HEIGHT = 7.4  # inches
 LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.35, 0.75, 0.85  # inches around the axes
 STEP = 0.21  # inches
-WIDTHS = (9.0, 18.0)  # inches: the narrowest and the widest picture
+WIDTHS = (9.0, 18.0)  # inches: minimum and maximum width
 DPI = 140
 DASHES = (0, (5, 3))
 LEGEND: Mapping[str, Any] = {"fontsize": 8, "frameon": False, "borderaxespad": 0, "columnspacing": 1.4}
-FINE = 5.0  # points: thinner rectangles get finer lines, so that these don't hide them
+FINE = 5.0  # points: thinner rectangles get finer lines
 
 
 def draw_plan(plan: MemoryPlan, title: str = "") -> Figure:
-    """The picture as a matplotlib figure, as wide as the number of steps asks for."""
+    """The chart as a matplotlib figure, whose width grows with the number of steps."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -79,7 +79,7 @@ def draw_plan(plan: MemoryPlan, title: str = "") -> Figure:
 
 
 def write_picture(plan: MemoryPlan, stream: BinaryIO, kind: str, title: str = "") -> None:
-    """Writes the picture as "png", "svg" or "pdf"; equal plans give equal files."""
+    """Writes the chart as "png", "svg" or "pdf"; equal plans give equal files."""
     import matplotlib
 
     figure: Any = draw_plan(plan, title)
@@ -90,7 +90,7 @@ def write_picture(plan: MemoryPlan, stream: BinaryIO, kind: str, title: str = ""
 
 
 def _points_per_unit(figure: Any, axes: Axes) -> tuple[float, float]:
-    """How many points a step is wide and a byte high."""
+    """Points per step and per byte."""
     box = axes.get_position()
     across, up = figure.get_size_inches() * 72
     return box.width * across / axes.get_xlim()[1], box.height * up / axes.get_ylim()[1]
@@ -107,7 +107,7 @@ def _draw_blocks(axes: Axes, blocks: Sequence[Block], scale: tuple[float, float]
 
 
 def _styles(kind: Kind, colour: str, fine: bool = False) -> list[Mapping[str, Any]]:
-    """How a kind of rectangle looks: the patches to draw one over the other."""
+    """The patch styles of a kind of rectangle, drawn on top of each other."""
     line = 0.15 if fine else 0.6
     if kind == "view":
         return [{"facecolor": "none", "edgecolor": VIEW, "linewidth": line, "linestyle": DASHES, "zorder": 4}]
@@ -121,7 +121,7 @@ def _styles(kind: Kind, colour: str, fine: bool = False) -> list[Mapping[str, An
 
 
 def _name_blocks(axes: Axes, blocks: Sequence[Block], scale: tuple[float, float]) -> None:
-    """Writes names where they fit; a view's bytes are those of tensors that are named."""
+    """Writes names where they fit; views are left out, since their bytes belong to named tensors."""
     named = [(block, block.tensor.name) for block in blocks if block.tensor is not None and block.kind != "view"]
     forms = short_names([name for _, name in named])
     for block, name in named:
@@ -143,7 +143,7 @@ def _name_blocks(axes: Axes, blocks: Sequence[Block], scale: tuple[float, float]
 
 
 def _legend(plan: MemoryPlan, kinds: Collection[Kind]) -> list[Artist]:
-    """What is in the picture, and what its lines are."""
+    """The legend's entries: kinds of rectangles, and lines."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

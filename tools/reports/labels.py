@@ -1,4 +1,4 @@
-"""Names that fit into the rectangles of a picture."""
+"""Labels that fit into the rectangles of a chart."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-SIZES = (9.0, 8.0, 7.0, 6.0, 5.5)  # points; smaller ones can't be read
-WIDTH = 0.62  # of a letter, in units of the font size: that of DejaVu Sans on average, with some air
+SIZES = (9.0, 8.0, 7.0, 6.0, 5.5)  # points; smaller text is illegible
+WIDTH = 0.62  # width of a letter in units of the font size: DejaVu Sans's average, with a margin
 
 
 @dataclass(frozen=True)
 class Label:
-    """A text that fits: its size in points, and whether it runs upwards."""
+    """A label that fits: text, size in points, and whether it is vertical."""
 
     text: str
     size: float
@@ -20,7 +20,7 @@ class Label:
 
 
 def fitting_label(texts: Iterable[str], width: float, height: float) -> Label | None:
-    """The first of the texts that fits a box of so many points, as large as possible; lying rather than upright."""
+    """The first text that fits a box (in points), as large as possible, preferably horizontal."""
     for text in texts:
         for size in SIZES:
             long, across = WIDTH * size * len(text) + 4, 1.25 * size
@@ -32,7 +32,7 @@ def fitting_label(texts: Iterable[str], width: float, height: float) -> Label | 
 
 
 def short_names(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Each name's forms, the longest first: without what all names begin with, then the ends of its path."""
+    """The forms of each name, longest first: without the prefix common to all names, then the ends of its path."""
     first, last = min(names, default=""), max(names, default="")
     same = next((i for i, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), 0)
     common = re.sub(r"[^/._]*$", "", first[:same])

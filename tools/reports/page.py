@@ -1,7 +1,7 @@
-"""The interactive page of a memory plan, by Bokeh: one self-contained HTML file.
+"""The memory plan as an interactive page by Bokeh: one self-contained HTML file.
 
-Arena above, live bytes below, one time axis. Pointing at a rectangle tells the tensor, its kernel, its ONNX node, its
-size and its life; wheel and drag zoom; names appear where they fit, so zooming in shows more of them.
+Arena above, live bytes below, one time axis. A tooltip shows the tensor, its kernel, its ONNX node, size and lifetime;
+wheel and drag zoom; names appear where they fit, so zooming in shows more of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .palette import BINDING, BOUND, EDGE, HATCH, LIVE, TEXT, VIEW, colour_of
 from .reuse import next_users
 from .tables import headline, size_text, some, subtitle, unit_of
 
-Figure: TypeAlias = Any  # Bokeh makes its properties at run time, which type checkers can't follow
+Figure: TypeAlias = Any  # Bokeh creates its properties at run time, invisible to type checkers
 
 TOOLTIP = """
 <div style="max-width: 26em">
@@ -29,7 +29,7 @@ TOOLTIP = """
 </div>
 """
 
-# Shows the names that fit their rectangles at the present zoom, lying or upright.
+# Shows the names that fit their rectangles at the current zoom, horizontal or vertical.
 FIT_NAMES = """
 const across = x_range.end - x_range.start, up = y_range.end - y_range.start;
 const {left, right, bottom, top, label, shown, angle} = source.data;
@@ -61,7 +61,7 @@ def page_html(plan: MemoryPlan, title: str = "") -> str:
 
 
 def _arena(plan: MemoryPlan) -> Figure:
-    """The rectangles, one glyph for each kind, so that the legend can switch it on and off."""
+    """The rectangles, one glyph for each kind, so that the legend can toggle it."""
     from bokeh.models import ColumnDataSource, HoverTool, Range1d
     from bokeh.plotting import figure
 
@@ -101,7 +101,7 @@ DRAWING_ORDER: tuple[Kind, ...] = ("reserved", "tensor", "in place", "scratch", 
 
 
 def _columns(blocks: Sequence[Block], users: Mapping[str, Sequence[str]], unit: int) -> dict[str, list[Any]]:
-    """What is drawn, and what pointing at it tells."""
+    """The data of rectangles and their tooltips."""
     columns: dict[str, list[Any]] = {
         "left": [block.start for block in blocks],
         "right": [block.end for block in blocks],
@@ -117,7 +117,7 @@ def _columns(blocks: Sequence[Block], users: Mapping[str, Sequence[str]], unit: 
 
 
 def _facts(tensor: TensorRecord, users: Sequence[str]) -> dict[str, str]:
-    """What the page tells of a tensor; `users` take its bytes next."""
+    """The tooltip of a tensor; `users` reuse its bytes next."""
     notes = [
         *([f"shares bytes with {some(tensor.shared_with)}"] if tensor.shared_with else []),
         *(["a part of every row of its buffer"] if tensor.extent > tensor.bytes else []),
@@ -135,7 +135,7 @@ def _facts(tensor: TensorRecord, users: Sequence[str]) -> dict[str, str]:
 
 
 def _style(kind: Kind) -> dict[str, Any]:
-    """How a kind of rectangle looks."""
+    """The style of a kind of rectangle."""
     match kind:
         case "view":
             return {"fill_alpha": 0, "line_color": VIEW, "line_dash": [4, 3]}
@@ -149,7 +149,7 @@ def _style(kind: Kind) -> dict[str, Any]:
 
 
 def _lines(plan: MemoryPlan, plot: Figure, unit: int) -> None:
-    """The lower bound, and the step that binds."""
+    """The lower bound, and the binding step."""
     steps, bound = max(1, len(plan.steps)), plan.lower_bound_bytes
     plot.line(
         [0, steps],
@@ -170,7 +170,7 @@ def _lines(plan: MemoryPlan, plot: Figure, unit: int) -> None:
 
 
 def _names(plot: Figure, blocks: Sequence[Block], unit: int) -> None:
-    """Names in the middle of the rectangles, as many as fit at the present zoom."""
+    """Names centred in the rectangles, where they fit at the current zoom."""
     from bokeh.events import DocumentReady
     from bokeh.models import ColumnDataSource, CustomJS
 
@@ -213,7 +213,7 @@ SIZES = ("inner_width", "inner_height")
 
 
 def _live(plan: MemoryPlan, arena: Figure) -> Figure:
-    """Live bytes of each step, under the arena and on its time axis."""
+    """Live bytes by step, below the arena on the same time axis."""
     from bokeh.models import ColumnDataSource, HoverTool, Range1d
     from bokeh.plotting import figure
 

@@ -1,4 +1,4 @@
-"""Colours of a memory plan's pictures: soft ones that keep black names legible, and two strong ones for lines."""
+"""Colours of a memory plan's charts: light ones that keep black names legible, and two strong ones for lines."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ BINDING = "#111111"
 
 
 def colour_of(block: Block) -> str:
-    """Neighbours in time differ; all tensors of a buffer are alike; scratch stands out."""
+    """Different for neighbours in time, equal for all tensors of a buffer; scratch stands out."""
     return KIND_COLOURS.get(block.kind, BUFFERS[block.buffer.number % len(BUFFERS)])

@@ -1,4 +1,4 @@
-"""Who has a tensor's bytes before and after it."""
+"""Reuse of a tensor's bytes: the tensors that occupy them before and after."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ...passes.memory.report.memory_plan import MemoryPlan, TensorRecord
 
 
 def next_users(plan: MemoryPlan) -> dict[str, list[str]]:
-    """For each tensor, those that take its bytes next: in place, or else those of other buffers of the arena.
+    """For each tensor, those that occupy its bytes next: in place, or else those of other buffers of the arena.
 
-    Each of its bytes counts once: who takes a byte later, from one that had it in between, is not named. Views take
-    no bytes, since these are of tensors that are named themselves.
+    Each byte counts once: tensors that occupy it even later are not named. Views occupy no bytes, since these belong to
+    tensors listed themselves.
     """
     inside = [tensor for tensor in plan.tensors if tensor.offset is not None and tensor.role != "view"]
     takers = sorted(inside, key=_birth)
@@ -38,7 +38,7 @@ def next_users(plan: MemoryPlan) -> dict[str, list[str]]:
 
 
 def reusers(plan: MemoryPlan) -> set[str]:
-    """The tensors that lie in bytes which one of another buffer had before them; what is in place is none of them."""
+    """The tensors in bytes that a tensor of another buffer occupied before; in-place results are not among them."""
     inside = [tensor for tensor in plan.tensors if tensor.offset is not None and tensor.role != "view"]
     facts = np.array([(each.offset, each.end, each.birth, each.buffer) for each in inside], np.int64).reshape(-1, 4)
     low, high, birth, buffer = facts.T
@@ -56,7 +56,7 @@ def _without(ranges: list[tuple[int, int]], start: int, end: int) -> list[tuple[
 
 
 def overwritten_by(plan: MemoryPlan) -> dict[str, str]:
-    """For each tensor that is written in place, the operand that it is written over."""
+    """For each in-place tensor, the operand that it overwrites."""
     by_name = {tensor.name: tensor for tensor in plan.tensors}
     found: dict[str, str] = {}
     for tensor in plan.tensors:

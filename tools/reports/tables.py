@@ -1,6 +1,6 @@
-"""A memory plan as text: in one line, as a table of tensors, as a summary of its pools.
+"""A memory plan as text: headline, table of tensors, table of pools, CSV.
 
-The table has the columns and the marks of CANN GE's memory tool, the summary of pools what Mini-Infer's prints.
+The table has the columns and marks of CANN GE's memory tool, the summary of pools those of Mini-Infer's.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from ...dialects.arguments import check_kind
 from ...passes.memory.report.memory_plan import MemoryPlan, Role
 from .reuse import next_users, overwritten_by, reusers
 
-_PLACES = {"input": 0, "output": 2, "weight": 3}  # in the table, around the tensors that calls make
+_PLACES = {"input": 0, "output": 2, "weight": 3}  # table separators around the results of calls
 UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))
 
 
 def unit_of(count: int) -> tuple[int, str]:
-    """The largest unit, in bytes and by name, of which `count` bytes are at least one."""
+    """The largest unit (bytes, name) that is no larger than `count` bytes."""
     return next((unit for unit in UNITS if count >= unit[0]), UNITS[-1])
 
 
 def size_text(count: int) -> str:
-    """Bytes in their unit: 5218304 is "5.218 MB"."""
+    """Bytes in a fitting unit: 5218304 is "5.218 MB"."""
     unit, name = unit_of(count)
     return f"{count / unit:.3f} {name}" if unit > 1 else f"{count} {name}"
 
 
 def percent(part: float) -> str:
-    """A part of a whole in percent."""
+    """A fraction in percent."""
     return f"{100 * part:.1f} %"
 
 
 def headline(plan: MemoryPlan) -> str:
-    """The arena, and how far from the best possible it is."""
+    """The arena's size, and its distance from the lower bound."""
     arena = f"arena {size_text(plan.arena_bytes)}"
     if plan.optimal and plan.arena_bytes == plan.lower_bound_bytes:
         return f"{arena} = lower bound"
@@ -43,7 +43,7 @@ def headline(plan: MemoryPlan) -> str:
 
 
 def subtitle(plan: MemoryPlan) -> str:
-    """What the arena serves, how it was planned and which step asks for so much."""
+    """The arena's contents, its planner, and its binding step."""
     tensors = [tensor for tensor in plan.tensors if not tensor.persistent and tensor.role != "view"]
     parts = [
         f"{len(plan.steps)} kernel calls, {len(tensors)} tensors of {size_text(plan.total_bytes)}",
@@ -55,13 +55,13 @@ def subtitle(plan: MemoryPlan) -> str:
 
 
 def some(names: Sequence[str], most: int = 4) -> str:
-    """The first names, and how many more there are."""
+    """The first names, and the number of the others."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def certificate(plan: MemoryPlan) -> list[str]:
-    """How large the arena is, how large it has to be, and what it would be without reuse."""
+    """The size of the arena, its lower bound, and its size without reuse."""
     proof = "proven minimal" if plan.optimal else "not proven minimal"
     where = f"step {plan.binding_step} ({plan.steps[plan.binding_step]})" if plan.steps else "no step"
     return [
@@ -72,7 +72,7 @@ def certificate(plan: MemoryPlan) -> list[str]:
 
 
 def outside(plan: MemoryPlan) -> list[str]:
-    """All inputs, outputs and weights together."""
+    """Total inputs, outputs and weights."""
     roles: tuple[Role, ...] = ("input", "output", "weight")
     return [
         f"{role + 's':13} {_both(plan.bytes_of(role))} "
@@ -82,7 +82,7 @@ def outside(plan: MemoryPlan) -> list[str]:
 
 
 def place_table(plan: MemoryPlan) -> str:
-    """Where each tensor of the arena lies and from which step on, until which; in the order in which they are made."""
+    """The offset and lifetime of each tensor of the arena, in order of creation."""
     rows = [("address", "bytes", "steps", "tensor", "kernel")]
     for each in plan.tensors:
         if each.offset is not None:
@@ -91,11 +91,11 @@ def place_table(plan: MemoryPlan) -> str:
 
 
 def plan_table(plan: MemoryPlan) -> str:
-    """The certificate, what lies outside of the arena, then every tensor.
+    """The certificate, the memory outside of the arena, then every tensor.
 
-    The inputs come first, then what the calls make, in their order, the outputs and the weights. Lifetimes are
-    half-open: `end` is the first step at which the bytes are free again. What has an address lies in the arena. Marks
-    are those of CANN GE: "(Reused)" are the bytes that another tensor had before, "(In-place)" those of an operand.
+    Inputs come first, then the results of the calls in order, the outputs and the weights. Lifetimes are half-open:
+    `end` is the first step at which the bytes are free again. Tensors with an address lie in the arena. Marks are those
+    of CANN GE: "(Reused)" for bytes that another tensor occupied before, "(In-place)" for those of an operand.
     """
     check_kind("plan", plan, MemoryPlan)
     lines = [*certificate(plan), *outside(plan)]
@@ -110,7 +110,7 @@ def plan_table(plan: MemoryPlan) -> str:
 
 
 def _marks(plan: MemoryPlan) -> dict[str, str]:
-    """What each tensor is, where it is no plain tensor of the arena, and whose bytes it has."""
+    """The kind of each special tensor, and the tensor whose bytes it has."""
     operands, reused = overwritten_by(plan), reusers(plan)
     marks: dict[str, str] = {}
     for tensor in plan.tensors:
@@ -125,7 +125,7 @@ def _marks(plan: MemoryPlan) -> dict[str, str]:
 
 
 def pool_table(plan: MemoryPlan) -> str:
-    """The pools with their tensors, and what sharing them saves; for plans without pools, that there are none."""
+    """The pools with their tensors, and the saving; for plans without pools, a note."""
     check_kind("plan", plan, MemoryPlan)
     lines: list[str] = []
     if plan.pools:
@@ -159,7 +159,7 @@ def csv_table(plan: MemoryPlan) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
-    """Lines of columns, each to the left (`<`) or to the right (`>`)."""
+    """Lines of aligned columns, each to the left (`<`) or to the right (`>`)."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     columns = list(zip(widths, sides, strict=True))
     return [
@@ -169,10 +169,10 @@ def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
 
 
 def _both(count: int) -> str:
-    """A size in bytes and in megabytes, for one line among others."""
+    """A size in bytes and in megabytes."""
     return f"{count:>14,} bytes {count / 10**6:>10,.3f} MB"
 
 
 def _strategy(plan: MemoryPlan) -> str:
-    """What was asked for, and which planner of it won."""
+    """The requested strategy, and the planner that won."""
     return f"{plan.strategy}: {plan.method}" if plan.method not in ("", plan.strategy) else plan.strategy
