@@ -1,7 +1,7 @@
 """The arith operations that xDSL has for scalars only, for vectors too, in MLIR's assembly."""
 
 from abc import ABC
-from typing import ClassVar, Self, cast
+from typing import ClassVar, cast
 
 from typing_extensions import override
 from xdsl.dialects import arith
@@ -25,21 +25,30 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.irdl.declarative_assembly_format import AttributeVariable, irdl_custom_directive
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from .assembly import BoolFor, ConditionTypes, WordOf
 from .replace import expect_same_shape, replace_operations, scalar_of, shaped_like
 
 NO_FAST_MATH = FastMathFlagsAttr("none")
 
 
-def _parse_predicate(parser: Parser, names: list[str]) -> int:
-    name = parser.parse_identifier()
-    if name not in names:
-        parser.raise_error(f"expected one of {', '.join(names)}")
-    return names.index(name)
+@irdl_custom_directive
+class IntegerPredicate(WordOf):
+    """How integers are compared."""
+
+    WORDS = CMPI_COMPARISON_OPERATIONS
+    attribute: AttributeVariable
+
+
+@irdl_custom_directive
+class FloatPredicate(WordOf):
+    """How floats are compared."""
+
+    WORDS = CMPF_COMPARISON_OPERATIONS
+    attribute: AttributeVariable
 
 
 @irdl_op_definition
@@ -52,9 +61,11 @@ class CmpiOp(IRDLOperation):
     predicate = prop_def(IntegerAttr)
     lhs = operand_def(_T)
     rhs = operand_def(_T)
-    result = result_def(boolLike)
+    result = result_def(BoolFor(_T))
 
     traits = traits_def(Pure())
+    custom_directives = (IntegerPredicate,)
+    assembly_format = "custom<IntegerPredicate>($predicate) `,` $lhs `,` $rhs attr-dict `:` type($lhs)"
 
     def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation, predicate: str | int):
         lhs = SSAValue.get(lhs)
@@ -65,33 +76,6 @@ class CmpiOp(IRDLOperation):
             result_types=[shaped_like(i1, lhs.type)],
             properties={"predicate": IntegerAttr(predicate, i64)},
         )
-
-    @override
-    def verify_(self) -> None:
-        expect_same_shape(self.lhs.type, self.result.type)
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> Self:
-        predicate = _parse_predicate(parser, CMPI_COMPARISON_OPERATIONS)
-        parser.parse_punctuation(",")
-        lhs = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        rhs = parser.parse_unresolved_operand()
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        operand_type = parser.parse_type()
-        operation = cls(parser.resolve_operand(lhs, operand_type), parser.resolve_operand(rhs, operand_type), predicate)
-        operation.attributes |= attributes
-        return operation
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {CMPI_COMPARISON_OPERATIONS[self.predicate.value.data]}, ")
-        printer.print_list(self.operands, printer.print_operand)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.lhs.type)
 
 
 @irdl_op_definition
@@ -105,9 +89,13 @@ class CmpfOp(IRDLOperation):
     fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FAST_MATH)
     lhs = operand_def(_T)
     rhs = operand_def(_T)
-    result = result_def(boolLike)
+    result = result_def(BoolFor(_T))
 
     traits = traits_def(Pure())
+    custom_directives = (FloatPredicate,)
+    assembly_format = (
+        "custom<FloatPredicate>($predicate) `,` $lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($lhs)"
+    )
 
     def __init__(
         self,
@@ -125,44 +113,6 @@ class CmpfOp(IRDLOperation):
             properties={"predicate": IntegerAttr(predicate, i64), "fastmath": fastmath},
         )
 
-    @override
-    def verify_(self) -> None:
-        expect_same_shape(self.lhs.type, self.result.type)
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> Self:
-        predicate = _parse_predicate(parser, CMPF_COMPARISON_OPERATIONS)
-        parser.parse_punctuation(",")
-        lhs = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        rhs = parser.parse_unresolved_operand()
-        fastmath = NO_FAST_MATH
-        if parser.parse_optional_keyword("fastmath"):
-            fastmath = FastMathFlagsAttr(FastMathFlagsAttr.parse_parameter(parser))
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        operand_type = parser.parse_type()
-        operation = cls(
-            parser.resolve_operand(lhs, operand_type),
-            parser.resolve_operand(rhs, operand_type),
-            predicate,
-            fastmath,
-        )
-        operation.attributes |= attributes
-        return operation
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {CMPF_COMPARISON_OPERATIONS[self.predicate.value.data]}, ")
-        printer.print_list(self.operands, printer.print_operand)
-        if self.fastmath.data:
-            printer.print_string(" fastmath")
-            self.fastmath.print_parameter(printer)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.lhs.type)
-
 
 @irdl_op_definition
 class SelectOp(IRDLOperation):
@@ -177,6 +127,8 @@ class SelectOp(IRDLOperation):
     result = result_def(_T)
 
     traits = traits_def(Pure())
+    custom_directives = (ConditionTypes,)
+    assembly_format = "$cond `,` $lhs `,` $rhs attr-dict `:` custom<ConditionTypes>(type($cond), type($result))"
 
     def __init__(self, cond: SSAValue | Operation, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
         lhs = SSAValue.get(lhs)
@@ -187,41 +139,8 @@ class SelectOp(IRDLOperation):
         if self.cond.type != i1:
             expect_same_shape(self.cond.type, self.result.type)
 
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> Self:
-        cond = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        lhs = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        rhs = parser.parse_unresolved_operand()
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        cond_type: Attribute = i1
-        value_type = parser.parse_type()
-        if parser.parse_optional_punctuation(","):
-            cond_type, value_type = value_type, parser.parse_type()
-        operation = cls(
-            parser.resolve_operand(cond, cond_type),
-            parser.resolve_operand(lhs, value_type),
-            parser.resolve_operand(rhs, value_type),
-        )
-        operation.attributes |= attributes
-        return operation
 
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_operand)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        if self.cond.type != i1:
-            printer.print_attribute(self.cond.type)
-            printer.print_string(", ")
-        printer.print_attribute(self.result.type)
-
-
-class _CastOp(IRDLOperation, ABC):
+class CastOp(IRDLOperation, ABC):
     """A conversion of each element: `arith.sitofp %a : vector<16xi32> to vector<16xf32>`."""
 
     traits = traits_def(Pure())
@@ -244,7 +163,7 @@ def _bits(element: Attribute) -> int:
     return cast(FixedBitwidthType, element).bitwidth
 
 
-class _IntegerCastOp(_CastOp, ABC):
+class _IntegerCastOp(CastOp, ABC):
     input = operand_def(signlessIntegerLike)
     result = result_def(signlessIntegerLike)
 
@@ -294,39 +213,39 @@ class IndexCastOp(_IntegerCastOp):
             raise VerifyException(f"expected index on one side, got {source} and {target}")
 
 
-class _FloatToIntegerOp(_CastOp, ABC):
+class FloatToIntegerOp(CastOp, ABC):
     input = operand_def(floatingPointLike)
     result = result_def(signlessIntegerLike)
 
 
 @irdl_op_definition
-class FPToSIOp(_FloatToIntegerOp):
+class FPToSIOp(FloatToIntegerOp):
     """Toward zero; a value outside the integer type gives poison."""
 
     name = "arith.fptosi"
 
 
 @irdl_op_definition
-class FPToUIOp(_FloatToIntegerOp):
+class FPToUIOp(FloatToIntegerOp):
     """Toward zero; a value outside the unsigned integer type gives poison."""
 
     name = "arith.fptoui"
 
 
-class _IntegerToFloatOp(_CastOp, ABC):
+class IntegerToFloatOp(CastOp, ABC):
     input = operand_def(signlessIntegerLike)
     result = result_def(floatingPointLike)
 
 
 @irdl_op_definition
-class SIToFPOp(_IntegerToFloatOp):
+class SIToFPOp(IntegerToFloatOp):
     """The nearest float of a signed integer."""
 
     name = "arith.sitofp"
 
 
 @irdl_op_definition
-class UIToFPOp(_IntegerToFloatOp):
+class UIToFPOp(IntegerToFloatOp):
     """The nearest float of an unsigned integer."""
 
     name = "arith.uitofp"

@@ -3,12 +3,11 @@
 Intrinsics need nothing here: they are `llvm.call_intrinsic` with the full mangled name.
 """
 
-from abc import ABC
-from typing import ClassVar, Self, cast
+from typing import ClassVar
 
 from typing_extensions import override
 from xdsl.dialects import llvm
-from xdsl.dialects.arith import boolLike, floatingPointLike, signlessIntegerLike
+from xdsl.dialects.arith import boolLike, floatingPointLike
 from xdsl.dialects.builtin import IntegerAttr, SignlessIntegerConstraint, VectorType, i1, i64
 from xdsl.dialects.llvm import ALL_FCMP_FLAGS, FastMathAttr, FCmpPredicateFlag
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -23,10 +22,11 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.irdl.declarative_assembly_format import AttributeVariable, irdl_custom_directive
 from xdsl.traits import NoMemoryEffect, Pure
 
+from .arith import FloatToIntegerOp, IntegerToFloatOp
+from .assembly import BoolFor, WordOf
 from .replace import expect_same_shape, replace_operations, scalar_of, shaped_like
 
 NO_FAST_MATH = FastMathAttr(None)
@@ -66,6 +66,15 @@ class PoisonOp(IRDLOperation):
         super().__init__(result_types=[result_type])
 
 
+@irdl_custom_directive
+class Predicate(WordOf):
+    """How floats are compared, in quotes."""
+
+    WORDS = ALL_FCMP_FLAGS
+    QUOTED = True
+    attribute: AttributeVariable
+
+
 @irdl_op_definition
 class FCmpOp(IRDLOperation):
     """`llvm.fcmp "olt" %a, %b : vector<16xf32>`: i1 per element."""
@@ -75,11 +84,14 @@ class FCmpOp(IRDLOperation):
 
     lhs = operand_def(_T)
     rhs = operand_def(_T)
-    res = result_def(boolLike)
+    res = result_def(BoolFor(_T))
     predicate = prop_def(IntegerAttr)
     fastmath_flags = prop_def(FastMathAttr, default_value=NO_FAST_MATH, prop_name="fastmathFlags")
 
     traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    custom_directives = (Predicate,)
+    assembly_format = "custom<Predicate>($predicate) $lhs `,` $rhs attr-dict `:` type($lhs)"
 
     def __init__(
         self,
@@ -94,39 +106,6 @@ class FCmpOp(IRDLOperation):
             result_types=[shaped_like(i1, lhs.type)],
             properties={"predicate": IntegerAttr(predicate.to_int(), i64), "fastmathFlags": fast_math},
         )
-
-    @override
-    def verify_(self) -> None:
-        expect_same_shape(self.lhs.type, self.res.type)
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> Self:
-        predicate = FCmpPredicateFlag(parser.parse_str_literal())
-        lhs = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        rhs = parser.parse_unresolved_operand()
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        operand_type = parser.parse_type()
-        fast_math = attributes.pop("fastmathFlags", NO_FAST_MATH)
-        operation = cls(
-            parser.resolve_operand(lhs, operand_type),
-            parser.resolve_operand(rhs, operand_type),
-            predicate,
-            cast(FastMathAttr, fast_math),
-        )
-        operation.attributes |= attributes
-        return operation
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f' "{ALL_FCMP_FLAGS[self.predicate.value.data]}" ')
-        printer.print_list(self.operands, printer.print_operand)
-        flags = {"fastmathFlags": self.fastmath_flags} if self.fastmath_flags.data else {}
-        printer.print_op_attributes(self.attributes | flags)
-        printer.print_string(" : ")
-        printer.print_attribute(self.lhs.type)
 
 
 @irdl_op_definition
@@ -156,45 +135,25 @@ class SelectOp(IRDLOperation):
             expect_same_shape(self.cond.type, self.res.type)
 
 
-class _CastOp(IRDLOperation, ABC):
-    """A conversion of each element: `llvm.uitofp %a : vector<16xi32> to vector<16xf32>`."""
-
-    traits = traits_def(NoMemoryEffect())
-    assembly_format = "$arg attr-dict `:` type($arg) `to` type($result)"
-
-    def __init__(self, value: SSAValue | Operation, target_type: Attribute):
-        super().__init__(operands=[value], result_types=[target_type])
-
-    @override
-    def verify_(self) -> None:
-        expect_same_shape(self.operands[0].type, self.results[0].type)
-
-
 @irdl_op_definition
-class UIToFPOp(_CastOp):
+class UIToFPOp(IntegerToFloatOp):
     """The nearest float of an unsigned integer."""
 
     name = "llvm.uitofp"
-    arg = operand_def(signlessIntegerLike)
-    result = result_def(floatingPointLike)
 
 
 @irdl_op_definition
-class FPToSIOp(_CastOp):
+class FPToSIOp(FloatToIntegerOp):
     """Toward zero; poison outside the integer type."""
 
     name = "llvm.fptosi"
-    arg = operand_def(floatingPointLike)
-    result = result_def(signlessIntegerLike)
 
 
 @irdl_op_definition
-class FPToUIOp(_CastOp):
+class FPToUIOp(FloatToIntegerOp):
     """Toward zero; poison outside the unsigned integer type."""
 
     name = "llvm.fptoui"
-    arg = operand_def(floatingPointLike)
-    result = result_def(signlessIntegerLike)
 
 
 LLVM = replace_operations(llvm.LLVM, [ExtractElementOp, PoisonOp, FCmpOp, SelectOp, UIToFPOp, FPToSIOp, FPToUIOp])

@@ -46,6 +46,14 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
+from xdsl.irdl.declarative_assembly_format import (
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    TypeDirective,
+    VariadicOperandVariable,
+    irdl_custom_directive,
+)
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import (
@@ -80,23 +88,12 @@ class _PlaceOp(IRDLOperation, ABC):
     dimension = prop_def(DimensionAttr)
     result = result_def(IndexType)
     traits = traits_def(Pure())
+    assembly_format = "$dimension attr-dict"
 
     def __init__(self, dimension: DimensionAttr | str) -> None:
         if isinstance(dimension, str):
             dimension = DimensionAttr(DimensionEnum(dimension))
         super().__init__(result_types=[IndexType()], properties={"dimension": dimension})
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> Self:
-        made = cls(DimensionAttr(parser.parse_str_enum(DimensionEnum)))
-        made.attributes |= parser.parse_optional_attr_dict()
-        return made
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.dimension.data.value}")
-        printer.print_op_attributes(self.attributes)
 
 
 @irdl_op_definition
@@ -222,6 +219,40 @@ class ReturnOp(IRDLOperation):
         super().__init__(operands=[operands])
 
 
+@irdl_custom_directive
+class Arguments(CustomDirective):
+    """`args(%a : f32, %b : f64)`: values, each with its type behind it; nothing where there are none."""
+
+    values: VariadicOperandVariable
+    types: TypeDirective
+
+    @override
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        def argument() -> tuple[UnresolvedOperand, Attribute]:
+            name = parser.parse_unresolved_operand()
+            parser.parse_punctuation(":")
+            return name, parser.parse_type()
+
+        arguments: list[tuple[UnresolvedOperand, Attribute]] = []
+        if parser.parse_optional_keyword("args"):
+            arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, argument)
+        self.values.set(state, [name for name, _ in arguments])
+        self.types.set(state, [type for _, type in arguments])
+
+    @override
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        def argument(value: SSAValue) -> None:
+            printer.print_operand(value)
+            printer.print_string(" : ")
+            printer.print_attribute(value.type)
+
+        if values := self.values.get(op):
+            state.print_whitespace(printer)
+            printer.print_string("args")
+            with printer.in_parens():
+                printer.print_list(values, argument)
+
+
 @irdl_op_definition
 class LaunchFuncOp(IRDLOperation):
     """Runs a kernel on a grid of thread blocks, after all launches before it (one stream)."""
@@ -242,6 +273,15 @@ class LaunchFuncOp(IRDLOperation):
     asyncObject = opt_operand_def()
     kernel = prop_def(SymbolRefAttr)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    custom_directives = (Arguments,)
+    assembly_format = (
+        "(`[` $asyncDependencies^ `]`)? (`<` $asyncObject^ `:` type($asyncObject) `>`)? $kernel "
+        "(`clusters` `in` ` ` `(` $clusterSizeX^ `,` $clusterSizeY `,` $clusterSizeZ `)`)? "
+        "`blocks` `in` ` ` `(` $gridSizeX `,` $gridSizeY `,` $gridSizeZ `)` "
+        "`threads` `in` ` ` `(` $blockSizeX `,` $blockSizeY `,` $blockSizeZ `)` "
+        "(`dynamic_shared_memory_size` $dynamicSharedMemorySize^)? "
+        "custom<Arguments>($kernelOperands, type($kernelOperands)) attr-dict"
+    )
 
     def __init__(
         self,
@@ -255,54 +295,3 @@ class LaunchFuncOp(IRDLOperation):
             operands=[[], *gridSize, *blockSize, None, None, None, dynamicSharedMemorySize, kernelOperands, None],
             properties={"kernel": func},
         )
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> Self:
-        kernel = parser.parse_attribute()
-        assert isinstance(kernel, SymbolRefAttr)
-        sizes: list[Sequence[SSAValue]] = []
-        for keyword in ("blocks", "threads"):
-            parser.parse_keyword(keyword)
-            parser.parse_keyword("in")
-            names = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-            sizes.append([parser.resolve_operand(name, IndexType()) for name in names])
-        shared = None
-        if parser.parse_optional_keyword("dynamic_shared_memory_size"):
-            shared = parser.resolve_operand(parser.parse_unresolved_operand(), i32)
-
-        def argument() -> SSAValue:
-            name: UnresolvedOperand = parser.parse_unresolved_operand()
-            parser.parse_punctuation(":")
-            return parser.resolve_operand(name, parser.parse_type())
-
-        arguments: Sequence[SSAValue] = ()
-        if parser.parse_optional_keyword("args"):
-            arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, argument)
-        made = cls(kernel, sizes[0], sizes[1], arguments, shared)
-        made.attributes |= parser.parse_optional_attr_dict()
-        return made
-
-    @override
-    def print(self, printer: Printer) -> None:
-        def argument(value: SSAValue) -> None:
-            printer.print_operand(value)
-            printer.print_string(" : ")
-            printer.print_attribute(value.type)
-
-        printer.print_string(" ")
-        printer.print_attribute(self.kernel)
-        printer.print_string(" blocks in ")
-        with printer.in_parens():
-            printer.print_list((self.gridSizeX, self.gridSizeY, self.gridSizeZ), printer.print_operand)
-        printer.print_string(" threads in ")
-        with printer.in_parens():
-            printer.print_list((self.blockSizeX, self.blockSizeY, self.blockSizeZ), printer.print_operand)
-        if self.dynamicSharedMemorySize is not None:
-            printer.print_string(" dynamic_shared_memory_size ")
-            printer.print_operand(self.dynamicSharedMemorySize)
-        if self.kernelOperands:
-            printer.print_string(" args")
-            with printer.in_parens():
-                printer.print_list(self.kernelOperands, argument)
-        printer.print_op_attributes(self.attributes)

@@ -7,7 +7,7 @@ program order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self, cast
+from typing import cast
 
 from typing_extensions import override
 from xdsl.dialects.builtin import (
@@ -32,8 +32,6 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser, UnresolvedOperand
-from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -58,9 +56,13 @@ class AsyncCopyOp(IRDLOperation):
     destination = operand_def(MemRefType)
     destination_indices = var_operand_def(IndexType)
     valid = opt_operand_def(IndexType)
-    elements = prop_def(IntegerAttr)
+    elements = prop_def(IntegerAttr.constr(i32))
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = (
+        "$source `[` $source_indices `]` `,` $destination `[` $destination_indices `]` `,` $elements (`,` $valid^)? "
+        "attr-dict `:` type($source) `to` type($destination)"
+    )
 
     def __init__(
         self,
@@ -90,49 +92,6 @@ class AsyncCopyOp(IRDLOperation):
         if size not in COPY_BYTES:
             raise VerifyException(f"a copy of {size} bytes; it may have {', '.join(map(str, COPY_BYTES))}")
 
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> Self:
-        places: list[tuple[UnresolvedOperand, list[UnresolvedOperand]]] = []
-        for _ in range(2):
-            base = parser.parse_unresolved_operand()
-            places.append(
-                (base, parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_unresolved_operand))
-            )
-            parser.parse_punctuation(",")
-        elements = parser.parse_integer()
-        valid = None
-        if parser.parse_optional_punctuation(","):
-            valid = parser.resolve_operand(parser.parse_unresolved_operand(), IndexType())
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        types = [parser.parse_type()]
-        parser.parse_keyword("to")
-        types.append(parser.parse_type())
-        bases = [parser.resolve_operand(base, type) for (base, _), type in zip(places, types, strict=True)]
-        source, destination = ([parser.resolve_operand(each, IndexType()) for each in indices] for _, indices in places)
-        made = cls(bases[0], source, bases[1], destination, elements, valid)
-        made.attributes |= attributes
-        return made
-
-    @override
-    def print(self, printer: Printer) -> None:
-        for base, indices in ((self.source, self.source_indices), (self.destination, self.destination_indices)):
-            printer.print_string(" ")
-            printer.print_operand(base)
-            with printer.in_square_brackets():
-                printer.print_list(indices, printer.print_operand)
-            printer.print_string(",")
-        printer.print_string(f" {self.elements.value.data}")
-        if self.valid is not None:
-            printer.print_string(", ")
-            printer.print_operand(self.valid)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.source.type)
-        printer.print_string(" to ")
-        printer.print_attribute(self.destination.type)
-
 
 @irdl_op_definition
 class AsyncGroupOp(IRDLOperation):
@@ -151,8 +110,9 @@ class AsyncWaitOp(IRDLOperation):
     """
 
     name = "nvgpu.device_async_wait"
-    groups = prop_def(IntegerAttr)
+    groups = prop_def(IntegerAttr.constr(i32))
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$groups attr-dict"
 
     def __init__(self, groups: int) -> None:
         super().__init__(properties={"groups": IntegerAttr(groups, i32)})
@@ -161,18 +121,6 @@ class AsyncWaitOp(IRDLOperation):
     def verify_(self) -> None:
         if self.groups.value.data < 0:
             raise VerifyException(f"there can't be {self.groups.value.data} groups under way")
-
-    @classmethod
-    @override
-    def parse(cls, parser: Parser) -> Self:
-        made = cls(parser.parse_integer())
-        made.attributes |= parser.parse_optional_attr_dict()
-        return made
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.groups.value.data}")
-        printer.print_op_attributes(self.attributes)
 
 
 @irdl_op_definition

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from typing_extensions import override
 from xdsl.dialects.builtin import StringAttr, f32, i1, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
+    AnyAttr,
     IRDLOperation,
+    VarConstraint,
     irdl_op_definition,
     operand_def,
     prop_def,
     result_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
+
+from ..extensions.assembly import Word
 
 MODES = ("xor", "up", "down", "idx")
 """Whose value a thread gets: of lane ^ offset, lane - offset, lane + offset, or offset itself."""
@@ -30,11 +34,14 @@ class ShuffleOp(IRDLOperation):
 
     name = "gpu.shuffle"
     mode = prop_def(StringAttr)
-    value = operand_def()
+    _T: ClassVar = VarConstraint("_T", AnyAttr())
+    value = operand_def(_T)
     offset = operand_def(i32)
     width = operand_def(i32)
-    result = result_def()
+    result = result_def(_T)
     valid = result_def(i1)
+    custom_directives = (Word,)
+    assembly_format = "custom<Word>($mode) $value `,` $offset `,` $width attr-dict `:` type($value)"
 
     def __init__(self, mode: str, value: SSAValue, offset: SSAValue, width: SSAValue) -> None:
         super().__init__(
@@ -50,26 +57,3 @@ class ShuffleOp(IRDLOperation):
         type: Attribute = self.value.type
         if type not in (f32, i32):
             raise VerifyException(f"a shuffle hands on f32 or an integer of 32 bits, not {type}")
-        if self.result.type != type:
-            raise VerifyException(f"the result is {self.result.type}, the value {type}")
-
-    @override
-    @classmethod
-    def parse(cls, parser: Parser) -> ShuffleOp:
-        mode = parser.parse_identifier()
-        operands = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        type = parser.parse_type()
-        value, offset, width = parser.resolve_operands(operands, [type, i32, i32], parser.pos)
-        op = cls(mode, value, offset, width)
-        op.attributes |= attributes
-        return op
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.mode.data} ")
-        printer.print_list(self.operands, printer.print_ssa_value)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.value.type)

@@ -13,7 +13,7 @@ the interface.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self, cast
+from typing import cast
 
 from typing_extensions import override
 from xdsl.dialects.builtin import (
@@ -32,8 +32,6 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
@@ -92,6 +90,11 @@ class CallOp(IRDLOperation):
     status = var_operand_def(MemRefType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(_CallSymbolUser())
+    assembly_format = (
+        "$callee (`ins` `` `(` $ins^ `:` type($ins) `)`)? (`outs` `` `(` $outs^ `:` type($outs) `)`)? "
+        "(`scratch` `` `(` $scratch^ `:` type($scratch) `)`)? "
+        "(`status` `` `(` $status^ `:` type($status) `)`)? attr-dict"
+    )
 
     def __init__(
         self,
@@ -105,38 +108,6 @@ class CallOp(IRDLOperation):
         symbol = SymbolRefAttr(callee) if isinstance(callee, str) else callee
         groups = [ins, outs, scratch, status]
         super().__init__(operands=groups, properties={"callee": symbol}, attributes=attributes or {})
-
-    @override
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        callee = parser.parse_symbol_name()
-        groups: dict[str, Sequence[SSAValue]] = {"ins": [], "outs": [], "scratch": [], "status": []}
-        for keyword in groups:
-            if parser.parse_optional_keyword(keyword) is None:
-                continue
-            with parser.in_parens():
-                names = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
-                parser.parse_punctuation(":")
-                types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-                groups[keyword] = parser.resolve_operands(names, types, parser.pos)
-        attributes = parser.parse_optional_attr_dict()
-        ins, outs, scratch, status = groups.values()
-        return cls(callee.data, ins, outs, scratch, status, attributes)
-
-    @override
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_symbol_name(self.callee.string_value())
-        groups = {"ins": self.ins, "outs": self.outs, "scratch": self.scratch, "status": self.status}
-        for keyword, values in groups.items():
-            if not values:
-                continue
-            printer.print_string(f" {keyword}(")
-            printer.print_list(values, printer.print_ssa_value)
-            printer.print_string(" : ")
-            printer.print_list([value.type for value in values], printer.print_attribute)
-            printer.print_string(")")
-        printer.print_op_attributes(self.attributes)
 
 
 @irdl_op_definition

@@ -32,7 +32,7 @@ func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref
 // -----
 
 func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %h: memref<8xf16, #gpu.address_space<workgroup>>, %v: vector<4xf32>, %v64: vector<4xf64>) {
-  // expected-error @below {{the result is i32, the value f32}}
+  // expected-error @below {{attribute f32 expected from variable '_T', but got i32}}
   %r, %ok = "gpu.shuffle"(%x, %i, %i) <{mode = "xor"}> : (f32, i32, i32) -> (i32, i1)
   func.return
 }
