@@ -7,28 +7,14 @@ from math import inf
 
 from xdsl.dialects.builtin import DenseArrayBase, VectorType, i64
 from xdsl.dialects.vector import ExtractOp, ShuffleOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.extensions import ReductionOp
 from ...dialects.extensions.replace import scalar_of
 from .arithmetic import Arithmetic, bits_of, is_integer, is_unsigned, lanes_of, signless, wide_float
 from .builder import LoopBuilder
 
-_KINDS = {
-    "graph.cumprod": "prod",
-    "graph.cumsum": "sum",
-    "graph.reduce_max": "max",
-    "graph.reduce_mean": "sum",
-    "graph.reduce_min": "min",
-    "graph.reduce_prod": "prod",
-    "graph.reduce_sum": "sum",
-}
 _HORIZONTAL = {"sum": "add", "prod": "mul"}
-
-
-def kind_of(op: Operation) -> str:
-    """sum, prod, max or min: what an op combines elements with."""
-    return _KINDS[op.name]
 
 
 @dataclass(frozen=True)

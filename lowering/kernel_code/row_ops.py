@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects.extensions import IndexCastOp, StepOp
 from ...dialects.graph.ops.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
-from ...dialects.graph.ops.reduction import ArgExtremumOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
+from ...dialects.graph.ops.reduction import ArgExtremumOp, CumulativeOp, LogSoftmaxOp, ReduceMeanOp, ReduceOp, SoftmaxOp
 from ...dialects.graph.values import element_type_of_value, shape_of
 from ...passes.kernels.forms.rows import RowForm
 from .approximations import shifted_exp
@@ -24,7 +24,7 @@ from .arithmetic import Arithmetic, convert
 from .elements.reduction_rules import affine, wide
 from .elements.values import Values, aligned
 from .index_expr import Expr
-from .reductions import Reduction, kind_of
+from .reductions import Reduction
 
 
 class Passes(Protocol):
@@ -221,13 +221,12 @@ def _over_count(row: Row, total: SSAValue) -> SSAValue:
 
 
 def _reduce(row: Row, root: ReduceOp) -> None:
-    total = row.total(kind_of(root), row.first)
-    row.emit(None, _over_count(row, total) if root.name == "graph.reduce_mean" else total)
+    total = row.total(root.KIND, row.first)
+    row.emit(None, _over_count(row, total) if isinstance(root, ReduceMeanOp) else total)
 
 
 def _arg_extremum(row: Row, root: ArgExtremumOp) -> None:
-    kind = "max" if root.name == "graph.arg_max" else "min"
-    best = row.total(kind, row.first)
+    best = row.total(root.KIND, row.first)
     last = root.select_last is not None
     places = Reduction(row.v.b, "max" if last else "min", i32)
 
@@ -258,7 +257,7 @@ def _position(row: Row, position: Expr) -> SSAValue:
 
 def _cumulative(row: Row, root: CumulativeOp) -> None:
     """In order, one element (of each row) at a time."""
-    v, reduction = row.v, row.reduction(kind_of(root))
+    v, reduction = row.v, row.reduction(root.KIND)
     size = row.form.length
 
     def step(i: Expr, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:

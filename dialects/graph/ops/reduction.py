@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from typing_extensions import override
@@ -23,8 +23,14 @@ def reduced_shape(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> 
     return tuple(size for axis, size in enumerate(shape) if axis not in axes)
 
 
+Kind: TypeAlias = Literal["sum", "prod", "max", "min"]
+"""What elements are combined by."""
+
+
 class ReduceOp(ReductionOp, ABC):
     """Combines all elements along `axes` (sorted, non-negative); `keepdims` leaves dimensions of size 1."""
+
+    KIND: ClassVar[Kind]
 
     x = operand_def()
     axes = prop_def(DenseArrayBase[IntegerType])
@@ -66,6 +72,7 @@ class ReduceSumOp(ReduceOp):
     """The sum; of no elements, 0."""
 
     name = "graph.reduce_sum"
+    KIND: ClassVar[Kind] = "sum"
 
     @override
     def compute(self, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -77,6 +84,7 @@ class ReduceMeanOp(ReduceOp):
     """The arithmetic mean; of integers, rounded toward zero."""
 
     name = "graph.reduce_mean"
+    KIND: ClassVar[Kind] = "sum"
 
     @override
     def compute(self, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -88,6 +96,7 @@ class ReduceProdOp(ReduceOp):
     """The product; of no elements, 1."""
 
     name = "graph.reduce_prod"
+    KIND: ClassVar[Kind] = "prod"
 
     @override
     def compute(self, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -99,6 +108,7 @@ class ReduceMaxOp(ReduceOp):
     """The largest element, NaN where there is one; of no elements, the least value of the type."""
 
     name = "graph.reduce_max"
+    KIND: ClassVar[Kind] = "max"
 
     @override
     def compute(self, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -111,6 +121,7 @@ class ReduceMinOp(ReduceOp):
     """The smallest element, NaN where there is one; of no elements, the greatest value of the type."""
 
     name = "graph.reduce_min"
+    KIND: ClassVar[Kind] = "min"
 
     @override
     def compute(self, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -120,6 +131,10 @@ class ReduceMinOp(ReduceOp):
 
 class ArgExtremumOp(ReductionOp, ABC):
     """The place (i64) of an extremum along an axis: the first one, or with `select_last` the last one."""
+
+    KIND: ClassVar[Kind]
+    FUNCTION: ClassVar[Callable[..., Array]]
+    """The first place in an array along an axis, which stays as a dimension of size 1 with `keepdims`."""
 
     x = operand_def()
     axis = prop_def(IntegerAttr[IntegerType])
@@ -137,10 +152,6 @@ class ArgExtremumOp(ReductionOp, ABC):
     ):
         self._build((x,), location, axis=axis, keepdims=keepdims, select_last=select_last)
 
-    @abstractmethod
-    def place(self, x: Array, axis: int) -> Array:
-        """The first place of the extremum along the axis, which stays as a dimension of size 1."""
-
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         shape, axis = shape_of(self.x), self.axis.value.data
@@ -152,10 +163,9 @@ class ArgExtremumOp(ReductionOp, ABC):
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x, axis = widened(arrays[0]), self.axis.value.data
-        if self.select_last is None:
-            places = self.place(x, axis)
-        else:
-            places = x.shape[axis] - 1 - self.place(np.flip(x, axis), axis)
+        last = self.select_last is not None
+        places = type(self).FUNCTION(np.flip(x, axis) if last else x, axis, keepdims=True)
+        places = x.shape[axis] - 1 - places if last else places
         places = places.astype(np.int64)
         return (places if self.keepdims is not None else np.squeeze(places, axis),)
 
@@ -165,10 +175,8 @@ class ArgMaxOp(ArgExtremumOp):
     """Where the largest element stands."""
 
     name = "graph.arg_max"
-
-    @override
-    def place(self, x: Array, axis: int) -> Array:
-        return np.argmax(x, axis, keepdims=True)
+    KIND: ClassVar[Kind] = "max"
+    FUNCTION: ClassVar[Callable[..., Array]] = np.argmax
 
 
 @irdl_op_definition
@@ -176,15 +184,17 @@ class ArgMinOp(ArgExtremumOp):
     """Where the smallest element stands."""
 
     name = "graph.arg_min"
-
-    @override
-    def place(self, x: Array, axis: int) -> Array:
-        return np.argmin(x, axis, keepdims=True)
+    KIND: ClassVar[Kind] = "min"
+    FUNCTION: ClassVar[Callable[..., Array]] = np.argmin
 
 
 class CumulativeOp(ReductionOp, ABC):
     """All elements up to each along an axis, combined; `exclusive` leaves out the element itself, `reverse` starts at
     the end."""
+
+    KIND: ClassVar[Kind]
+    FUNCTION: ClassVar[Callable[..., Array]]
+    """The combinations of an array along an axis, none left out, from the start."""
 
     x = operand_def()
     axis = prop_def(IntegerAttr[IntegerType])
@@ -209,24 +219,15 @@ class CumulativeOp(ReductionOp, ABC):
         require_axis(self.axis.value.data, len(type.get_shape()))
         return [type]
 
-    @abstractmethod
-    def compute(self, x: Array, axis: int) -> Array:
-        """The combinations of an array, none left out, from the start."""
-
-    @property
-    @abstractmethod
-    def neutral(self) -> int:
-        """The combination of no elements."""
-
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x, axis = widened(arrays[0]), self.axis.value.data
         x = np.flip(x, axis) if self.reverse is not None else x
         with np.errstate(all="ignore"):
-            results = self.compute(x, axis)
+            results = type(self).FUNCTION(x, axis, dtype=x.dtype)
         if self.exclusive is not None:
             results = np.roll(results, 1, axis)
-            np.moveaxis(results, axis, 0)[:1] = self.neutral
+            np.moveaxis(results, axis, 0)[:1] = 1 if self.KIND == "prod" else 0
         results = np.flip(results, axis) if self.reverse is not None else results
         return (np.ascontiguousarray(results).astype(arrays[0].dtype),)
 
@@ -236,15 +237,8 @@ class CumsumOp(CumulativeOp):
     """Running sums."""
 
     name = "graph.cumsum"
-
-    @property
-    @override
-    def neutral(self) -> int:
-        return 0
-
-    @override
-    def compute(self, x: Array, axis: int) -> Array:
-        return np.cumsum(x, axis, dtype=x.dtype)
+    KIND: ClassVar[Kind] = "sum"
+    FUNCTION: ClassVar[Callable[..., Array]] = np.cumsum
 
 
 @irdl_op_definition
@@ -252,15 +246,8 @@ class CumprodOp(CumulativeOp):
     """Running products."""
 
     name = "graph.cumprod"
-
-    @property
-    @override
-    def neutral(self) -> int:
-        return 1
-
-    @override
-    def compute(self, x: Array, axis: int) -> Array:
-        return np.cumprod(x, axis, dtype=x.dtype)
+    KIND: ClassVar[Kind] = "prod"
+    FUNCTION: ClassVar[Callable[..., Array]] = np.cumprod
 
 
 class SoftmaxLikeOp(ReductionOp, ABC):

@@ -16,11 +16,18 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.graph.ops.contraction import MatmulOp
 from ....dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
-from ....dialects.graph.ops.reduction import ArgExtremumOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
+from ....dialects.graph.ops.reduction import (
+    ArgExtremumOp,
+    CumulativeOp,
+    LogSoftmaxOp,
+    ReduceMeanOp,
+    ReduceOp,
+    SoftmaxOp,
+)
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ..arithmetic import Arithmetic, convert, wide_float
 from ..index_expr import Expr
-from ..reductions import Reduction, kind_of
+from ..reductions import Reduction
 from .values import Values, aligned, element_of
 
 Idx = tuple[Expr, ...]
@@ -65,9 +72,9 @@ def _reduce(op: ReduceOp, v: Values, index: Idx) -> SSAValue:
     outer = full_index(index, axes, len(shape), op.keepdims is not None)
     element = element_type_of_value(op.x)
     sizes = [shape[axis] for axis in axes]
-    reduction = Reduction(v.b, kind_of(op), element)
+    reduction = Reduction(v.b, op.KIND, element)
     total = reduce_at(v, reduction, sizes, lambda inner: wide(v, op.x, _index_with(outer, axes, inner)))
-    if op.name == "graph.reduce_mean":
+    if isinstance(op, ReduceMeanOp):
         total = reduction.on(total.type).div(total, reduction.on(total.type).constant(prod(sizes)))
     return convert(v.b, total, wide_float(element), element)
 
@@ -76,8 +83,7 @@ def _reduce(op: ReduceOp, v: Values, index: Idx) -> SSAValue:
 def _arg_extremum(op: ArgExtremumOp, v: Values, index: Idx) -> SSAValue:
     shape, axis = shape_of(op.x), op.axis.value.data
     outer = full_index(index, [axis], len(shape), op.keepdims is not None)
-    kind = "max" if op.name == "graph.arg_max" else "min"
-    reduction = Reduction(v.b, kind, element_type_of_value(op.x))
+    reduction = Reduction(v.b, op.KIND, element_type_of_value(op.x))
 
     def step(inner: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
         best, place = carried
@@ -116,7 +122,7 @@ def _cumulative(op: CumulativeOp, v: Values, index: Idx) -> SSAValue:
     high = end if op.exclusive is not None else v.b.add(end, 1)
     if op.reverse is not None:
         low, high = (v.b.add(end, 1) if op.exclusive is not None else end), size
-    reduction = Reduction(v.b, kind_of(op), element)
+    reduction = Reduction(v.b, op.KIND, element)
 
     def step(inner: Expr, carried: Sequence[SSAValue]) -> list[SSAValue]:
         value = wide(v, op.x, _index_with(index, [axis], [inner]))

@@ -20,7 +20,7 @@ from .....passes.kernels.schedules.cuda.warp_rows import WarpRows
 from ....kernel_code.builder import Index
 from ....kernel_code.elements.reduction_rules import wide
 from ....kernel_code.index_expr import Expr, Var
-from ....kernel_code.reductions import Reduction, kind_of
+from ....kernel_code.reductions import Reduction
 from ...builder import WARP
 from ...exchange import from_lane, over_lanes
 from ...instance import GpuKernel, Grid
@@ -74,7 +74,7 @@ def _running(code: RowCode, plan: RowPlan, outer: Expr, lane: Index) -> None:
     """The inclusive scan up to each element, 32 elements at a time; `before` is the total of all earlier ones."""
     b, v, root, length = code.b, code.values, plan.form.root, plan.form.length
     assert isinstance(root, CumulativeOp)
-    total = Reduction(b, kind_of(root), element_type_of_value(root.x))
+    total = Reduction(b, root.KIND, element_type_of_value(root.x))
 
     def chunk(i: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         before, item = carried[0], b.add(b.mul(i, WARP), lane)
