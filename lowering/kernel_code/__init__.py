@@ -1,7 +1,7 @@
-"""Writing a kernel's code, for any device: loops, index arithmetic, single elements, rows, cells of recurrences.
+"""Device-independent code generation for kernels: builder, index arithmetic, elements, rows, recurrent cells.
 
-builder.py writes ops; index_expr.py and arithmetic.py are what code computes with; elements/ gives any single element
-of a kernel's body on demand, domain.py the loops around elements, row_ops.py what is done along rows; instance.py is a
-kernel being written. Which loops run side by side, where and in which order is a device's: kernels_to_loops/ and
-kernels_to_gpu/.
+builder.py inserts ops; index_expr.py and arithmetic.py provide index expressions and arithmetic; elements/ builds any
+single element of a kernel's body on demand, domain.py plans the loops over elements, row_ops.py the passes over rows;
+instance.py is a kernel being lowered. The mapping of loops to threads, blocks or vector lanes is the device's:
+kernels_to_loops/ and kernels_to_gpu/.
 """

@@ -1,4 +1,4 @@
-"""Axes of several buffers that are walked along as one, and strides of pictures."""
+"""Merging of axes that all buffers traverse contiguously, and strides of images."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .builder import memref_type, strides_of
 
 
 def collapse(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
-    """Merge neighbouring dimensions wherever every operand steps through them as through one.
+    """Merges adjacent dimensions across which every operand is contiguous.
 
-    `strides` holds one list per operand. Dimensions of size 1 vanish; at least one dimension is left.
+    `strides` has one list per operand. Dimensions of size 1 are dropped; at least one dimension is left.
     """
     merged: list[int] = []
     steps: list[list[int]] = [[] for _ in strides]
@@ -33,6 +33,6 @@ def collapse(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[li
 
 
 def picture_strides(buffer: SSAValue) -> tuple[int, int, int]:
-    """Strides of [image, row, column] of a channels-last buffer; a 1-D one has a single row."""
+    """Strides of [image, row, column] of a channels-last buffer; a one-dimensional image has a single row."""
     strides = strides_of(memref_type(buffer))
     return (strides[0], strides[1], strides[2]) if len(strides) == 4 else (strides[0], 0, strides[1])

@@ -1,7 +1,7 @@
-"""LoopBuilder: writes scf/vector/memref/arith ops for one function, folding index arithmetic as it goes.
+"""LoopBuilder: builds scf/vector/memref/arith ops of one function, folding index arithmetic on the fly.
 
-An `Index` is a Python int while it is known and an SSA value of type index once it is not, so kernels are
-written as plain arithmetic and only what depends on a loop counter becomes an operation.
+An `Index` is a Python int while it is constant and an SSA value of type index otherwise, so kernels are written as
+plain arithmetic and only what depends on a loop counter becomes an op.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from ...dialects.sizes.sizes import Size, bounds_of, ordered
 Index: TypeAlias = "int | SSAValue"
 INDEX = IndexType()
 NOT_UNROLLED = DictionaryAttr({"unroll": IntegerAttr(1, i64)})
-MOST_KNOWN = 4096  # shapes of operations remembered: a model has some hundreds
-# The operation's class, the types of its results, its properties, and those of its operands, which stay alive for it.
+MOST_KNOWN = 4096  # memoised op signatures: a model has some hundreds
+# The op's class, result types, properties, and operand types, which are kept alive by the entry.
 _KNOWN: dict[Hashable, tuple[type[Operation], Sequence[Attribute], dict[str, Attribute], Sequence[Attribute]]] = {}
 DYNAMIC = -9223372036854775808  # memref's marker of a dynamic offset
 
@@ -61,7 +61,7 @@ def strides_of(type: MemRefType[Attribute]) -> tuple[int, ...]:
 
 @lru_cache(maxsize=MOST_KNOWN)
 def _constant_attribute(_: str, value: float | int | bool, type: Attribute) -> Any:
-    """The attribute of a constant of a scalar or vector type; how it is written tells 0.0 from -0.0 and from 0."""
+    """The attribute of a scalar constant or splat; the spelling `_` separates 0.0, -0.0 and 0 in the memo."""
     if isinstance(type, VectorType):
         vector_type = cast("VectorType[Attribute]", type)
         number = int(value) if isinstance(vector_type.element_type, IntegerType) else float(value)
@@ -72,34 +72,34 @@ def _constant_attribute(_: str, value: float | int | bool, type: Attribute) -> A
 
 
 class LoopBuilder:
-    """Appends operations to a block; `entry` is the function's first block, where constants go."""
+    """Appends ops to a block; `entry` is the function's first block, which holds constants."""
 
     def __init__(self, block: Block, entry: Block | None = None) -> None:
         self.block = block
         self.entry = entry or block
-        self._at = block  # where ops go
+        self._at = block  # insertion point
         self._constants: dict[tuple[object, Attribute], SSAValue] = {}
 
     # index arithmetic
 
     def insert(self, op: Operation) -> SSAValue:
-        """Append `op`; its first result."""
+        """Appends `op`; returns its first result."""
         self._at.add_op(op)
         return op.results[0]
 
     def make(
         self, constructor: Callable[..., Operation], *operands: SSAValue, extra: tuple[Hashable, ...] = ()
     ) -> SSAValue:
-        """Append `constructor(*operands, *extra)`; its first result."""
+        """Appends `constructor(*operands, *extra)`; returns its first result."""
         return self.append(constructor, *operands, extra=extra).results[0]
 
     def append(
         self, constructor: Callable[..., Operation], *operands: SSAValue, extra: tuple[Hashable, ...] = ()
     ) -> Operation:
-        """Append `constructor(*operands, *extra)`.
+        """Appends `constructor(*operands, *extra)`.
 
-        What xDSL finds out in a constructor is looked up where operands of the same types were given before: finding
-        it out again took half of the time of lowering.
+        Result types and properties that xDSL's constructor infers are memoised by operand types: inference took half of
+        the time of lowering.
         """
         given = [operand.type for operand in operands]
         key = (constructor, extra, *map(id, given))  # by identity: types are large, and nearly always the same objects
@@ -121,7 +121,7 @@ class LoopBuilder:
         return self.constant(value, INDEX) if isinstance(value, int) else value
 
     def constant(self, value: float | int | bool, type: Attribute) -> SSAValue:
-        """A constant of a scalar or vector type (a splat), made once per function."""
+        """A scalar constant or vector splat, created once per function."""
         key = (value if isinstance(value, Size) else repr(value), type)
         if key not in self._constants:
             if isinstance(value, Size):
@@ -162,25 +162,25 @@ class LoopBuilder:
         return a if b == 1 else self.make(arith.MuliOp, self.index(a), self.index(b))
 
     def div(self, a: Index, b: Index) -> Index:
-        """a // b of a non-negative a"""
+        """a // b for non-negative a"""
         if isinstance(a, int) and isinstance(b, int):
             return a // b
         return a if b == 1 else self.make(arith.DivUIOp, self.index(a), self.index(b))
 
     def rem(self, a: Index, b: Index) -> Index:
-        """a % b of a non-negative a"""
+        """a % b for non-negative a"""
         if isinstance(a, int) and isinstance(b, int):
             return a % b
         return 0 if b == 1 else self.make(arith.RemUIOp, self.index(a), self.index(b))
 
     def min(self, a: Index, b: Index) -> Index:
-        """The smaller one, signed."""
+        """The signed minimum."""
         if isinstance(a, int) and isinstance(b, int) and (known := ordered(a, b)) is not None:
             return known[0]
         return self.make(arith.MinSIOp, self.index(a), self.index(b))
 
     def max(self, a: Index, b: Index) -> Index:
-        """The larger one, signed."""
+        """The signed maximum."""
         if isinstance(a, int) and isinstance(b, int) and (known := ordered(a, b)) is not None:
             return known[1]
         return self.make(arith.MaxSIOp, self.index(a), self.index(b))
@@ -193,14 +193,14 @@ class LoopBuilder:
         return total
 
     def sum(self, values: Iterable[Index]) -> Index:
-        """The sum of values; 0 of none."""
+        """The sum of values; 0 for none."""
         total: Index = 0
         for value in values:
             total = self.add(total, value)
         return total
 
     def product(self, sizes: Sequence[Index]) -> Index:
-        """The product of sizes; 1 of none."""
+        """The product of sizes; 1 for none."""
         total: Index = 1
         for size in sizes:
             total = self.mul(total, size)
@@ -219,7 +219,7 @@ class LoopBuilder:
         return self.make(CmpiOp, self.index(a), self.index(b), extra=(predicate,))
 
     def conjunction(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """a and b, of truth values"""
+        """The conjunction of two i1."""
         return self.make(arith.AndIOp, a, b)
 
     def select(self, condition: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
@@ -248,10 +248,9 @@ class LoopBuilder:
         carried: Sequence[SSAValue] = (),
         unrolled: bool = True,
     ) -> Sequence[SSAValue]:
-        """for i in range(lower, upper, step): carried = body(i, carried). The carried values at the end.
+        """for i in range(lower, upper, step): carried = body(i, carried). Returns the final carried values.
 
-        A loop known to run once is written without a loop, one known not to run is not written. LLVM may unroll it
-        unless told not to.
+        A loop with a trip count of 1 becomes its body, one of 0 nothing. LLVM may unroll it unless `unrolled` is False.
         """
         if isinstance(lower, int) and isinstance(upper, int) and isinstance(step, int):
             trips = -(-(upper - lower) // step)
@@ -292,7 +291,7 @@ class LoopBuilder:
         then: Callable[[], Sequence[SSAValue] | None],
         otherwise: Callable[[], Sequence[SSAValue] | None] | None = None,
     ) -> Sequence[SSAValue]:
-        """if condition: then() else: otherwise(). What the branches return, which must agree in type."""
+        """if condition: then() else: otherwise(). Returns the branches' results, whose types must agree."""
         types: list[Attribute] = []
 
         def run(branch: Callable[[], Sequence[SSAValue] | None]) -> Region:
@@ -310,13 +309,13 @@ class LoopBuilder:
         return op.results
 
     def call(self, function: func.FuncOp, arguments: Sequence[Index]) -> None:
-        """Call a function without results."""
+        """Calls a function without results."""
         values = [self.index(argument) for argument in arguments]
         callee = {"callee": SymbolRefAttr(function.sym_name)}
         self._at.add_op(func.CallOp.create(operands=values, properties=callee))
 
     def ret(self) -> None:
-        """End the function."""
+        """Ends the function."""
         self._at.add_op(func.ReturnOp())
 
     # memory
@@ -325,11 +324,11 @@ class LoopBuilder:
         return [self.index(i) for i in indices]
 
     def load(self, buffer: SSAValue, indices: Sequence[Index]) -> SSAValue:
-        """One element."""
+        """Loads one element."""
         return self.make(_load, buffer, *self._indices(indices))
 
     def store(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
-        """Write one element."""
+        """Stores one element."""
         self.append(_store, value, buffer, *self._indices(indices))
 
     def mask(self, lanes: int, valid: Index) -> SSAValue:
@@ -337,14 +336,14 @@ class LoopBuilder:
         return self.make(_mask, self.index(valid), extra=(lanes,))
 
     def vload(self, buffer: SSAValue, indices: Sequence[Index], lanes: int, valid: Index | None = None) -> SSAValue:
-        """`lanes` elements along the innermost dimension; from lane `valid` on, zeros."""
+        """`lanes` elements along the innermost dimension; lanes from `valid` on are zero."""
         if valid is None or valid == lanes:
             return self.make(_vector_load, buffer, *self._indices(indices), extra=(lanes,))
         zero = self._zeros(vector_of(memref_type(buffer).element_type, lanes))
         return self.make(_masked_load, buffer, *self._indices(indices), self.mask(lanes, valid), zero)
 
     def _zeros(self, type: VectorType[Attribute]) -> SSAValue:
-        """A vector of elements whose bits are 0: not all narrow floats have a zero."""
+        """A vector with all bits 0: not all narrow float types have a zero."""
         element = type.element_type
         if not is_narrow_float(element):
             return self.constant(0, type)
@@ -352,7 +351,7 @@ class LoopBuilder:
         return self.insert(arith.BitcastOp(self.constant(0, integers), type))
 
     def vstore(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index], valid: Index | None = None) -> None:
-        """Write a vector along the innermost dimension; only its first `valid` lanes where given."""
+        """Stores a vector along the innermost dimension; only its first `valid` lanes if given."""
         lanes = cast("VectorType[Attribute]", value.type).get_shape()[0]
         if valid is None or valid == lanes:
             self.append(_vector_store, value, buffer, *self._indices(indices))
@@ -361,11 +360,11 @@ class LoopBuilder:
             self.append(_masked_store, buffer, *self._indices(indices), mask, value)
 
     def prefetch(self, buffer: SSAValue, indices: Sequence[Index], *, near: bool = False) -> None:
-        """Ask for the cache line of an element that will be read, into the second-level cache, or the first."""
+        """Prefetches an element's cache line for reading, into the second-level cache (`near`: the first)."""
         self.append(_prefetch_near if near else _prefetch, buffer, *self._indices(indices))
 
     def prefetch_to_write(self, buffer: SSAValue, indices: Sequence[Index]) -> None:
-        """Ask for the cache line of an element that will be written: where another core has it, it gives it up."""
+        """Prefetches an element's cache line for writing, which invalidates it in other cores."""
         self.append(_prefetch_to_write, buffer, *self._indices(indices))
 
     def splat(self, scalar: SSAValue, lanes: int) -> SSAValue:
@@ -373,7 +372,7 @@ class LoopBuilder:
         return self.make(_splat, scalar, extra=(lanes,))
 
     def shuffle(self, a: SSAValue, b: SSAValue, lanes: Sequence[int]) -> SSAValue:
-        """A vector of chosen lanes of a, then b."""
+        """A vector of selected lanes of a, then b."""
         return self.make(_shuffle, a, b, extra=tuple(lanes))
 
     def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
@@ -381,18 +380,18 @@ class LoopBuilder:
         return self.make(vector.FMAOp, a, b, c)
 
     def place(self, buffer: SSAValue, offset: Index) -> SSAValue:
-        """Where an element of a buffer lies: a window without dimensions."""
+        """The address of an element of a buffer, as a window without dimensions."""
         return self.view(buffer, offset, [], [])
 
     def alloca(self, element: Attribute, sizes: Sequence[int]) -> SSAValue:
-        """A small buffer on the stack, taken once per call of the function."""
+        """A small buffer on the stack, allocated once per call of the function."""
         return self.insert(memref.AllocaOp.get(element, shape=sizes))
 
     def view(self, buffer: SSAValue, offset: Index, sizes: Sequence[Index], strides: Sequence[Index]) -> SSAValue:
-        """A strided window on a buffer; `offset` in elements from the buffer's first element.
+        """A strided window on a buffer; `offset` is in elements from the buffer's first element.
 
-        Its type never says the offset, so windows of one shape can be passed to one function. A window without
-        dimensions is a place in memory: what its buffer's strides are, the function that it is passed to is told.
+        Its type has a dynamic offset, so windows of one shape can be passed to one function. A window without
+        dimensions is an address: the function that receives it gets the strides as arguments.
         """
         source = memref_type(buffer)
         layout = source.layout
@@ -405,7 +404,7 @@ class LoopBuilder:
         return self.make(_window, buffer, at, *given, extra=tuple(known))
 
 
-# Constructors that take operands one by one: see LoopBuilder.append.
+# Constructors with separate operands: see LoopBuilder.append.
 
 
 @lru_cache(maxsize=1024)
@@ -479,7 +478,7 @@ def _window(buffer: SSAValue, at: SSAValue, *given_and_known: Any) -> Operation:
 def _window_type(
     element_type: Attribute, sizes: tuple[int, ...], strides: tuple[int, ...], memory_space: Attribute
 ) -> MemRefType[Attribute]:
-    """Equal types are one object, by which it is known what was made of such windows before."""
+    """The memref type of a window, memoised: equal types are one object, by which other memos look them up."""
     layout = StridedLayoutAttr([None if each == DYNAMIC else each for each in strides], None)
     return MemRefType(element_type, sizes, layout, memory_space)
 

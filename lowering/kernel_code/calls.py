@@ -1,4 +1,4 @@
-"""Calls of kernels: the types under which code takes buffers, and which of them are one."""
+"""Calls of kernels: the buffer types that code is specialised for, and sharing between operands."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .builder import MOST_KNOWN
 
 @lru_cache(maxsize=MOST_KNOWN)
 def anywhere(type: Attribute) -> Attribute:
-    """A buffer's type without its offset: wherever in another buffer it lies, the code is the same.
+    """A buffer's type with a dynamic offset, as code is the same at any offset.
 
-    Equal ones are one object, by which the builder knows what it has made before.
+    Memoised: equal types are one object, by which the builder's memos look them up.
     """
     if not isinstance(type, MemRefType):
         return type
@@ -31,7 +31,7 @@ def anywhere(type: Attribute) -> Attribute:
 
 
 def cast_before(call: Operation, value: SSAValue, type: Attribute) -> SSAValue:
-    """A buffer under that type."""
+    """Inserts a cast of a buffer to that type before the call."""
     if type == value.type:
         return value
     moved = memref.CastOp.get(value, cast("MemRefType[Attribute]", type))
@@ -40,12 +40,12 @@ def cast_before(call: Operation, value: SSAValue, type: Attribute) -> SSAValue:
 
 
 def sharing_of(call: CallOp) -> tuple[int, ...]:
-    """For each operand and result the first one that is the same buffer."""
+    """For each operand and result, the position of the first one that is the same buffer."""
     buffers = [*call.ins, *call.outs]
     outs = set(call.outs)
     first: dict[SSAValue, int] = {}
     sharing: list[int] = []
     for i, buffer in enumerate(buffers):
-        # An operand given twice is read twice and needs no merging; only what is written must be one argument.
+        # A repeated operand is read twice and needs no merging; only written buffers must be one argument.
         sharing.append(first.setdefault(buffer, i) if buffer in outs else i)
     return tuple(sharing)

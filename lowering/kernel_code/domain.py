@@ -1,12 +1,11 @@
-"""Which loops a kernel's elements are written in: axes cut where a reshape or a border asks for it, then
-merged.
+"""Plans the loops over a kernel's elements: splits axes at reshapes and borders, then merges axes.
 
-The elements are written once for trial, with a variable per axis, into a block that is thrown away. The
-indices that came up say what to do:
-- A division of a variable that is left over (a reshape splits the axis elsewhere) cuts the axis in two.
-- A border inside an axis (a concatenation's seam, the rim of a padded picture) becomes a cut point: the loop
-  becomes one loop per piece, without questions inside.
-- Two neighbouring axes that every buffer is walked along as if they were one become one.
+The elements are built for trial, with a variable per axis, into a block that is discarded. The index expressions of
+their accesses determine the loops:
+- A remaining division of a variable (a reshape splits the axis elsewhere) splits the axis in two.
+- A border inside an axis (a seam of a concatenation, the edge of a padded image) becomes a break: the loop is peeled
+  into one loop per piece, without conditions inside.
+- Two adjacent axes across which all accesses are contiguous are merged.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from .elements.values import Values
 from .index_expr import Expr, Quotient, Remainder, Var, linear
 from .lane_access import Line, Vector
 
-# More pieces than this are not worth their code; then conditions stay inside the loops.
+# Limit of pieces, beyond which code grows too much and conditions stay inside the loops.
 _MOST_PIECES = 48
 _MOST_TRIALS = 8
 
@@ -34,19 +33,19 @@ Piece = tuple[tuple[int, int], ...]
 
 @dataclass
 class Canvas:
-    """Where elements are written: the body's values, and the results' buffers."""
+    """The target of elements: the body's values, and the results' buffers."""
 
     values: Values
     results: list[Line]
 
 
 Element = Callable[[Canvas, list[Expr]], None]
-"""Writes one element; takes one flat index per group of axes."""
+"""Builds one element, given one flat index per group of axes."""
 
 
 @dataclass
 class Domain:
-    """A box of loops: groups of axes, outermost first; each group as a whole is one row-major index."""
+    """An iteration space: groups of axes, outermost first; each group as a whole is one row-major index."""
 
     groups: list[list[int]]  # sizes of axes
     breaks: dict[tuple[int, int], set[int]] = field(default_factory=dict[tuple[int, int], set[int]])
@@ -60,7 +59,7 @@ class Domain:
         return self.groups[axis[0]][axis[1]]
 
     def pieces(self) -> list[Piece]:
-        """Boxes [low, high) per axis that together are the domain, none across a break."""
+        """Boxes [low, high) per axis that partition the domain at its breaks."""
         ranges: list[list[tuple[int, int]]] = []
         for axis in self.axes():
             points = [0, *sorted(self.breaks.get(axis, ())), self.size(axis)]
@@ -73,7 +72,7 @@ class Domain:
         return Domain([self.groups[group]], cuts)
 
     def with_part(self, group: int, other: Domain) -> Domain:
-        """The same loops, but for one group those of another domain."""
+        """The same loops, with one group's loops replaced by those of another domain."""
         groups = [(other if g == group else self).groups[g] for g in range(len(self.groups))]
         cuts = {
             axis: points
@@ -84,7 +83,7 @@ class Domain:
         return Domain(groups, cuts)
 
     def flat(self, index: Sequence[Expr]) -> list[Expr]:
-        """One row-major index per group, from an index per axis."""
+        """One row-major index per group, from one index per axis."""
         result: list[Expr] = []
         position = 0
         for group in self.groups:
@@ -94,7 +93,7 @@ class Domain:
 
 
 class Trial:
-    """Elements written for trial, once per piece of a domain."""
+    """Builds elements for trial, once per piece of a domain."""
 
     def __init__(
         self,
@@ -112,9 +111,9 @@ class Trial:
     def write(
         self, domain: Domain, element: Element, vector: int | None = None, lanes: int = 1
     ) -> list[tuple[list[Var], Values]]:
-        """The variables and what was noted, for each piece; `vector` is the axis that lanes run along.
+        """The variables and recorded accesses for each piece; `vector` is the vectorised axis.
 
-        Raises NotVectorisable where lanes need code of their own.
+        Raises NotVectorisable if lanes need different code.
         """
         written: list[tuple[list[Var], Values]] = []
         for piece in domain.pieces():
@@ -135,9 +134,10 @@ class Trial:
 
 
 def domain_for(trial: Trial, shape: Sequence[Sequence[int]], element: Element, *, cuts: bool = True) -> Domain:
-    """The loops for elements of a box; `shape` has one list of sizes per group of axes.
+    """The loops for the elements of a box; `shape` has one list of sizes per group of axes.
 
-    Axes merge inside a group only, and every group keeps at least one axis. Without `cuts` conditions stay inside.
+    Axes are merged within a group only, and every group keeps at least one axis. Without `cuts`, conditions stay inside
+    loops.
     """
     domain = Domain([[size for size in group if size != 1] or [1] for group in shape])
     for _ in range(_MOST_TRIALS):
@@ -153,7 +153,7 @@ def _divisions(values: Values) -> list[Quotient | Remainder]:
 
 
 def _split(domain: Domain, written: Sequence[tuple[list[Var], Values]]) -> bool:
-    """Cut an axis in two where a division of it is left over; whether there was one."""
+    """Splits an axis at a remaining division; returns whether there was one."""
     axes = domain.axes()
     for variables, values in written:
         for division in _divisions(values):
@@ -183,7 +183,7 @@ def _split_axis(domain: Domain, axis: tuple[int, int], by: int) -> None:
 
 
 def _cut(domain: Domain, written: Sequence[tuple[list[Var], Values]]) -> bool:
-    """Cut axes at the borders that were met, while the pieces stay few; whether there was a new one."""
+    """Adds breaks at borders while there are few pieces; returns whether any was new."""
     axes = domain.axes()
     wanted: dict[tuple[int, int], set[int]] = {}
     for variables, values in written:
@@ -191,7 +191,7 @@ def _cut(domain: Domain, written: Sequence[tuple[list[Var], Values]]) -> bool:
             if var in variables:
                 wanted.setdefault(axes[variables.index(var)], set()).add(position)
     changed = False
-    for axis in sorted(wanted, reverse=True):  # cuts of inner axes spare more questions
+    for axis in sorted(wanted, reverse=True):  # breaks of inner axes save more conditions
         cuts = domain.breaks.get(axis, set())
         new = {cut for cut in wanted[axis] if 0 < cut < domain.size(axis)} - cuts
         if not new:
@@ -204,7 +204,7 @@ def _cut(domain: Domain, written: Sequence[tuple[list[Var], Values]]) -> bool:
 
 
 def _merge(domain: Domain, written: Sequence[tuple[list[Var], Values]]) -> None:
-    """Merge neighbouring axes of a group where every index treats them as one."""
+    """Merges adjacent axes of a group across which all index expressions are linear with matching strides."""
     axes = domain.axes()
     for number in range(len(axes) - 1, 0, -1):
         (group, outer), (inner_group, inner) = axes[number - 1], axes[number]
@@ -223,7 +223,7 @@ def _walks_as_one(expr: Expr, outer: Var, inner: Var, size: int) -> bool:
 def _merge_axes(
     domain: Domain, group: int, outer: int, written: Sequence[tuple[list[Var], Values]], number: int
 ) -> None:
-    """Make axis `outer` of a group and the one behind it one axis."""
+    """Merges axis `outer` of a group with the following one."""
     sizes = domain.groups[group]
     factor = sizes[outer + 1]
     sizes[outer : outer + 2] = [sizes[outer] * factor]
@@ -234,6 +234,6 @@ def _merge_axes(
         else:
             moved[g, a - (g == group and a > outer)] = cuts
     domain.breaks = moved
-    # The merged axis walks like its inner part.
+    # The merged axis has the strides of its inner part.
     for variables, _ in written:
         del variables[number - 1]

@@ -1,12 +1,12 @@
-"""What code is told when it is called, so that kernels which differ in that only are one function.
+"""Extents: sizes and strides passed as arguments, so that kernels that differ only in these share a function.
 
-What a family knows before it writes a function is a tree of frozen dataclasses and tuples. In it `Extent`s are numbers
-that decide nothing but how far a loop runs and where an element lies; they, and values, are told:
+What a family knows before it builds a function is a tree of frozen dataclasses and tuples. Its `Extent`s are numbers
+that determine nothing but loop bounds and addresses; they, and SSA values, become arguments:
 
     Nest(pixels=(Extent(3136),), depth=Extent(64), ...)      the skeleton has a hole for each; what stays is the key
-    Nest(pixels=(%pixels,), depth=%depth, ...)               given to the code: arguments of the function
+    Nest(pixels=(%pixels,), depth=%depth, ...)               as the code sees it: arguments of the function
 
-The extents 0 and 1 stay what they are: they decide which loops and products are written.
+The extents 0 and 1 stay constants: they determine which loops and products are built.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ T = TypeVar("T")
 
 
 class Extent(int):
-    """A size or stride that the code is told when it is called. A size of run time is one without being called so."""
+    """A size or stride passed as an argument. Symbolic sizes are extents without being marked as such."""
 
     def __new__(cls, value: int) -> Self:
         return cast("Self", value) if isinstance(value, Size) else super().__new__(cls, value)
 
 
 def extents(values: Sequence[int]) -> tuple[Index, ...]:
-    """Sizes or strides, all of them told when the code is called."""
+    """Sizes or strides, all passed as arguments."""
     return tuple(Extent(value) for value in values)
 
 
 def lifted(tree: T, give: Callable[[Extent | SSAValue, str], object], name: str = "") -> T:
-    """The tree with what `give(leaf, names of the fields that lead to it)` makes of each extent and value, in order."""
+    """The tree with each extent and value replaced by `give(leaf, names of the fields that lead to it)`, in order."""
     if isinstance(tree, SSAValue | Size) or (isinstance(tree, Extent) and tree not in (0, 1)):
         return cast("T", give(cast("Extent | SSAValue", tree), name))
     if isinstance(tree, Extent):
@@ -51,6 +51,6 @@ def lifted(tree: T, give: Callable[[Extent | SSAValue, str], object], name: str 
 
 
 def skeleton(tree: object) -> tuple[Hashable, list[tuple[Extent | SSAValue, str]]]:
-    """What is left of a tree without what is told, and that in order with its names."""
+    """The tree without its extents and values, and the list of these with their names, in order."""
     told: list[tuple[Extent | SSAValue, str]] = []
     return cast("Hashable", lifted(tree, lambda leaf, name: told.append((leaf, name)))), told

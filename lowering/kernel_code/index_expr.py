@@ -1,9 +1,8 @@
-"""Symbolic indices: sums of loop variables times numbers, with floor division and remainder kept apart.
+"""Symbolic index expressions: linear combinations of loop variables, quotients and remainders.
 
-A reshape is a linearisation followed by divisions. Written with these expressions most divisions vanish: the
-bounds of the variables show that a remainder is the whole, and `d * (e / d) + e % d` is `e` again. What is
-left tells the loop planner where an axis must be cut, and `coefficient` tells with which stride a loop
-walks a buffer.
+A reshape is a linearisation followed by divisions. With these expressions most divisions are simplified away: the
+variables' bounds show that a remainder is the whole, and `d * (e / d) + e % d` is `e` again. The rest tells the loop
+planner where to split an axis, and `coefficient` gives the stride with which a loop traverses a buffer.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from .builder import Index, LoopBuilder
 class Var:
     """A loop variable (or another run-time index) in [low, high]; compared by identity.
 
-    Where a vector runs along the variable, `base` is its first lane and the bounds are those of all lanes.
+    If it is vectorised, `base` is its value in the first lane and the bounds cover all lanes.
     """
 
     __slots__ = ("base", "high", "low")
@@ -40,7 +39,7 @@ class Var:
 
 @dataclass(frozen=True)
 class Quotient:
-    """floor(of / by) of an expression that is never negative."""
+    """floor(of / by) of a non-negative expression."""
 
     of: Expr
     by: int
@@ -54,7 +53,7 @@ class Quotient:
 
 @dataclass(frozen=True)
 class Remainder:
-    """What is left of an expression that is never negative after division."""
+    """of % by of a non-negative expression."""
 
     of: Expr
     by: int
@@ -69,7 +68,7 @@ Atom: TypeAlias = "Var | Quotient | Remainder"
 
 
 class Expr:
-    """constant + sum of atom * coefficient; equal expressions compare equal whatever their order."""
+    """constant + sum of atom * coefficient; equality is independent of the order of terms."""
 
     def __init__(self, terms: Sequence[tuple[Atom, int]] = (), constant: int = 0) -> None:
         """Terms with distinct atoms and coefficients other than 0."""
@@ -101,7 +100,7 @@ class Expr:
 
     @cached_property
     def bounds(self) -> tuple[int, int]:
-        """The smallest and the largest value that the atoms' bounds allow."""
+        """The smallest and largest value within the atoms' bounds."""
         low = high = self.constant
         for atom, factor in self.terms:
             least, most = atom.bounds if factor > 0 else atom.bounds[::-1]
@@ -110,12 +109,12 @@ class Expr:
 
     @property
     def number(self) -> int | None:
-        """The value where it is known."""
+        """The value if it is constant, else None."""
         low, high = self.bounds
         return low if low == high else None
 
     def coefficient(self, var: Var) -> int | None:
-        """What one step of `var` adds; None where that is not one number."""
+        """The increment per step of `var`; None if it is not constant."""
         total = 0
         for atom, factor in self.terms:
             if atom is var:
@@ -125,7 +124,7 @@ class Expr:
         return total
 
     def advanced(self, var: Var, by: int) -> Expr:
-        """The value with `var` so much larger."""
+        """The expression with `var` increased."""
         total = Expr((), self.constant)
         for atom, factor in self.terms:
             if isinstance(atom, Var):
@@ -137,7 +136,7 @@ class Expr:
         return total
 
     def variables(self) -> Iterator[Var]:
-        """All variables, those inside divisions too."""
+        """All variables, including those inside divisions."""
         for atom, _ in self.terms:
             if isinstance(atom, Var):
                 yield atom
@@ -145,7 +144,7 @@ class Expr:
                 yield from atom.of.variables()
 
     def divisions(self) -> Iterator[Quotient | Remainder]:
-        """All divisions that are left, those inside of others too."""
+        """All divisions, including nested ones."""
         for atom, _ in self.terms:
             if not isinstance(atom, Var):
                 yield atom
@@ -178,7 +177,7 @@ class Expr:
         if surely_below(rest.bounds[1], by):
             return whole, rest
         for common in sorted({common_divisor(factor, by) for _, factor in rest.terms} - {1}, reverse=True):
-            # What moves in steps of `common` apart from what stays within one step.
+            # Separates what moves in steps of `common` from what stays within one step.
             fine = Expr([term for term in rest.terms if term[1] % common != 0], rest.constant % common)
             if surely_below(-1, fine.bounds[0]) and surely_below(fine.bounds[1], common):
                 steps = [(atom, factor // common) for atom, factor in rest.terms if factor % common == 0]
@@ -187,7 +186,7 @@ class Expr:
         return whole + Expr(((Quotient(rest, by), 1),)), Expr(((Remainder(rest, by), 1),))
 
     def emit(self, b: LoopBuilder) -> Index:
-        """The value, as operations."""
+        """Builds the expression as ops."""
         total: Index = 0
         for atom, factor in self.terms:
             if isinstance(atom, Var):
@@ -201,7 +200,7 @@ class Expr:
 
 
 def _whole(factors: dict[Atom, int], constant: int) -> Expr:
-    """The sum of terms, with by * (e / by) + e % by put together to e."""
+    """The sum of terms, with by * (e / by) + e % by combined to e."""
     for atom, factor in factors.items():
         if isinstance(atom, Quotient) and factor:
             other = Remainder(atom.of, atom.by)
@@ -220,7 +219,7 @@ def linear(index: Sequence[Expr], strides: Sequence[int]) -> Expr:
 
 
 def delinearize(flat: Expr, sizes: Sequence[int]) -> list[Expr]:
-    """The row-major multi-index of `flat` in a box of `sizes`, whose first size bounds nothing."""
+    """The row-major multi-index of `flat` in a box of `sizes`; the first size is not used as a bound."""
     if 0 in sizes:
         return [Expr()] * len(sizes)
     indices: list[Expr] = []

@@ -1,4 +1,4 @@
-"""A kernel being written, for any device: its buffers, its scratch, and the share of its work that code does."""
+"""Instance: a kernel being lowered for any device, with its buffers, its scratch, and this code's share of the work."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ B = TypeVar("B", bound=LoopBuilder)
 
 @dataclass
 class Instance(Generic[B]):
-    """A kernel being written, and the share of its work that this code does.
+    """A kernel being lowered, and the share of its work that this code does.
 
-    `operands` and `results` hold the memref of each kernel operand and result; a result that shares bytes with
-    an operand is the same value. `thread` of `threads` is the caller's part of the work, `seat` which part of the
-    scratch is its own meanwhile.
+    `operands` and `results` hold the memref of each kernel operand and result; a result that shares bytes with an
+    operand is the same value. `thread` of `threads` identifies the caller's share of the work, `seat` its part of the
+    scratch.
     """
 
     kernel: KernelOp
@@ -50,7 +50,7 @@ class Instance(Generic[B]):
 
     @property
     def yielded(self) -> list[SSAValue]:
-        """The values the kernel returns."""
+        """The values that the kernel returns."""
         last = self.kernel.body.block.last_op
         assert isinstance(last, YieldOp)
         return list(last.operands)
@@ -61,7 +61,7 @@ class Instance(Generic[B]):
         return list(dict.fromkeys((*self.operands, *self.results)))
 
     def runs(self, outer: Index, inner: Index, body: Callable[[Index, Index, Index], None]) -> None:
-        """`body(item, first, last)` for the parts of `outer` items of `inner` pieces each that this share has.
+        """`body(item, first, last)` for this share's pieces of `outer` items of `inner` pieces each.
 
         A share may begin and end within an item.
         """
@@ -82,7 +82,7 @@ class Instance(Generic[B]):
         return None
 
     def window(self, value: SSAValue) -> StridedView:
-        """A body value as a window on a buffer; CompileError where it is no argument seen through views."""
+        """A body value as a window on a buffer. Raises CompileError unless it is an argument seen through views."""
         view = strided_view(value)
         buffer = self.buffer_of(view.base)
         if buffer is None:
@@ -91,25 +91,25 @@ class Instance(Generic[B]):
         return StridedView(buffer, view.offset, view.sizes, strides)
 
     def part(self, total: Index) -> tuple[Index, Index]:
-        """[first, last): which of `total` items this share of the work has, where a family must know it."""
+        """[first, last): this share's range of `total` items, for families that need it explicitly."""
         first = self.b.div(self.b.mul(self.thread, total), self.threads)
         return first, self.b.div(self.b.mul(self.b.add(self.thread, 1), total), self.threads)
 
     def items(self, total: Index, body: Callable[[Index], None]) -> None:
-        """`body(item)` for every item of this share of `total` ones, in order.
+        """`body(item)` for every item of this share of `total` items, in order.
 
-        Work is handed out here alone: what is written by different items lies in different bytes, and no item reads
-        what another one writes.
+        The only place that distributes work: different items must write disjoint bytes, and no item may read what
+        another one writes.
         """
         self.b.loop(*self.part(total), lambda item, _: body(item))
 
     def schedule_as(self, kind: type[S]) -> S:
-        """The schedule, which is of the kind that the code is for."""
+        """The schedule as an instance of the dataclass of its kind."""
         assert isinstance(self.schedule, kind)
         return self.schedule
 
     def scratch_part(self, name: str) -> SSAValue:
-        """A part of the scratch as the schedule lays it out; CompileError where the interface asked for too little."""
+        """A part of the scratch in the schedule's layout. Raises CompileError if the interface requested too little."""
         assert isinstance(self.kernel.interface, InterfaceAttr)
         layout, granted = self.schedule.scratch(self.kernel), self.kernel.interface
         where = f"{describe(self.kernel)} @{self.name}: scratch '{name}'"

@@ -1,4 +1,4 @@
-"""Reading and writing vectors of elements: neighbours in memory, a few apart, turned in registers, interleaved."""
+"""Loads and stores of vectors: contiguous, strided, transposed in registers, interleaved, gathered."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .builder import LoopBuilder, memref_type
 from .index_expr import Expr, Var
 from .squares import transposed
 
-# A vector read with a stride up to this is a few loads and shuffles; with a larger one, a load per lane.
+# Strides up to this are loaded by a few vector loads and shuffles; larger ones by one load per lane.
 _LARGEST_SHUFFLED_STRIDE = 4
 
 
 class NotVectorisable(Exception):
-    """The value needs other code in each lane; the caller writes scalar loops instead."""
+    """Lanes would need different code; the caller builds scalar loops instead."""
 
 
 class Vector(NamedTuple):
-    """Lanes along `var`: lane i is at var + i; from lane `valid` on they are neither read nor written."""
+    """Lanes along `var`: lane i is at var + i; lanes from `valid` on are neither loaded nor stored."""
 
     var: Var
     lanes: int
@@ -36,7 +36,7 @@ class Vector(NamedTuple):
 class Square:
     """A square of `size` x `size` elements: lanes along the vector's variable, `offset` counts along `var`.
 
-    What is contiguous along `var` is loaded once for all offsets and turned in registers.
+    What is contiguous along `var` is loaded once for all offsets and transposed in registers.
     """
 
     var: Var
@@ -49,7 +49,7 @@ class Square:
 
 @dataclass
 class Interleaved:
-    """`count` vectors whose lanes alternate in memory; `number` is the one being written."""
+    """`count` vectors whose lanes alternate in memory; `number` is the current one."""
 
     count: int
     number: int = 0
@@ -60,7 +60,7 @@ class Interleaved:
 
 @dataclass(frozen=True)
 class Line:
-    """A memref as one line of elements."""
+    """A memref viewed as one dimension."""
 
     line: SSAValue
     strides: tuple[int, ...]
@@ -72,9 +72,9 @@ class Line:
 
 
 class LaneAccess:
-    """Vectors of elements of buffers, written into the block that `b` is in; numbers come and go signless.
+    """Vector accesses to buffers, built into the block that `b` appends to; integers are signless.
 
-    `one_by_one` collects the places whose lanes lie so far apart that each is loaded on its own.
+    `one_by_one` collects the positions whose lanes are loaded separately, since their stride is large.
     """
 
     def __init__(self, b: LoopBuilder) -> None:
@@ -84,15 +84,15 @@ class LaneAccess:
         self.one_by_one: list[Expr] = []
 
     def unsigned(self, value: SSAValue) -> SSAValue:
-        """A loaded value as the signless number that it is computed with."""
+        """A loaded value as a signless integer for computation."""
         return loaded(self.b, value)
 
     def as_stored(self, value: SSAValue, buffer: Line) -> SSAValue:
-        """A signless number as the buffer holds it."""
+        """A signless integer as the buffer stores it."""
         return stored(self.b, value, buffer.element)
 
     def load(self, buffer: Line, place: Expr, step: int, vector: Vector) -> SSAValue:
-        """A vector whose lanes are `step` apart; the first one is at `place`."""
+        """A vector with stride `step`; the first lane is at `place`."""
         b, (_, lanes, valid) = self.b, vector
         if step == 1:
             return b.vload(buffer.line, [place.emit(b)], lanes, valid)
@@ -109,7 +109,7 @@ class LaneAccess:
         return self.gather(buffer, [place + lane * step for lane in range(valid)], lanes)
 
     def gather(self, buffer: Line, places: Sequence[Expr], lanes: int) -> SSAValue:
-        """A vector of the elements at some places, zeros in the lanes behind them."""
+        """A vector of the elements at some positions, zeros in the remaining lanes."""
         b = self.b
         result = b.constant(0, VectorType(signless(buffer.element), [lanes]))
         for lane, place in enumerate(places):
@@ -118,7 +118,7 @@ class LaneAccess:
         return result
 
     def _load_turned(self, buffer: Line, place: Expr, step: int, square: Square) -> SSAValue:
-        """Lanes `step` apart, from a square whose rows run the other way."""
+        """A strided vector, from a square that is loaded along the other axis and transposed."""
         corner = place - square.offset
         key = (buffer.line, corner)
         if key not in square.turned:
@@ -128,7 +128,7 @@ class LaneAccess:
         return square.turned[key][square.offset]
 
     def _load_strided(self, buffer: Line, place: Expr, step: int, vector: Vector) -> SSAValue:
-        """Whole vectors that cover every element asked for and none behind the last one, then shuffles."""
+        """Whole vectors that cover every requested element and none after the last one, then shuffles."""
         b, (_, lanes, valid) = self.b, vector
         span = (valid - 1) * step + 1
         result: SSAValue | None = None
@@ -145,7 +145,7 @@ class LaneAccess:
         return result
 
     def store(self, value: SSAValue, buffer: Line, place: Expr, step: int, vector: Vector) -> None:
-        """Write a vector whose lanes go `step` apart; the first one to `place`."""
+        """Stores a vector with stride `step`; the first lane goes to `place`."""
         b = self.b
         if step == 1:
             b.vstore(value, buffer.line, [place.emit(b)], vector.valid)
@@ -155,7 +155,7 @@ class LaneAccess:
             self.scatter(value, buffer, [place + lane * step for lane in range(pinned(vector.valid))])
 
     def scatter(self, value: SSAValue, buffer: Line, places: Sequence[Expr]) -> None:
-        """Write the first lanes of a vector to some places."""
+        """Stores the first lanes of a vector to some positions."""
         b = self.b
         for lane, place in enumerate(places):
             one = b.insert(vector_ops.ExtractOp(value, [lane], buffer.element))
@@ -164,7 +164,7 @@ class LaneAccess:
     def _store_interleaved(
         self, value: SSAValue, buffer: Line, place: Expr, vector: Vector, group: Interleaved
     ) -> None:
-        """Keep the vector until all that lie between its lanes are there, then write them as one."""
+        """Keeps the vector until all vectors of its group are there, then stores them interleaved."""
         start = place - group.number
         waiting = group.pending.setdefault((buffer.line, start), [])
         waiting.append(value)

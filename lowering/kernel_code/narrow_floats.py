@@ -1,6 +1,6 @@
-"""Floats of 8 bits and less: bytes with their bits, from and to f32 by arithmetic on integers.
+"""Floats of 8 bits and less, stored as bytes: conversion from and to f32 by integer arithmetic.
 
-The layout of each (bits of exponent and mantissa, bias, how NaN and infinity stand) is what xDSL's type says.
+The format of each (bits of exponent and mantissa, bias, encoding of NaN and infinity) is taken from xDSL's type.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Maker: TypeAlias = "Callable[[SSAValue, SSAValue], Operation]"
 
 
 class _Bits:
-    """Arithmetic on the bits of f32 numbers, scalars and vectors alike."""
+    """Arithmetic on the bits of f32, scalar or vector."""
 
     def __init__(self, b: LoopBuilder, like: SSAValue) -> None:
         self.b = b
@@ -64,7 +64,7 @@ def _layout(element: Attribute) -> FloatSemantics:
 
 
 def from_narrow(b: LoopBuilder, stored: SSAValue, element: Attribute) -> SSAValue:
-    """A byte that holds a narrow float as f32, exactly."""
+    """A byte that encodes a narrow float, converted exactly to f32."""
     m = _Bits(b, stored)
     bits = b.insert(ExtUIOp(stored, m.integers))
     if isinstance(element, Float8E8M0FNUType):
@@ -75,7 +75,7 @@ def from_narrow(b: LoopBuilder, stored: SSAValue, element: Attribute) -> SSAValu
     width = layout.exponent_bits + layout.mantissa_bits
     magnitude = m.do(arith.AndIOp, bits, (1 << width) - 1)
     shifted = m.do(arith.ShLIOp, magnitude, _MANTISSA - layout.mantissa_bits)
-    # The product sets the exponent right, and makes numbers normal that were not.
+    # The product corrects the exponent, and normalises subnormal numbers.
     scale = b.constant(2.0 ** (_BIAS - layout.exponent_bias), m.floats)
     result = m.as_bits(b.make(arith.MulfOp, m.as_float(shifted), scale))
     if layout.nan_encoding == FloatNanEncoding.NEGATIVE_ZERO:
@@ -94,7 +94,7 @@ def _infinity(layout: FloatSemantics) -> int:
 
 
 def to_narrow(b: LoopBuilder, value: SSAValue, element: Attribute, *, saturate: bool, mode: str = "up") -> SSAValue:
-    """f32 as a byte that holds the nearest narrow float, as graph.cast says."""
+    """f32 rounded to a byte that encodes a narrow float, with graph.cast's semantics."""
     m = _Bits(b, value)
     bits = m.as_bits(value)
     if isinstance(element, Float8E8M0FNUType):
@@ -107,7 +107,7 @@ def to_narrow(b: LoopBuilder, value: SSAValue, element: Attribute, *, saturate: 
     code = m.select(m.compare("sgt", code, largest), largest if saturate else beyond, code)
     sign = m.do(arith.AndIOp, m.do(arith.ShRUIOp, bits, 31 - width), sign_bit)
     is_nan = b.make(CmpfOp, value, value, extra=("uno",))
-    if nan is None:  # there is none: what ml_dtypes makes of it
+    if nan is None:  # without a code for it: the result of ml_dtypes
         result = m.select(is_nan, m.do(arith.XOrIOp, sign, sign_bit), m.do(arith.OrIOp, code, sign))
     else:
         code = m.select(is_nan, nan, code)
@@ -118,7 +118,7 @@ def to_narrow(b: LoopBuilder, value: SSAValue, element: Attribute, *, saturate: 
 
 
 def _codes(layout: FloatSemantics) -> tuple[int, int, int | None]:
-    """Of magnitudes: the largest number, what stands for any larger one, and NaN."""
+    """Codes of magnitudes: the largest finite number, the result of overflow, and NaN."""
     ones = (1 << layout.exponent_bits + layout.mantissa_bits) - 1
     if layout.nan_encoding == FloatNanEncoding.NEGATIVE_ZERO:
         return ones, ones + 1, ones + 1
@@ -133,13 +133,13 @@ def _codes(layout: FloatSemantics) -> tuple[int, int, int | None]:
 
 
 def _rounded(m: _Bits, magnitude: SSAValue, layout: FloatSemantics) -> SSAValue:
-    """The bits of the nearest number that has so many bits of mantissa, ties to even; of any size."""
+    """The bits of the number rounded to the format's mantissa, ties to even; without overflow handling."""
     dropped = _MANTISSA - layout.mantissa_bits
     last = m.do(arith.AndIOp, m.do(arith.ShRUIOp, magnitude, dropped), 1)
     rebias = (_BIAS - layout.exponent_bias) << _MANTISSA
     half = m.do(arith.AddiOp, last, (1 << dropped - 1) - 1 - rebias)
     normal = m.do(arith.ShRUIOp, m.do(arith.AddiOp, magnitude, half), dropped)
-    # Beside this power of two the last bit counts as much as that of a subnormal number: the addition rounds.
+    # Near this power of two the last bit is worth as much as that of a subnormal number: the addition rounds.
     number = m.as_float(magnitude)
     beside = m.b.constant(2.0 ** (_MANTISSA + 1 - layout.exponent_bias - layout.mantissa_bits), m.floats)
     small = m.do(arith.SubiOp, m.as_bits(m.b.make(arith.AddfOp, number, beside)), m.as_bits(beside))
@@ -148,12 +148,12 @@ def _rounded(m: _Bits, magnitude: SSAValue, layout: FloatSemantics) -> SSAValue:
 
 
 def _exponent(m: _Bits, bits: SSAValue, mode: str, *, saturate: bool) -> SSAValue:
-    """127 plus the exponent of a power of two beside a number; 255 for infinity and NaN."""
+    """127 plus the exponent of a neighbouring power of two, rounded by `mode`; 255 for infinity and NaN."""
     magnitude = m.do(arith.AndIOp, bits, _MAGNITUDE)
     rounded = magnitude
     if mode == "up":
         rounded = m.do(arith.AddiOp, magnitude, 0x7FFFFF)
-    elif mode == "nearest":  # the subnormal number that ends in a half is the least power itself
+    elif mode == "nearest":  # the subnormal number with the mantissa one half is the smallest power itself
         up = m.select(m.compare("sgt", magnitude, 0x7FFFFF), 0x400000, m.number(0x3FFFFF))
         rounded = m.do(arith.AddiOp, magnitude, up)
     exponent = m.do(arith.ShRUIOp, rounded, _MANTISSA)
@@ -163,7 +163,7 @@ def _exponent(m: _Bits, bits: SSAValue, mode: str, *, saturate: bool) -> SSAValu
 
 
 def to_odd(b: LoopBuilder, value: SSAValue) -> SSAValue:
-    """f64 in f32 so that rounding it again is as good as rounding once: toward zero, the last bit set if inexact."""
+    """f64 to f32 rounded to odd, so that rounding it again equals rounding once."""
     m = _Bits(b, value)
     nearest = b.insert(arith.TruncFOp(value, m.floats))
     back = b.insert(arith.ExtFOp(nearest, value.type))

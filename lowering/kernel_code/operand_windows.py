@@ -1,4 +1,4 @@
-"""The operands and the result of an attention as windows on buffers, [batch, head, row, column] each."""
+"""An attention's operands and result as strided windows [batch, head, row, column] on buffers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .instance import AnyInstance
 
 @dataclass(frozen=True)
 class OperandWindow:
-    """A [batch, head, row, column] operand: its buffer, where it starts and its strides, in elements."""
+    """A [batch, head, row, column] operand: its buffer, and its offset and strides in elements."""
 
     buffer: SSAValue
     offset: int
@@ -37,14 +37,14 @@ def operand_window(k: AnyInstance, value: SSAValue) -> OperandWindow:
 
 
 def mask_window(k: AnyInstance, mask: SSAValue) -> OperandWindow:
-    """The mask, whose elements repeat along what it broadcasts."""
+    """The mask, with strides 0 along broadcast dimensions."""
     window = operand_window(k, mask)
     own = [0 if size == 1 else stride for size, stride in zip(shape_of(mask), window.strides, strict=True)]
     return OperandWindow(window.buffer, window.offset, (*[0] * (4 - len(own)), *own))
 
 
 def result_window(k: AnyInstance, root: AttentionOp) -> OperandWindow:
-    """Where the result goes, perhaps through a transpose; CompileError where anything else follows."""
+    """The result, possibly through a transpose. Raises CompileError for any other op after the attention."""
     strides = list(strides_of(memref_type(k.results[0])))
     owner = k.yielded[0].owner
     if isinstance(owner, TransposeOp):

@@ -1,4 +1,4 @@
-"""The activations of recurrent cells, as code on numbers or vectors."""
+"""Activations of recurrent cells, for scalars or vectors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _hard_sigmoid(m: Arithmetic, x: SSAValue, alpha: float, beta: float) -> SSAV
 
 
 def _elu(m: Arithmetic, x: SSAValue, alpha: float, _: float) -> SSAValue:
-    """x, or alpha (exp(x) - 1) below 0: of no larger x, whose power could be infinite."""
+    """x, or alpha (exp(x) - 1) for negative x, clamped so that exp doesn't overflow."""
     below = m.mul(m.unary("expm1", m.min(x, m.constant(0.0))), m.constant(alpha))
     return m.select(m.compare("ge", x, m.constant(0.0)), x, below)
 
@@ -40,12 +40,12 @@ def _leaky_relu(m: Arithmetic, x: SSAValue, alpha: float, _: float) -> SSAValue:
 
 
 def _thresholded_relu(m: Arithmetic, x: SSAValue, alpha: float, _: float) -> SSAValue:
-    """x from alpha on, else 0, with NaN for NaN."""
+    """x for x >= alpha, else 0; NaN stays NaN."""
     return m.select(m.compare("ge", x, m.constant(alpha)), x, m.mul(x, m.constant(0.0)))
 
 
 def _softplus(m: Arithmetic, x: SSAValue, _: float, __: float) -> SSAValue:
-    """log(1 + exp(x)) as max(x, 0) + log1p(exp(-|x|)), which is infinite only where x is."""
+    """log(1 + exp(x)) as max(x, 0) + log1p(exp(-|x|)), which overflows only if x is infinite."""
     rest = m.unary("log1p", m.unary("exp", m.neg(m.abs(x))))
     return m.add(m.max(x, m.constant(0.0)), rest)
 

@@ -1,7 +1,7 @@
-"""What the cells of recurrent networks compute, one vector of hidden units at a time.
+"""Cell functions of recurrent networks, for a vector of hidden units at a time.
 
-A step is one or more phases. Each begins with a product of a state and the recurrent weights of some gates; then
-its function makes new states of what the unit offers.
+A step has one or more phases. Each starts with a product of a state and the recurrent weights of some gates; its cell
+function then computes new states from the unit's values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Unit(ABC):
 
     @abstractmethod
     def from_input(self, gate: int) -> SSAValue:
-        """The input's share of a gate, with the bias of the input's weights."""
+        """The input product of a gate, with the bias of the input weights."""
 
     @abstractmethod
     def from_state(self, gate: int) -> SSAValue:
@@ -35,20 +35,20 @@ class Unit(ABC):
 
     @abstractmethod
     def state(self, name: str) -> SSAValue:
-        """A part of scratch."""
+        """A state in scratch."""
 
     @abstractmethod
     def peephole(self, which: int) -> SSAValue | None:
-        """A row of the peepholes, where there are any."""
+        """A row of the peephole weights, if there are any."""
 
     def gate(self, gate: int) -> SSAValue:
-        """What the input and the state give to a gate."""
+        """The sum of a gate's input and state products."""
         return self.m.add(self.from_input(gate), self.from_state(gate))
 
 
 @dataclass(frozen=True)
 class CellPhase:
-    """A product for `gates`, of the scratch part `source`; then `cell` says what parts of scratch become."""
+    """A product for `gates` with the state `source`; `cell` then computes new states."""
 
     gates: range
     source: str
@@ -56,7 +56,7 @@ class CellPhase:
 
 
 def phases_of(root: RecurrenceOp) -> Sequence[CellPhase]:
-    """The phases of a step, in order; the last one makes `h`."""
+    """The phases of a step, in order; the last one computes `h`."""
     every, cell = range(root.GATES), _Cell(root)
     match root:
         case LstmOp():
@@ -72,13 +72,13 @@ def phases_of(root: RecurrenceOp) -> Sequence[CellPhase]:
 
 
 class _Cell:
-    """What a unit becomes, with the root's activations and its bound for what goes into them."""
+    """The cell functions, with the root's activations and its clipping of their arguments."""
 
     def __init__(self, root: RecurrenceOp) -> None:
         self.root, self.functions = root, root.functions
 
     def activated(self, unit: Unit, which: int, x: SSAValue) -> SSAValue:
-        """An activation of a gate."""
+        """An activation, of the clipped argument."""
         return activation(unit.m, self.functions[which], self._clipped(unit.m, x))
 
     def _clipped(self, m: Arithmetic, x: SSAValue) -> SSAValue:
@@ -88,7 +88,7 @@ class _Cell:
         return m.min(m.max(x, m.constant(-bound)), m.constant(bound))
 
     def lstm(self, unit: Unit) -> Mapping[str, SSAValue]:
-        """Gates i, o, f, c; the output gate looks at the new cell."""
+        """Gates i, o, f, c; the output gate's peephole uses the new cell state."""
         m, before = unit.m, unit.state("c")
 
         def gate(which: int, peephole: int, cell: SSAValue) -> SSAValue:
@@ -102,19 +102,19 @@ class _Cell:
         return {"c": cell, "h": m.mul(gate(1, 1, cell), activation(m, self.functions[2], cell))}
 
     def gru(self, unit: Unit) -> Mapping[str, SSAValue]:
-        """Gates z, r, n; the reset gate is laid on the product."""
+        """Gates z, r, n; the reset gate is applied to the product."""
         update, reset = (self.activated(unit, 0, unit.gate(each)) for each in (0, 1))
         recurrent = unit.m.mul(reset, unit.from_state(2))
         new = self.activated(unit, 1, unit.m.add(unit.from_input(2), recurrent))
         return _mixed(unit, update, new)
 
     def gru_gates(self, unit: Unit) -> Mapping[str, SSAValue]:
-        """The gates z and r: the product for n needs the state that r has been laid on."""
+        """The gates z and r: the product for n needs the state multiplied by r."""
         reset = self.activated(unit, 0, unit.gate(1))
         return {"update": self.activated(unit, 0, unit.gate(0)), "reset_h": unit.m.mul(reset, unit.state("h"))}
 
     def gru_new(self, unit: Unit) -> Mapping[str, SSAValue]:
-        """What n makes of it."""
+        """The new state from z and n."""
         return _mixed(unit, unit.state("update"), self.activated(unit, 1, unit.gate(2)))
 
 

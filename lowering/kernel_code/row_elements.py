@@ -1,4 +1,4 @@
-"""Where the elements of a row kernel lie: those of x, of the root's result, and of all that follows from it."""
+"""Indices of a row kernel's elements: those of x, of the root's result, and of the values computed from it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .row_ops import NoPasses, Passes, Row, result_at
 
 @dataclass(frozen=True)
 class RowElements:
-    """The elements of a kernel: each by the number of its row and, where there is one per element, its position."""
+    """The elements of a kernel, each by the number of its row and, for values per element, its position."""
 
     kernel: KernelOp
     form: RowForm
 
     @property
     def outer_axes(self) -> list[int]:
-        """The axes of x that rows lie along one behind the other."""
+        """The axes of x over which rows are enumerated."""
         return [axis for axis in range(len(shape_of(self.form.root.x))) if axis not in self.form.axes]
 
     @property
@@ -38,7 +38,7 @@ class RowElements:
 
     @property
     def inner_shape(self) -> list[int]:
-        """The sizes of the axes of a row."""
+        """The sizes of the axes within a row."""
         return [shape_of(self.form.root.x)[axis] for axis in self.form.axes]
 
     def x_index(self, outer: Expr, position: Expr) -> list[Expr]:
@@ -66,7 +66,7 @@ class RowElements:
         return result
 
     def once(self, canvas: Canvas, index: list[Expr]) -> None:
-        """All accesses of one element, for the planner of loops."""
+        """All accesses of one element, for the loop planner."""
         v, root = canvas.values, self.form.root
         outer, position = index
         element = signless(wide_float(element_type_of_value(root.x)))
@@ -78,7 +78,7 @@ class RowElements:
         self.emit(canvas, outer, position, result_at(self.row(canvas, NoPasses(), outer), position, value))
 
     def row(self, canvas: Canvas, passes: Passes, outer: Expr, *, keeps: bool = False) -> Row:
-        """One row, or a vector of rows, whose results are stored as they come."""
+        """One row, or a vector of rows, whose results are stored as they are computed."""
 
         def emit(position: Expr | None, value: SSAValue) -> None:
             self.emit(canvas, outer, position, value)
@@ -86,7 +86,7 @@ class RowElements:
         return Row(canvas.values, self.form, passes, lambda position: self.x_index(outer, position), emit, keeps)
 
     def emit(self, canvas: Canvas, outer: Expr, position: Expr | None, value: SSAValue) -> None:
-        """Store every result whose element this is, given the root's (wide) element."""
+        """Stores every result at this element, given the root's element in the wide type."""
         v, root, yielded = canvas.values, self.form.root, self.kernel.terminator.operands
         target = element_type_of_value(root.result)
         value = convert(v.b, value, wide_float(target), target)
@@ -97,10 +97,10 @@ class RowElements:
             v.store(element, buffer, linear(place, buffer.strides))
 
     def _forward(self, v: Values, index: Sequence[Expr], value: SSAValue) -> dict[SSAValue, list[Expr]]:
-        """Where the root's element `value` at `index` goes in each value behind the root.
+        """The index of the root's element `value` at `index` in each value computed from it.
 
-        It is made known at all those places. Asked for under another index it would be computed again, from a row
-        that may have been written over.
+        It is bound at all those indices. At another index it would be recomputed, from a row that may have been
+        overwritten.
         """
         root = self.form.root.result
         known: dict[SSAValue, list[Expr]] = {root: aligned(index, shape_of(root))}
@@ -117,7 +117,7 @@ class RowElements:
 
 
 def _moved(op: Operation, index: list[Expr]) -> list[Expr]:
-    """Where an operand's element goes in the result of an op behind a row root."""
+    """The index of an operand's element in the result of an op that follows a row root."""
     if isinstance(op, TransposeOp):
         return [index[axis] for axis in ints(op.permutation)]
     if isinstance(op, ReshapeOp):

@@ -1,7 +1,7 @@
-"""Scatters: a copy of x, then the updates in their order.
+"""Scatter: a copy of x, then the updates in order.
 
 for each row of this thread's part of the result:            row: the elements that one update replaces
-    result[row] = x[row]                                     left out where x and the result are one buffer
+    result[row] = x[row]                                     left out if x and the result are one buffer
 for each update, in order:
     if its row lies in this thread's part: result[row] = update
 """
@@ -33,7 +33,7 @@ _KINDS = {"add": "sum", "mul": "prod", "min": "min", "max": "max"}
 
 
 def lower_scatter(k: AnyInstance, op: ScatterNdOp | ScatterElementsOp) -> None:
-    """Write a kernel whose result is a scatter's."""
+    """Builds a kernel whose root is a scatter."""
     if k.yielded != [op.result]:
         raise CompileError(f"{describe(op)}: nothing can follow a scatter in its kernel")
     v = Values(k.b, k.kernel, k.operands)
@@ -76,7 +76,7 @@ def _copy(v: Values, x: SSAValue, out: Line, low: Index, high: Index) -> None:
 
 
 def _row(v: Values, op: ScatterNdOp | ScatterElementsOp, at: Sequence[Expr]) -> list[Expr]:
-    """The leading indices of the result that an update goes to."""
+    """The leading indices of the result that an update targets."""
     shape = shape_of(op.result)
     if isinstance(op, ScatterNdOp):
         depth = pinned(shape_of(op.indices)[-1])
@@ -86,7 +86,7 @@ def _row(v: Values, op: ScatterNdOp | ScatterElementsOp, at: Sequence[Expr]) -> 
 
 
 def _inner(op: ScatterNdOp | ScatterElementsOp, i: Expr, depth: int) -> list[Expr]:
-    """The index inside of an update."""
+    """The index within an update."""
     return delinearize(i, shape_of(op.result)[depth:]) if isinstance(op, ScatterNdOp) else []
 
 

@@ -1,4 +1,4 @@
-"""Squares of registers: n vectors of n lanes, n a power of two."""
+"""Transposition of n vectors of n lanes in registers, for n a power of two."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .builder import LoopBuilder
 
 
 def transposed(b: LoopBuilder, rows: Sequence[SSAValue]) -> list[SSAValue]:
-    """The columns of a square: lanes whose numbers differ in one bit trade places, bit after bit."""
+    """The columns of a square, by log2(n) rounds of pairwise lane exchanges."""
     current, size = list(rows), len(rows)
     half = size // 2
     while half:

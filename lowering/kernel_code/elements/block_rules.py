@@ -1,4 +1,4 @@
-"""Single elements of weights of few bits in blocks."""
+"""Single elements of block-quantised weights."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
-"""What is wrong with a run is noted where the kernel's call has a status; see passes/memory/insert_checks.py.
+"""Run-time checks of a kernel, recorded in the call's status buffer; see passes/memory/insert_checks.py.
 
-smallest, largest = those of this thread's part of the indices
-if smallest < -size: status[place] = smallest
-elif largest >= size: status[place] = largest
+    smallest, largest = those of this thread's part of the indices
+    if smallest < -size: status[place] = smallest
+    elif largest >= size: status[place] = largest
 
-In front of the kernel's own loops, which take some element inside instead and have nothing to ask: a pass over the
-indices, several in an instruction, is cheap beside moving what they name. Threads that find different ones may all
-write; any of them will do. Nothing has been written over the indices yet: results take the place of operands only
-where elements stay where they are.
+Checks precede the kernel's own loops, which clamp indices without a test: a vectorised pass over the indices is cheap
+compared with moving the elements. Several threads may store different wrong indices; any of them is valid. The indices
+have not been overwritten yet: results work in place only where elements keep their position.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from .values import Values
 
 
 def write_checks(k: AnyInstance, status: SSAValue) -> None:
-    """Write all checks of a kernel."""
+    """Builds all checks of a kernel."""
     checks = list(checks_of(k.kernel))
     if memref_type(status).get_shape() != (len(checks),):
         raise CompileError(
@@ -51,7 +50,7 @@ def write_checks(k: AnyInstance, status: SSAValue) -> None:
 
 
 def positions_checked(kernel: KernelOp) -> int:
-    """How many indices the longest of a kernel's checks looks at; 1 for a graph.fail."""
+    """The largest number of indices of any of a kernel's checks; 1 for a graph.fail."""
     return max((prod(_shape_checked(check)) for check in checks_of(kernel)), default=0)
 
 

@@ -1,6 +1,6 @@
 """Single elements of convolutions and transposed convolutions: sums over input channels and taps.
 
-This is the slow way, for layouts and types that no other family takes: one chain of sums per vector of results.
+The slow fallback, for layouts and types that no other family supports: one chain of additions per vector of results.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from .window_rules import Taps, axes_of, with_spatial
 
 Idx = tuple[Expr, ...]
 
-# Taps, all axes together, that a transposed convolution writes out. With the channels last a loop over the taps that
-# hit was as fast or faster from 3x3 on (Zen 3; 3x3 of stride 2: 1.0 ms instead of 5.5), and compiled in a tenth of the
-# time. With the channels first single taps let lanes run along a row: 3x3 took a fifth of the loop's time, 4x4 as long.
+# Taps, over all axes, up to which a transposed convolution is unrolled. With channels last a loop over contributing
+# taps was as fast or faster from 3x3 on (Zen 3; 3x3 of stride 2: 1.0 ms instead of 5.5), and compiled in a tenth of the
+# time. With channels first, unrolled taps allow lanes along a row: 3x3 took a fifth of the loop's time, 4x4 as long.
 _MOST_WRITTEN_OUT = {"NHWC": 4, "NCHW": 9}
-# An axis this short is cut into single positions where taps depend on the position in a period.
+# An axis this short is peeled into single positions where taps depend on the position modulo the stride.
 _LONGEST_PERIOD = 8
 
 
@@ -113,7 +113,7 @@ def _conv_transpose(op: ConvTransposeOp, v: Values, index: Idx) -> SSAValue:
 
 @dataclass(frozen=True)
 class _TransposedAxis:
-    """One spatial axis: element `place` of x goes through tap k to place * stride + k * dilation - pad, here `at`."""
+    """One spatial axis: position `place` of x reaches `at` = place * stride + k * dilation - pad through tap k."""
 
     at: Expr
     size: int  # of x
@@ -128,7 +128,7 @@ class _TransposedAxis:
 
 
 _Hit = Callable[[Expr, Expr, SSAValue], SSAValue]
-"""The sum with the element of x at a place, through a tap: (tap, place, sum before)."""
+"""The sum with the element of x at a position added, through a tap: (tap, position, sum so far)."""
 
 
 def _over_hits(
@@ -139,7 +139,7 @@ def _over_hits(
     *,
     written_out: bool,
 ) -> SSAValue:
-    """total = add(taps, places in x, total) for all that go to one element; the last one."""
+    """total = add(taps, positions in x, total) for all contributions to one element; returns the last total."""
     visit = _each_hit if written_out else _loop_over_hits
 
     def level(taps: list[Expr], places: list[Expr], total: SSAValue) -> SSAValue:
@@ -151,7 +151,7 @@ def _over_hits(
 
 
 def _each_hit(v: Values, axis: _TransposedAxis, total: SSAValue, add: _Hit) -> SSAValue:
-    """The sum over the taps of an axis, each written out."""
+    """The sum over the taps of an axis, unrolled."""
     for tap in range(axis.taps):
         place, left_over = (axis.at + (axis.pad - tap * axis.dilation)).divide(axis.stride)
         if left_over.bounds[0] > 0:
@@ -166,10 +166,11 @@ def _each_hit(v: Values, axis: _TransposedAxis, total: SSAValue, add: _Hit) -> S
 
 
 def _loop_over_hits(v: Values, axis: _TransposedAxis, total: SSAValue, add: _Hit) -> SSAValue:
-    """The sum over the taps of an axis that hit an element of x, as a loop.
+    """The sum over the contributing taps of an axis, as a loop.
 
-    With g = gcd(stride, dilation), a position p = at + pad is hit if g divides it: by every (stride / g)th tap from the
-    first one k with k * dilation = p modulo stride on. From one to the next the place falls by dilation / g.
+    With g = gcd(stride, dilation), a position p = at + pad has contributions if g divides it: from every (stride /
+    g)-th tap on, starting at the first k with k * dilation = p modulo stride. From one to the next, the input position
+    decreases by dilation / g.
     """
     b, common = v.b, gcd(axis.stride, axis.dilation)
     period, fall = axis.stride // common, axis.dilation // common
@@ -197,7 +198,7 @@ def _loop_over_hits(v: Values, axis: _TransposedAxis, total: SSAValue, add: _Hit
 def _where_hit(
     v: Values, place: Expr, left_over: Expr, size: int, hit: Callable[[], SSAValue], otherwise: SSAValue
 ) -> SSAValue:
-    """hit() where nothing is left over and the place lies inside the input, else `otherwise`."""
+    """hit() if there is no remainder and the position lies inside the input, else `otherwise`."""
     if left_over.number is not None:
         return guarded(v, [place], [size], hit, otherwise)
     for var in left_over.variables():

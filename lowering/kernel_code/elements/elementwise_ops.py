@@ -37,13 +37,13 @@ from ..arithmetic import (
 )
 from ..builder import Index, LoopBuilder
 
-_GELU_IS_ZERO = 40.0  # gelu of minus this is 0; the product of minus infinity and 0 would be NaN
-_FEW_BITS = 6  # of known exponents: their powers are written out
+_GELU_IS_ZERO = 40.0  # gelu of numbers below minus this is 0; the product of minus infinity and 0 would be NaN
+_FEW_BITS = 6  # constant exponents up to which powers are unrolled
 
 
 @dataclass(frozen=True)
 class _Site:
-    """One op being written: its operands, and arithmetic on the type they share."""
+    """One op being built: its operands, and arithmetic in their common type."""
 
     op: Operation
     m: Arithmetic
@@ -82,7 +82,7 @@ def _binary(kind: str) -> _Rule:
 
 def _sum(kind: str) -> _Rule:
     def rule(s: _Site) -> SSAValue:
-        # A product that comes another way, through a concatenation say, is a product in some code and not in other.
+        # A product that reaches this op indirectly, through a concatenation say, is fused in some code only.
         first, second = (isinstance(operand.owner, MulOp) for operand in s.op.operands)
         return s.m.sum(kind, s.x, s.y, (first, second))
 
@@ -94,7 +94,7 @@ def _compare(kind: str) -> _Rule:
 
 
 def _sub(s: _Site) -> SSAValue:
-    """Never fused with a product: what is left of equal numbers is 0, also where one is computed here again."""
+    """Never fused with a multiplication: x - x must be 0, even if one operand is recomputed here."""
     return replace(s.m, contract=False).sub(s.x, s.y)
 
 
@@ -125,7 +125,7 @@ def _clip(s: _Site) -> SSAValue:
 
 
 def _limit(value: float, s: _Site) -> float | int:
-    """A limit of clip in the type of the elements: the end of an integer type's range where it is beyond."""
+    """A limit of clip in the element type, saturated to an integer type's range."""
     if s.m.is_float:
         return value
     low, high = _range(bits_of(s.m.element), s.m.unsigned)
@@ -138,7 +138,7 @@ def _range(bits: int, unsigned: bool) -> tuple[int, int]:
 
 
 def _logistic(m: Arithmetic, numerator: SSAValue, x: SSAValue) -> SSAValue:
-    """numerator / (1 + exp(-x)): an overflow of exp gives 0, which is right."""
+    """numerator / (1 + exp(-x)); an overflow of exp correctly gives 0."""
     return m.div(numerator, m.add(m.constant(1), m.unary("exp", m.neg(x))))
 
 
@@ -220,7 +220,7 @@ def _mod(s: _Site) -> SSAValue:
     result = m.select(m.b.conjunction(is_rest, signs_differ), m.add(rest, s.y), rest)
     if not m.is_float:
         return result
-    return m.select(is_rest, result, m.b.make(math.CopySignOp, zero, s.y))  # a zero has the sign of y, too
+    return m.select(is_rest, result, m.b.make(math.CopySignOp, zero, s.y))  # the sign of a zero is that of y, too
 
 
 def _pow(s: _Site) -> SSAValue:
@@ -234,9 +234,9 @@ def _pow(s: _Site) -> SSAValue:
 
 
 def _integer_power(s: _Site, exponent_type: Attribute) -> SSAValue:
-    """Squaring, bit by bit of the exponent; a negative exponent leaves only 1 and -1 other than 0.
+    """Exponentiation by squaring; a negative exponent gives non-zero results for 1 and -1 only.
 
-    Of n bits, the powers of odd numbers repeat after 2^(n - 2), those of even ones are 0 from the n-th on.
+    In n bits, the powers of odd numbers have period 2^(n - 2), those of even ones are 0 from the n-th on.
     """
     m, b, bits = s.m, s.m.b, bits_of(s.m.element)
     power = Arithmetic(b, s.y.type, is_unsigned(exponent_type))
@@ -275,7 +275,7 @@ def _known_power(m: Arithmetic, x: SSAValue, exponent: int) -> SSAValue:
 
 
 def _quantize(s: _Site) -> SSAValue:
-    """Limited by comparisons that a NaN fails, so that it becomes the least number."""
+    """Clamped by comparisons that are false for NaN, which becomes the smallest number."""
     m, b = s.m, s.m.b
     to = s.op.properties["to"]
     quotient = m.div(s.x, s.y)
@@ -338,17 +338,17 @@ _RULES: dict[str, _Rule] = {
 
 
 def is_elementwise(op: Operation) -> bool:
-    """Whether `emit_elementwise` knows the op."""
+    """Whether `emit_elementwise` supports the op."""
     return op.name in _RULES or op.name in ("graph.bitcast", "graph.cast", "graph.where")
 
 
 def emit_elementwise(
     b: LoopBuilder, op: Operation, operands: Sequence[SSAValue], result_element: Attribute
 ) -> SSAValue:
-    """The op on scalars, or on 1-D vectors of equal length (then all operands are vectors).
+    """Builds the op on scalars, or on 1-D vectors of equal length (then all operands are vectors).
 
-    Integers come and go as signless values. Floats may come wider than the op's operands are declared, for
-    example an accumulator in f32 of an f16 convolution; `result_element` is the type that is wanted.
+    Integers are signless. Floats may be wider than the declared types of operands, for example the f32 accumulator of
+    an f16 convolution; `result_element` is the requested type.
     """
     declared = [element_type_of_value(operand) for operand in op.operands]
     actual = [_actual(value, type) for value, type in zip(operands, declared, strict=True)]
@@ -359,14 +359,14 @@ def emit_elementwise(
         )
         return b.insert(SelectOp(condition, first, second))
     if op.name == "graph.cast":
-        # Through the op's own type: the cast of an f32 to bool or to f16 must not see more bits than it has.
+        # Through the op's own type: a cast of f32 to bool or f16 must not see more bits than the type has.
         target = op.properties["to"]
         return convert(b, _cast(b, op, operands[0], actual[0], target), target, result_element)
     if op.name == "graph.bitcast":
         return _bitcast(b, operands[0], declared[0], op.properties["to"])
     rule = _RULES[op.name]
     is_pow = op.name == "graph.pow"
-    floats = [type for type in actual if not is_integer(type)]  # quantisation has integers beside them
+    floats = [type for type in actual if not is_integer(type)]  # quantisation also has integer operands
     wide = wide_float(actual[0] if is_pow else max(floats or actual, key=bits_of))
     values = [
         value if is_pow and i == 1 else convert(b, value, type, wide)
@@ -387,7 +387,7 @@ def _cast(b: LoopBuilder, op: Operation, value: SSAValue, source: Attribute, tar
 
 
 def _bitcast(b: LoopBuilder, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
-    """By way of how memory holds it; truth values are bytes there."""
+    """A bitcast via the in-memory form, in which booleans are bytes."""
     value = convert(b, value, scalar_of(value.type), source) if is_float(source) else value
     if source == i1:
         value, source = convert(b, value, i1, i8), i8
@@ -399,6 +399,6 @@ def _bitcast(b: LoopBuilder, value: SSAValue, source: Attribute, target: Attribu
 
 
 def _actual(value: SSAValue, declared: Attribute) -> Attribute:
-    """The element type a value really has; the declared one where they differ only in signedness."""
+    """The element type that a value has; the declared one if they differ only in signedness."""
     element = scalar_of(value.type)
     return declared if signless(declared) == signless(element) else element

@@ -1,4 +1,4 @@
-"""The order of `graph.top_k`: whether one element of a row comes before another, on any device."""
+"""The order of `graph.top_k`, for any device: whether one element of a row precedes another."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ from .values import Values
 
 @dataclass(frozen=True)
 class Ranked:
-    """An element of a row: the number, and its place along the axis."""
+    """An element of a row: its value, and its index along the axis."""
 
     number: SSAValue
     place: Index
 
 
 class RowOrder:
-    """The elements of one row of x, in the order that a top_k wants them in."""
+    """The elements of one row of x, with the order of a top_k."""
 
     def __init__(self, v: Values, op: TopKOp, row: Sequence[Expr]) -> None:
-        """`row` is an index of all axes but the one that is looked along."""
+        """`row` is an index of all axes but the one that is sorted."""
         self.v, self.op, self.row = v, op, list(row)
         self.axis = op.axis.value.data
         self.size = shape_of(op.x)[self.axis]
 
     def element(self, place: Index) -> Ranked:
-        """The element at a place, which is read."""
+        """Loads the element at an index."""
         at = Expr.of(place) if isinstance(place, int) else Expr.of(Var(place, 0, self.size - 1))
         with self.v.scope():
             return Ranked(wide(self.v, self.op.x, [*self.row[: self.axis], at, *self.row[self.axis :]]), place)
 
     def is_ahead(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """i1: whether the number a comes before b wherever they stand."""
+        """i1: whether value a precedes b regardless of their indices."""
         m = Arithmetic(self.v.b, a.type, is_unsigned(element_type_of_value(self.op.x)))
         largest = self.op.smallest is None
         ahead = m.compare("gt" if largest else "lt", a, b)
         if not m.is_float:
             return ahead
-        # NaN is larger than any number: it is ahead of those, or they are ahead of it.
+        # NaN is larger than any number: it precedes them, or they precede it.
         nan, number = (a, b) if largest else (b, a)
         beside = self.v.b.conjunction(m.is_nan(nan), m.compare("eq", number, number))
         return self.v.b.insert(arith.OrIOp(ahead, beside))
 
     def comes_first(self, a: Ranked, b: Ranked) -> SSAValue:
-        """i1: whether element a comes before b; of equal numbers the one that stands first does."""
+        """i1: whether element a precedes b; among equal values the smaller index does."""
         write = self.v.b
         stands_first = write.compare("slt", a.place, b.place)
         ahead = write.insert(arith.OrIOp(self.is_ahead(a.number, b.number), stands_first))

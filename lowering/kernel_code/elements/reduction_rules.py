@@ -1,7 +1,6 @@
-"""Single elements of reductions: a loop over what is reduced.
+"""Single elements of reductions: a loop over the reduced axes.
 
-Whole rows at a time are the business of rows.py; here one element is asked for, and all it depends on is
-visited.
+rows.py computes whole rows at a time; here one element is requested, and everything it depends on is computed.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def wide(v: Values, value: SSAValue, index: Sequence[Expr], to: Attribute | None
 def reduce_at(
     v: Values, reduction: Reduction, sizes: Sequence[int], element: Callable[[list[Expr]], SSAValue]
 ) -> SSAValue:
-    """The elements at every index of a box, combined."""
+    """The reduction over every index of a box."""
 
     def step(index: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
         return [reduction.combine(carried[0], v.spread(element(index)))]
@@ -51,7 +50,7 @@ def reduce_at(
 
 
 def _index_with(index: Sequence[Expr], axes: Sequence[int], inner: Sequence[Expr]) -> list[Expr]:
-    """An index with other entries along `axes`."""
+    """An index with its entries along `axes` replaced."""
     result = list(index)
     for axis, i in zip(axes, inner, strict=True):
         result[axis] = i
@@ -59,7 +58,7 @@ def _index_with(index: Sequence[Expr], axes: Sequence[int], inner: Sequence[Expr
 
 
 def full_index(index: Sequence[Expr], axes: Sequence[int], rank: int, keepdims: bool) -> list[Expr]:
-    """An index of the operand of a reduction over `axes`, which are still to be filled in."""
+    """An index of a reduction's operand, with the entries along `axes` still to be filled in."""
     if keepdims:
         return list(index)
     rest = iter(index)
@@ -97,7 +96,7 @@ def _arg_extremum(op: ArgExtremumOp, v: Values, index: Idx) -> SSAValue:
 
 
 def better_extremum(v: Values, reduction: Reduction, value: SSAValue, best: SSAValue, *, last: bool) -> SSAValue:
-    """i1: whether `value` takes the place of the extremum so far, of equals the first or the last one."""
+    """i1: whether `value` replaces the extremum so far; among equals the first or the last one stays."""
     m = reduction.on(value.type)
     strict = "gt" if reduction.kind == "max" else "lt"
     better = m.compare(strict[0] + "e" if last else strict, value, best)
@@ -105,7 +104,7 @@ def better_extremum(v: Values, reduction: Reduction, value: SSAValue, best: SSAV
 
 
 def _or_first_nan(v: Values, m: Arithmetic, better: SSAValue, value: SSAValue, best: SSAValue, last: bool) -> SSAValue:
-    """A NaN beats numbers; among NaNs the first, or the last, stays."""
+    """NaN precedes numbers; among NaNs the first, or the last, stays."""
     nan = m.is_nan(value)
     if not last:
         number = m.compare("eq", best, best)
@@ -158,7 +157,7 @@ def _softmax(op: SoftmaxOp | LogSoftmaxOp, v: Values, index: Idx) -> SSAValue:
 def _normalised(
     v: Values, op: Operation, x: SSAValue, index: Idx, axes: Sequence[int], epsilon: float, centred: bool
 ) -> SSAValue:
-    """(x - mean) / sqrt(mean of squares + epsilon), wide; without `centred` the mean is left out."""
+    """(x - mean) / sqrt(mean of squares + epsilon), in the wide type; unless `centred`, the mean is left out."""
     element = element_type_of_value(x)
     sizes = [shape_of(x)[axis] for axis in axes]
     reduction = Reduction(v.b, "sum", element)
@@ -194,7 +193,7 @@ def affine(
     scale: tuple[SSAValue, Sequence[Expr]],
     bias: tuple[SSAValue, Sequence[Expr]] | None,
 ) -> SSAValue:
-    """value * scale + bias, all wide; scale and bias are elements of values."""
+    """value * scale + bias, all in the wide type; scale and bias are elements of values."""
     factor = wide(v, *scale)
     value, factor = v.alike([value, factor])
     value = Arithmetic(v.b, value.type).mul(value, factor)

@@ -1,7 +1,7 @@
-"""Single elements of regions of pictures: where bins and the points in them lie is computed at run time.
+"""Single elements of RoI ops: the positions of bins and of sampling points are computed at run time.
 
-Loops go over the points, or the elements, that may lie inside the picture; so a run takes no longer for regions that
-reach far outside, whatever their corners are.
+Loops run over the points, or elements, that may lie inside the image; so regions that extend far outside take no
+longer, whatever their corners are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .values import Values, element_of
 
 Idx = tuple[Expr, ...]
 
-# Points that are looked at beyond those that should be inside: positions are rounded.
+# Extra points visited beyond those that should be inside, since positions are rounded.
 _MARGIN = 2.5
 
 
@@ -55,11 +55,11 @@ class _Side:
 
     @property
     def m(self) -> Arithmetic:
-        """Arithmetic on corners and positions."""
+        """Arithmetic in the type of corners and positions."""
         return Arithmetic(self.v.b, wide_float(element_type_of_value(self.op.x)), contract=False)
 
     def ends(self) -> list[SSAValue]:
-        """Where the region begins and ends, in elements of x."""
+        """The region's begin and end, in elements of x."""
         found: list[SSAValue] = []
         for corner in (0, 1):
             end = wide(self.v, self.op.rois, [self.outer[0], Expr.of(2 * corner + 1 - self.axis)])
@@ -75,13 +75,13 @@ class _Side:
 
 @dataclass(frozen=True)
 class _Points:
-    """The points of RoI align along one side of a bin."""
+    """The sampling points of RoI align along one side of a bin."""
 
     side: _Side
-    first: SSAValue  # where the bin begins
-    bin: SSAValue  # how long it is
-    count: SSAValue  # a whole float
-    low: Index  # of the points that may be inside: the first, and the one behind the last
+    first: SSAValue  # begin of the bin
+    bin: SSAValue  # length of the bin
+    count: SSAValue  # an integral float
+    low: Index  # points that may be inside: [first, last)
     high: Index
 
     @classmethod
@@ -108,14 +108,14 @@ class _Points:
         low = exact.select(exact.compare("gt", low, exact.constant(0)), low, exact.constant(0))
         low = exact.select(exact.compare("lt", low, count_), low, count_)
         high = exact.unary("ceil", exact.add(exact.max(*ends), exact.constant(_MARGIN)))
-        # Without a number for it (a bin without length or without end) all points that were asked for.
+        # If the number of points is undefined (a bin of no or infinite length): all requested points.
         high = exact.select(exact.compare("eq", high, high), high, exact.constant(op.samples.value.data))
         high = exact.select(exact.compare("lt", high, count_), high, count_)
         high = exact.select(exact.compare("gt", high, exact.constant(0)), high, exact.constant(0))
         return cls(side, first, bin, count, whole(v, low), whole(v, high))
 
     def has_all(self) -> SSAValue:
-        """i1: whether there are points, and all of them are looked at."""
+        """i1: whether there are points, all of which are visited."""
         b = self.side.v.b
         conditions = [
             b.compare("eq", self.low, 0),
@@ -125,7 +125,7 @@ class _Points:
         return reduce(b.conjunction, conditions)
 
     def neighbours(self, point: Expr) -> tuple[SSAValue, list[tuple[Expr, SSAValue]]]:
-        """Whether a point counts, and the two elements around it with their weights."""
+        """Whether a point counts, and the two adjacent elements with their weights."""
         v, m, size = self.side.v, self.side.m, self.side.size
         offset = m.mul(m.add(v.number_as(point, m.type), m.constant(0.5)), self.bin)
         at = m.add(self.first, m.div(offset, self.count))
@@ -167,7 +167,7 @@ def _roi_align(op: RoiAlignOp, v: Values, index: Idx) -> SSAValue:
 
     start = m.constant(0)
     if largest:
-        # Points that are not looked at are zeros.
+        # Points that are not visited are zeros.
         start = m.select(v.b.conjunction(rows.has_all(), columns.has_all()), m.constant(-inf), start)
     total = v.carry_between(rows.low, rows.high, MOST_SAMPLES, [start], row)[0]
     if not largest:
@@ -205,7 +205,7 @@ def _roi_pool(op: RoiPoolOp, v: Values, index: Idx) -> SSAValue:
 
 
 def _bin(side: _Side) -> tuple[Index, Index]:
-    """The first element of a bin, and how many it has."""
+    """The first element of a bin, and its number of elements."""
     v, m = side.v, side.m
     exact = Arithmetic(v.b, f64, contract=False)
     begin, end = (_rounded(exact, convert(v.b, each, m.type, f64)) for each in side.ends())
@@ -223,7 +223,7 @@ def _bin(side: _Side) -> tuple[Index, Index]:
 
 
 def _rounded(m: Arithmetic, number: SSAValue) -> SSAValue:
-    """The nearest whole number, halves away from zero."""
+    """Rounds to nearest, ties away from zero."""
     up, down = m.unary("floor", m.add(number, m.constant(0.5))), m.unary("ceil", m.sub(number, m.constant(0.5)))
     whole = m.select(m.compare("lt", number, m.constant(0)), down, up)
     return clamped(m, whole, -FARTHEST, FARTHEST)

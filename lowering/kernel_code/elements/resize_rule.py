@@ -1,8 +1,7 @@
-"""Single elements of a resize: positions and weights are computed at run time, in f64 and in the order of
-`ResizeOp.positions`, so that ties are rounded as there.
+"""Single elements of a resize: positions and weights are computed at run time, in f64.
 
-A few neighbours are written out one by one; the many of a picture that shrinks with antialiasing are loops, one
-for the sum of the weights and one for the sum of the neighbours.
+In the order of operations of `ResizeOp.positions`, so that ties are rounded equally. A few neighbours are unrolled; the
+many of a downscaling with antialiasing are loops, one for the sum of the weights and one for the weighted sum.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from ..builder import INDEX, Index
 from ..index_expr import Expr
 from .values import Values, element_of
 
-# Neighbours of one element that are written out, all axes together: 8 along each of two, 4 along each of three.
+# Neighbours up to which they are unrolled, over all axes: 8 along each of two, 4 along each of three.
 _MOST_WRITTEN_OUT = 64
 
 
@@ -47,7 +46,7 @@ def _resize(op: ResizeOp, v: Values, index: tuple[Expr, ...]) -> SSAValue:
 
 
 def _sampled(v: Values, op: ResizeOp, index: list[Expr], axis: int, computed: Attribute) -> SSAValue:
-    """The element at `index` once axes 0 to `axis` have been resized; the others index x."""
+    """The element at `index` after axes 0 to `axis` have been resized; the others index x."""
     while axis >= 0 and op.is_identity(axis):
         axis -= 1
     if axis < 0:
@@ -92,12 +91,12 @@ class _Axis:
 
     @property
     def length(self) -> float:
-        """Size of the result along the axis, before it is rounded."""
+        """Size of the result along the axis, before rounding."""
         scale = self.op.scales.get_values()[self.axis]
         return int(scale) * self.old if scale.is_integer() else scale * self.old
 
     def position(self, i: Expr) -> SSAValue:
-        """Where element i of the result lies in x."""
+        """The position in x of element i of the result."""
         return self.v.once(("position", self.op, self.axis, i), lambda: self._position(i))
 
     def _position(self, i: Expr) -> SSAValue:
@@ -133,14 +132,14 @@ class _Axis:
                 return m.sub(m.div(m.add(index, const(0.5)), const(scale)), const(0.5))
 
     def place(self, rounded: SSAValue) -> Index:
-        """A whole f64 as an index, clamped into x."""
+        """An integral f64 as an index, clamped into x."""
         b = self.v.b
         whole = b.insert(IndexCastOp(b.insert(FPToSIOp(rounded, i64)), INDEX))
         return b.min(b.max(whole, 0), self.old - 1)
 
 
 _LOCAL = ("asymmetric", "half_pixel", "tf_half_pixel_for_nn")
-"""Ways of placing what is enlarged by a whole factor that are the same at each element of x, however many there are."""
+"""Coordinate modes for which integer upscaling has the same weights at each element of x, for any size."""
 
 
 def _nearest(v: Values, op: ResizeOp, axis: int, i: Expr) -> Expr:
@@ -177,7 +176,7 @@ def _nearest(v: Values, op: ResizeOp, axis: int, i: Expr) -> Expr:
 
 @dataclass(frozen=True)
 class _Neighbours:
-    """The elements along an axis that make one of the result, and their weights."""
+    """The elements along an axis that contribute to one of the result, and their weights."""
 
     v: Values
     op: ResizeOp
@@ -191,24 +190,24 @@ class _Neighbours:
 
     @property
     def shrink(self) -> float:
-        """How much nearer neighbours count than they are."""
+        """The factor of distances to neighbours: below 1 when downscaling with antialiasing."""
         return min(self.op.scales.get_values()[self.axis], 1.0) if self.op.antialias is not None else 1.0
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Their number."""
         return _count(self.op, self.axis)
 
     @property
     def normalised(self) -> bool:
-        """Whether the weights as they come don't add up to 1."""
+        """Whether weights have to be normalised to a sum of 1."""
         return self.op.exclude_outside is not None or self.shrink < 1
 
     def _once(self, what: str, tap: Expr | None, write: Callable[[], SSAValue]) -> SSAValue:
         return self.v.once((what, self.op, self.axis, self.i, tap), write)
 
     def place(self, tap: Expr) -> SSAValue:
-        """Where neighbour `tap` lies in x, as a whole f64 that may be outside."""
+        """The position in x of neighbour `tap`, as an integral f64 that may be out of range."""
         m, shifted = self.along.exact, tap + (1 - self.count // 2)
 
         def write() -> SSAValue:
@@ -218,11 +217,11 @@ class _Neighbours:
         return self._once("place", tap, write)
 
     def first(self) -> SSAValue:
-        """The element of x at or before the position, as a whole f64."""
+        """The element of x at or before the position, as an integral f64."""
         return self._once("floor", None, lambda: self.along.exact.unary("floor", self.along.position(self.i)))
 
     def plain_weight(self, tap: Expr) -> SSAValue:
-        """The weight of neighbour `tap` before all are made to add up to 1."""
+        """The weight of neighbour `tap` before normalisation."""
         position, along = self.along.position(self.i), self.along
         return self._once(
             "weight", tap, lambda: _weight(self.op, along.exact, self.place(tap), position, self.shrink, along.old)
@@ -234,7 +233,7 @@ class _Neighbours:
         return weight if total is None else self._once("normal", tap, lambda: self.along.exact.div(weight, total))
 
     def total(self) -> SSAValue | None:
-        """What plain weights are divided by; None where they add up to 1."""
+        """The divisor of plain weights; None if they add up to 1."""
         m = self.along.exact
 
         def write() -> SSAValue:
@@ -244,7 +243,7 @@ class _Neighbours:
         return self._once("total", None, write) if self.normalised else None
 
     def sum(self, part: Callable[[Expr], SSAValue], type: Attribute, *, contract: bool) -> SSAValue:
-        """The sum of a part for each neighbour."""
+        """The sum of a part over all neighbours."""
 
         def add(total: SSAValue, tap: Expr) -> SSAValue:
             total, summand = self.v.alike([total, part(tap)])
@@ -258,22 +257,22 @@ class _Neighbours:
 
 
 def _count(op: ResizeOp, axis: int) -> int:
-    """How many neighbours along an axis make an element of the result."""
+    """The number of neighbours along an axis that contribute to an element."""
     shrink = min(op.scales.get_values()[axis], 1.0) if op.antialias is not None else 1.0
     return 1 if op.is_identity(axis) else 2 * ceil((1 if op.mode.data == "linear" else 2) / shrink)
 
 
 def _is_written_out(op: ResizeOp) -> bool:
-    """Whether few neighbours make an element of the result, all axes together."""
+    """Whether the neighbours over all axes are few enough to be unrolled."""
     return prod(_count(op, axis) for axis in range(len(shape_of(op.x)))) <= _MOST_WRITTEN_OUT
 
 
 def _weighed(
     v: Values, op: ResizeOp, index: list[Expr], axis: int, at: Callable[[Expr], SSAValue], computed: Attribute
 ) -> SSAValue:
-    """The sum of neighbours along the axis times their weights."""
+    """The weighted sum of neighbours along the axis."""
     along, own = _Axis(v, op, axis), _Neighbours(v, op, axis, index[axis])
-    # What doesn't depend on this axis' neighbours is computed ahead of the loop over them.
+    # Values independent of this axis' neighbours are computed before the loop over them.
     for other in range(axis + 1):
         if not op.is_identity(other):
             ahead = _Neighbours(v, op, other, index[other])

@@ -1,7 +1,6 @@
-"""Single elements of samplings: where neighbours stand is computed at run time, as `SampleOp.evaluate` does it.
+"""Single elements of grid sampling: neighbours' positions are computed at run time, as in `SampleOp.evaluate`.
 
-Neighbours are written out. Each is read from some place inside, whatever the position was, and what is outside is
-taken out afterwards.
+Neighbours are unrolled. Each is loaded from a clamped position; those out of range are masked afterwards.
 """
 
 from __future__ import annotations
@@ -55,37 +54,37 @@ def _sample(op: SampleOp, v: Values, index: Idx) -> SSAValue:
 
 
 def without_channel(index: Idx, layout: str) -> Idx:
-    """The batch and the place of an index in a layout."""
+    """The batch and position of an index in a layout."""
     axis = channel_axis(layout, len(index))
     return (*index[:axis], *index[axis + 1 :])
 
 
 def full_index(index: Idx, places: Sequence[Expr], layout: str, sample: Expr | None = None) -> list[Expr]:
-    """An index in a layout at other places, and perhaps of another sample."""
+    """An index in a layout with other positions, and perhaps another sample."""
     batch, channel = index[0] if sample is None else sample, index[channel_axis(layout, len(index))]
     return [batch, channel, *places] if layout == "NCHW" else [batch, *places, channel]
 
 
 def clamped(m: Arithmetic, p: SSAValue, low: float, high: float) -> SSAValue:
-    """`p` in [low, high]; `high` where it is no number, so that the result can be made an integer."""
+    """`p` clamped to [low, high]; `high` for NaN, so that the result can be converted to an integer."""
     bounds = m.constant(low), m.constant(high)
     raised = m.select(m.compare("gt", p, bounds[0]), p, bounds[0])
     return m.select(m.compare("lt", p, bounds[1]), raised, bounds[1])
 
 
 def whole(v: Values, number: SSAValue) -> Index:
-    """A float, which must be a number and not far outside of any tensor, as an index: rounded towards zero."""
+    """A float, which must be finite and not far out of range, truncated to an index."""
     return v.b.insert(IndexCastOp(v.b.insert(FPToSIOp(number, i64)), INDEX))
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """One spatial axis at an index of the result: all is computed once where it is first asked for."""
+    """One spatial axis at an index of the result; properties are computed once, at first use."""
 
     v: Values
     op: SampleOp
     axis: int
-    outer: Idx  # batch and place
+    outer: Idx  # batch and position
 
     @property
     def size(self) -> int:
@@ -94,19 +93,19 @@ class _Axis:
 
     @property
     def type(self) -> Attribute:
-        """The type that positions are computed in."""
+        """The type in which positions are computed."""
         return wide_float(element_type_of_value(self.op.positions))
 
     @property
     def m(self) -> Arithmetic:
-        """Arithmetic on positions."""
+        """Arithmetic in that type."""
         return Arithmetic(self.v.b, self.type, contract=False)
 
     def _once(self, what: object, write: Callable[[], SSAValue]) -> SSAValue:
         return self.v.once((what, self.op, self.axis, self.outer), write)
 
     def position(self) -> SSAValue:
-        """The position: mirrored where that is asked for, and not far outside."""
+        """The position: reflected if requested, and clamped to the vicinity of the input."""
         return self._once("position", self._position)
 
     def _position(self) -> SSAValue:
@@ -130,18 +129,18 @@ class _Axis:
         return m.select(inside, p, moved)
 
     def before(self) -> SSAValue:
-        """The whole number at or before the position."""
+        """The integer at or before the position."""
         return self._once("before", lambda: self.m.unary("floor", self.position()))
 
     def neighbour(self, tap: int) -> Expr:
-        """Where a neighbour stands, perhaps outside."""
+        """The position of a neighbour, possibly out of range."""
         low, high = self.op.far(self.size)
         behind = -((self.op.neighbours - 1) // 2)
         first = self._once("first", lambda: self.v.b.index(whole(self.v, self.before())))
         return self.v.variable(("neighbours", first), lambda: first, low, high) + (behind + tap)
 
     def inside(self, tap: int) -> list[SSAValue]:
-        """i1: whether a neighbour is inside; nothing where those outside count as well."""
+        """i1: whether a neighbour is in range; [] where out-of-range ones count as well."""
         if self.op.padding.data != "zeros":
             return []
 
@@ -153,7 +152,7 @@ class _Axis:
         return [self._once(("inside", tap), write)]
 
     def place(self, tap: int) -> Expr:
-        """The element of x that stands for a neighbour."""
+        """The element of x that is loaded for a neighbour."""
         neighbour = self.neighbour(tap)
 
         def write() -> Index:
@@ -166,7 +165,7 @@ class _Axis:
         return self.v.variable(("place", self.op, self.axis, neighbour), write, 0, self.size - 1)
 
     def _mirrored(self, at: Index) -> Index:
-        """An index that lies outside by a little: by at most the size once it was turned at the low edge."""
+        """Reflects an index that is out of range by at most the size after reflection at the low edge."""
         b, size = self.v.b, self.size
         if self.op.corners is not None:
             period = max(2 * (size - 1), 1)

@@ -1,4 +1,4 @@
-"""Linear attention for some columns of a state, on any device: they hang on no other columns.
+"""Linear attention for some columns of a state, for any device; columns are independent of each other.
 
     state[D] = the initial state, or zeros
     for each step:
@@ -6,7 +6,7 @@
         for each row of D:  state = state * decay + key * value;  sums of each head += query * state
         y = sums * scale
 
-Columns are lanes of a vector, or one number. The state is read once a step, and with beta twice.
+Columns are the lanes of a vector, or a scalar. The state is read once per step, with beta twice.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from ..builder import Index, LoopBuilder
 from ..instance import AnyInstance
 
 HEADS_AT_ONCE = 4
-"""Heads whose sums are kept in registers together; more of them read the state again."""
+"""Heads whose sums are kept in registers together; further ones read the state again."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """`valid` columns of `lanes`, from `first` on, of one batch entry's state; `state` has them in column `at`."""
+    """`valid` columns of `lanes`, from `first` on, of one batch entry's state; in `state` they start at column `at`."""
 
     k: AnyInstance
     op: LinearAttentionOp
@@ -43,7 +43,7 @@ class Columns:
     valid: int | None = None
 
     def write(self) -> None:
-        """All steps."""
+        """Builds all steps."""
         b, op = self._b, self.op
         size, place, last = shape_of(op.key)[3], [self.batch, self.head], self._result(op.last)
 
@@ -99,7 +99,7 @@ class Columns:
                 self._store(m.mul(total, m.constant(op.scale.value.data)), y, [self.batch, t, head, self.first])
 
     def _decayed(self, place: Sequence[Index], d: Index) -> SSAValue:
-        """A row of the state after the decay of a step."""
+        """A row of the state after a step's decay."""
         row, decay = self._kept(d), self.op.decay
         if decay is None:
             return row
@@ -115,7 +115,7 @@ class Columns:
         return Arithmetic(self._b, VectorType(element, [self.lanes]) if self.lanes > 1 else element)
 
     def _result(self, value: SSAValue) -> SSAValue | None:
-        """Where a result goes; None where nobody asks for it."""
+        """The buffer of a result; None if it is unused."""
         return next((out for out, made in zip(self.k.results, self.k.yielded, strict=True) if made is value), None)
 
     def _operand(self, value: SSAValue) -> SSAValue:
@@ -124,7 +124,7 @@ class Columns:
         return buffer
 
     def _number(self, value: SSAValue, index: Sequence[Index]) -> SSAValue:
-        """One element of an operand, for all columns."""
+        """One element of an operand, the same for all columns."""
         number = self._b.load(self._operand(value), index)
         return number if self.lanes == 1 else self._b.splat(number, self.lanes)
 

@@ -1,9 +1,8 @@
-"""Single elements of ops over windows: pools, and normalisation over channels.
+"""Single elements of window ops: pools, and normalisation over channels.
 
-A window's taps along a spatial axis are written out one by one where there are few of them, on the innermost
-axis or where lanes differ in the position: then a tap is inside, outside, or asks for a cut of the loop
-where its border lies. Otherwise they are a loop over the taps that are inside, whose bounds are computed at
-run time, so code doesn't grow with windows.
+A window's taps along a spatial axis are unrolled if they are few and the axis is innermost, or if lanes differ in the
+position: then a tap is inside, outside, or requests a break of the loop at its border. Otherwise they are a loop over
+the taps inside, with bounds computed at run time, so that code size is independent of the window.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from .values import Values, element_of
 
 Idx = tuple[Expr, ...]
 
-# Taps of an axis that are written out; beyond it a loop is shorter and as fast.
+# Taps of an axis up to which they are unrolled; beyond it a loop is shorter and as fast.
 _MOST_WRITTEN_OUT = 8
 
 
@@ -43,27 +42,27 @@ class Axis:
     """
 
     at: Expr
-    size: int  # of the input
+    size: int  # size of the input
     taps: int
     stride: int
     pad: int
     dilation: int
-    end: int  # padding behind the input
+    end: int  # padding after the input
 
     def place(self, tap: Expr | int) -> Expr:
-        """The input position under a tap, which may lie outside."""
+        """The input position of a tap, possibly out of range."""
         return self.at * self.stride - self.pad + Expr.of(tap) * self.dilation
 
     @property
     def inside(self) -> bool:
-        """Whether every tap is inside of the input wherever the window stands."""
+        """Whether every tap is in range at all window positions."""
         low, high = self.at.bounds
         last = high * self.stride - self.pad + (self.taps - 1) * self.dilation
         return low * self.stride >= self.pad and last < self.size
 
 
 def axes_of(window: Window, index: Sequence[Expr], shape: Sequence[int], layout: str) -> list[Axis]:
-    """The spatial axes of a window op's result index."""
+    """The spatial axes of an index of a window op's result."""
     return [
         Axis(
             index[axis],
@@ -80,18 +79,18 @@ def axes_of(window: Window, index: Sequence[Expr], shape: Sequence[int], layout:
 
 @dataclass(frozen=True)
 class Taps:
-    """Visits the taps of a window that lie inside the input."""
+    """Iterates over the taps of a window that lie inside the input."""
 
     v: Values
     axes: Sequence[Axis]
-    count_pads: bool = False  # whether taps in the padding are counted
+    count_pads: bool = False  # whether taps in the padding count
 
     def visit(
         self,
         start: list[SSAValue],
         step: Callable[[list[Expr], list[Expr], list[SSAValue]], list[SSAValue]],
     ) -> list[SSAValue]:
-        """carried = step(tap, place in the input, carried) for every tap inside; the last ones carried."""
+        """carried = step(tap, input position, carried) for every tap inside; returns the last carried values."""
 
         def level(taps: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
             number = len(taps)
@@ -111,7 +110,7 @@ class Taps:
         return level([], [], start)
 
     def writes_out(self, axis: Axis) -> bool:
-        """Whether the taps of an axis are written one by one."""
+        """Whether the taps of an axis are unrolled."""
         few = axis.taps <= _MOST_WRITTEN_OUT
         return few and (axis is self.axes[-1] or self.v.depends_on_lane(axis.at))
 
@@ -181,7 +180,7 @@ class Taps:
         return low, self._ceil_over(first * -1 + axis.size, axis)
 
     def _ceil_over(self, distance: Expr, axis: Axis) -> Index:
-        """How many taps lie less than `distance` behind the first one, between 0 and all."""
+        """The number of taps at less than `distance` from the first one, clamped to [0, all]."""
         b = self.v.b
         if distance.number is not None:
             return min(max(-(-distance.number // axis.dilation), 0), axis.taps)
@@ -189,7 +188,7 @@ class Taps:
         return b.min(b.div(b.add(positive, axis.dilation - 1), axis.dilation), axis.taps)
 
     def counted(self, axis: Axis) -> Index:
-        """How many taps of an axis a mean divides by."""
+        """The number of an axis' taps in the divisor of a mean."""
         end = axis.size + axis.end if self.count_pads else axis.size
         first = axis.at * axis.stride - axis.pad
         if first.bounds[1] + (axis.taps - 1) * axis.dilation < end and (self.count_pads or axis.inside):
@@ -199,7 +198,7 @@ class Taps:
 
 
 def with_spatial(index: Idx, layout: str, places: Sequence[Expr]) -> list[Expr]:
-    """An index with other spatial entries."""
+    """An index with its spatial entries replaced."""
     result = list(index)
     for axis, place in zip(spatial_axes(layout, len(index)), places, strict=True):
         result[axis] = place
@@ -265,7 +264,7 @@ def _avg_pool(op: AvgPoolOp, v: Values, index: Idx) -> SSAValue:
 
 
 def _count(v: Values, taps: Taps, axis: Axis) -> Index:
-    """How many taps are counted; asks for cuts where the taps are written out."""
+    """The number of taps that count; requests breaks if the taps are unrolled."""
     if taps.writes_out(axis):
         end = axis.size + axis.end if taps.count_pads else axis.size
         counted = 0
