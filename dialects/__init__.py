@@ -1,1 +1,1 @@
-"""What exists in the IR: `graph` says what is computed, `kernel` how host code and kernels meet."""
+"""The IR: `graph` ops on tensors, `kernel` calls on buffers, `gpu` code, and symbolic `sizes`."""

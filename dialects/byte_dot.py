@@ -1,4 +1,4 @@
-"""kernel.dot: what CPUs have one instruction for, sums of four products of bytes each.
+"""kernel.dot: the byte dot product of four elements, for which CPUs have an instruction.
 
 %t = kernel.dot %row, %columns, %sums {unsigned_row} : vector<4xi8>, vector<64xi8>, vector<16xi32>
 """
@@ -24,14 +24,14 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 GROUP = 4
-"""Bytes of a row, and of each column, that are multiplied at once."""
+"""Bytes of a row, and of each column, in one dot product."""
 
 
 @irdl_op_definition
 class DotOp(IRDLOperation):
-    """sums[i] + row[0] * columns[4i] + ... + row[3] * columns[4i + 3], which wraps.
+    """sums[i] + row[0] * columns[4i] + ... + row[3] * columns[4i + 3], with wrap-around.
 
-    Bytes are signed numbers but where a flag says that they are not.
+    Bytes are signed unless a flag says otherwise.
     """
 
     name = "kernel.dot"

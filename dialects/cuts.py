@@ -1,6 +1,6 @@
-"""Results of which there is less than their shape says: what is cut off once a run has told how much there is.
+"""Cropping of bounded results to the run-time counts of their valid elements.
 
-Plain numbers and arrays: who runs code needs no IR for it. graph/bounds.py says how the IR tells of cuts.
+Plain numbers and arrays, so that the runtime needs no IR. graph/bounds.py defines the attributes in IR.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Cut: TypeAlias = tuple[int, int]
 
 
 def bounded_axes(cuts: Sequence[Sequence[Cut]], result: int) -> tuple[int, ...]:
-    """The axes of a result that counts cut."""
+    """The axes of a result that counts crop."""
     return tuple(sorted(axis for each in cuts for number, axis in each if number == result))
 
 
 def cut_shape(shape: Sequence[int], result: int, cuts: Sequence[Sequence[Cut]], counts: Sequence[int]) -> list[int]:
-    """How much of a result there is, for the counts of a run."""
+    """The cropped shape of a result, given the counts of a run."""
     left = list(shape)
     for each, count in zip(cuts, counts, strict=True):
         for number, axis in each:
@@ -31,7 +31,7 @@ def cut_shape(shape: Sequence[int], result: int, cuts: Sequence[Sequence[Cut]], 
 
 
 def trimmed(arrays: Sequence[Array], cuts: Sequence[Sequence[Cut]], counts: Sequence[int]) -> list[Array]:
-    """What there is of the results of a run; a copy where that is less than all, so that the rest can go."""
+    """The cropped results of a run; a cropped one is copied, so that the rest can be freed."""
     found: list[Array] = []
     for number, array in enumerate(arrays):
         shape = cut_shape(array.shape, number, cuts, counts)

@@ -1,4 +1,4 @@
-"""The exceptions a user of mini_infer can meet. A message names the model node, the operator and the fact."""
+"""The exceptions that users of mini_infer can meet. A message names the model node, the operator and the fact."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing_extensions import override
 
 
 class MiniInferError(Exception):
-    """Anything that mini_infer refuses or fails to do."""
+    """The base of all errors raised by mini_infer."""
 
     @override
     def __reduce__(self) -> tuple[object, ...]:
-        """Copied and sent to other processes with all that it tells, whatever it was made of."""
+        """Pickles with all attributes, for any constructor arguments."""
         return _made_again, (type(self), self.args, self.__dict__)
 
 
@@ -25,11 +25,11 @@ def _made_again(
 
 
 class UnsupportedError(MiniInferError):
-    """The model is valid, but holds something that mini_infer doesn't do."""
+    """The model is valid, but uses something that mini_infer doesn't support."""
 
 
 class UnknownValueError(UnsupportedError):
-    """What is compiled hangs on a value that isn't known yet; `inputs` names the model's inputs that it depends on."""
+    """The compilation needs a value that isn't known yet; `inputs` names the model inputs it depends on."""
 
     def __init__(self, message: str, inputs: tuple[str, ...]) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class UnknownValueError(UnsupportedError):
 class InvalidModelError(MiniInferError):
     """The model, or a file it refers to, is malformed.
 
-    It is a contradiction where the operands of a node don't fit it, with the shapes, types and values they have here.
+    `contradiction`: the operands of a node are invalid for it with their actual shapes, types and values.
     """
 
     def __init__(self, message: str, *, contradiction: bool = False) -> None:
@@ -48,14 +48,17 @@ class InvalidModelError(MiniInferError):
 
 
 class InvalidInputError(MiniInferError):
-    """An array given to a model doesn't fit it: missing, unknown, of the wrong shape or type; an index in it (or
-    computed from it) is out of range; or it leads to a branch that can't be run."""
+    """An array given to a model doesn't fit it.
+
+    It is missing, unknown, or of the wrong shape or type; an index in it (or computed from it) is out of range; or it
+    selects a branch that can't be run.
+    """
 
 
 class OpenDimensionsError(InvalidInputError):
-    """Dimensions of a model's inputs have no size. `dims` and `shapes` are an example of what gives one to all of them.
+    """Dimensions of a model's inputs are unbound. `dims` and `shapes` are an example that binds all of them.
 
-    `shapes` are of inputs with dimensions that have no name; None where the model doesn't even say how many there are.
+    `shapes` has the inputs with unnamed dimensions; None for one whose rank the model doesn't declare.
     """
 
     def __init__(self, names: Sequence[str], dims: Mapping[str, int], shapes: Mapping[str, Sequence[int] | None]):
@@ -70,18 +73,18 @@ class OpenDimensionsError(InvalidInputError):
 
     @property
     def ranges(self) -> dict[str, tuple[int, int, int]]:
-        """An example of ranges instead; none where dimensions have no names to give ranges to."""
+        """An example of ranges instead; empty if dimensions have no names."""
         return {} if self.shapes else {name: (1, size, 8 * size) for name, size in self.dims.items()}
 
 
 class ConfigError(MiniInferError):
-    """An option or a combination of options that makes no sense."""
+    """An invalid option or combination of options."""
 
 
 class PlanError(MiniInferError):
-    """A memory plan is impossible or wrong: a problem that is malformed or can't be met, or a plan with a mistake.
+    """A memory plan is impossible or wrong: an invalid or infeasible problem, or an incorrect plan.
 
-    `buffers` are the names it speaks of. `proven` says that no plan exists, as against none having been found.
+    `buffers` are the names of the buffers concerned. `proven`: no plan exists, rather than none was found.
     """
 
     def __init__(self, message: str, buffers: Sequence[str] = (), *, proven: bool = True) -> None:
@@ -91,21 +94,21 @@ class PlanError(MiniInferError):
 
 
 class OutOfMemoryError(MiniInferError):
-    """A model, or its plan, needs more memory than there is."""
+    """A model, or its plan, needs more memory than is available."""
 
 
 class DeviceError(MiniInferError):
-    """A device, or its driver, reports a fault."""
+    """A device or its driver reports an error."""
 
 
 class CompileError(MiniInferError):
-    """Turning the IR into machine code failed."""
+    """Code generation failed."""
 
 
 class KernelError(MiniInferError):
-    """An emulated kernel did what no GPU promises to do right: threads race, bytes are read that nobody wrote, ..."""
+    """An emulated kernel has undefined behaviour: a data race, a read of uninitialised bytes, ..."""
 
 
 def out_of_range(subject: str, index: int, size: int) -> InvalidInputError:
-    """The error for an index that an op, by the name in `subject`, was given at run time."""
+    """The error for a run-time index out of range; `subject` names the op."""
     return InvalidInputError(f"{subject}: index {index} is outside of a dimension of {size} elements")

@@ -1,4 +1,4 @@
-"""JSON from outside."""
+"""Parsing of untrusted JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def read_json(text: str | bytes) -> Any:
-    """The value of a text; raises ValueError for what is no JSON, and for what is nested too deeply to be read."""
+    """The value of a text. Raises ValueError for invalid JSON, and for too deep nesting."""
     try:
         return json.loads(text)
     except RecursionError:

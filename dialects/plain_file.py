@@ -1,8 +1,7 @@
-"""Opening files that users name, or that other programs may have put there: plain files, and nothing else.
+"""Safe opening of files named by users or written by other programs: regular files only.
 
-A pipe would be waited for without end, a device may give bytes without end, and to open one may start something. So
-what lies there is looked at first, then opened without waiting, and looked at again. What goes wrong is an OSError,
-whose `strerror` says it.
+Reading a pipe may block forever, a device may deliver bytes without end, and opening one may have effects. So the file
+is checked first, then opened without blocking, and checked again. Errors are OSErrors with a descriptive `strerror`.
 """
 
 from __future__ import annotations
@@ -26,26 +25,26 @@ _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class OutsideError(OSError):
-    """A name leads out of the folder that it must stay in."""
+    """A name leads out of the folder to which it is restricted."""
 
 
 def open_plain(path: str | os.PathLike[str], *, links: bool = True) -> BufferedReader:
-    """A plain file, opened for reading; without `links` the file itself may not be one. Raises OSError."""
+    """Opens a regular file for reading; unless `links`, it may not be a symbolic link. Raises OSError."""
     return _opened(os.fspath(path), links=links)
 
 
 def read_plain(path: str | os.PathLike[str]) -> bytes:
-    """The content of a plain file. Raises OSError."""
+    """The contents of a regular file. Raises OSError."""
     with open_plain(path) as file:
         return file.read()
 
 
 def place_inside(folder: Path, name: str) -> Path:
-    """Where a name leads from a folder, with all links followed. Raises OutsideError unless that is inside of it."""
+    """The path of a name relative to a folder, with links resolved. Raises OutsideError unless it is inside."""
     folder = Path(os.path.realpath(folder))
     try:
         path = Path(os.path.realpath(folder / name))
-    except ValueError as error:  # a zero byte
+    except ValueError as error:  # a NUL byte
         raise OSError(errno.EINVAL, str(error)) from None
     if os.path.isabs(name) or not path.is_relative_to(folder):
         raise OutsideError(errno.EACCES, f"it lies outside of {folder}")
@@ -53,9 +52,9 @@ def place_inside(folder: Path, name: str) -> Path:
 
 
 def open_inside(folder: Path, name: str) -> BufferedReader:
-    """The plain file that a name leads to from a folder, opened for reading. Raises as `place_inside` does.
+    """Opens the regular file of a name relative to a folder for reading. Raises as `place_inside`.
 
-    Of the way there nothing may have become a link since it was looked at.
+    No component of its path may have become a link since it was resolved.
     """
     folder = Path(os.path.realpath(folder))
     *folders, last = place_inside(folder, name).relative_to(folder).parts or (".",)
@@ -74,7 +73,7 @@ def _opened(path: str, *, links: bool, folder: int | None = None) -> BufferedRea
     try:
         _check(os.stat(path, dir_fd=folder, follow_symlinks=links), path)
         descriptor = os.open(path, _OPEN | (0 if links else os.O_NOFOLLOW), dir_fd=folder)
-    except ValueError as error:  # a zero byte
+    except ValueError as error:  # a NUL byte
         raise OSError(errno.EINVAL, str(error)) from None
     try:
         _check(os.fstat(descriptor), path)

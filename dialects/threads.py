@@ -1,3 +1,3 @@
-"""How many threads there may be: for whoever compiles, and for whoever only runs."""
+"""The limit on the number of threads, for compiler and runtime."""
 
-MOST_THREADS = 256  # of one inference: more than one process's share of any machine it was made for
+MOST_THREADS = 256  # threads of one inference: more than one process's share of any machine it was made for

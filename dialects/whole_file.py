@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written beside their places, to the disk, and then put there at once."""
+"""Atomic file output: files are staged beside their destination, flushed to disk, and then renamed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .errors import MiniInferError
 
 
 class WholeFiles:
-    """Files for one folder, staged in a folder of their own there; what is not committed is gone on exit.
+    """Files for one folder, staged in a temporary folder there; those not committed are deleted on exit.
 
-    Raises MiniInferError, naming `target`, where a file can't be written.
+    Raises MiniInferError, naming `target`, if a file can't be written.
     """
 
     def __init__(self, target: Path) -> None:
@@ -36,41 +36,40 @@ class WholeFiles:
         self._staging.cleanup()
 
     def staged(self, name: str) -> Path:
-        """Where a file of that name is to be written."""
+        """The path at which to write a file of that name."""
         return Path(self._staging.name, name)
 
     @contextmanager
     def open(self, name: str) -> Generator[BinaryIO]:
-        """A stream to a staged file, which is on the disk afterwards."""
+        """A stream to a staged file, which is flushed to disk at the end."""
         with _told(self._target), self.staged(name).open("wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
 
     def commit(self, *names: str) -> None:
-        """Puts those of the staged files that there are into the folder, in this order."""
+        """Moves those of the named staged files that exist into the folder, in this order."""
         with _told(self._target):
             for name in names:
                 if self.staged(name).exists():
                     os.replace(self.staged(name), self._target.with_name(name))
 
     def become_target(self) -> None:
-        """Makes the staged files, as a folder, the target, which must not be there yet."""
+        """Renames the folder of staged files to the target, which must not exist yet."""
         with _told(self._target):
             mask = os.umask(0)
             os.umask(mask)
             os.chmod(self._staging.name, 0o777 & ~mask)
             os.rename(self._staging.name, self._target)
-            os.mkdir(self._staging.name)  # which is cleaned up as usual
+            os.mkdir(self._staging.name)  # the temporary folder is deleted as usual
 
 
 @contextmanager
 def whole_file(path: str | Path) -> Generator[BinaryIO]:
-    """A stream whose content becomes the file `path` once all is written; folders on the way are made.
+    """A stream whose contents become the file `path` once all is written; missing folders are created.
 
-    Where it is a link, the file that it leads to is replaced. What is there and is no plain file (a device, a pipe) is
-    written to as it is. Raises MiniInferError where the file can't be written; an error in the caller's block leaves
-    no file either.
+    A symbolic link's target is replaced. A device or a pipe is written to directly. Raises MiniInferError if the file
+    can't be written; after an error in the caller's block there is no file either.
     """
     target = Path(path)
     with _told(target):
@@ -87,10 +86,10 @@ def whole_file(path: str | Path) -> Generator[BinaryIO]:
 
 
 def write_folder(folder: Path, files: Mapping[str, Sequence[Buffer]], *, replace: bool = False) -> None:
-    """Writes files by name, each the pieces given, into a folder: a new one appears with all of them in it.
+    """Writes files, given as pieces by name, into a folder: a new one appears with all of them in it.
 
-    In one that is there already each file appears whole, once all are on the disk; folders on the way are made.
-    Raises MiniInferError where something can't be written, and, unless `replace`, where a file of these names is there.
+    In an existing folder each file appears atomically, once all are on disk; missing folders are created. Raises
+    MiniInferError if something can't be written, and, unless `replace`, if a file of these names exists.
     """
     folder = Path(os.path.abspath(folder))
     with _told(folder):
@@ -112,7 +111,7 @@ def write_folder(folder: Path, files: Mapping[str, Sequence[Buffer]], *, replace
 
 
 def is_special(path: Path) -> bool:
-    """Whether it is a device, a pipe or a folder: there, but no file that could be replaced."""
+    """Whether it exists and is a device, a pipe or a folder, which can't be replaced by a file."""
     return path.exists() and not path.is_file()
 
 

@@ -1,7 +1,7 @@
-"""Repairs of xDSL for the whole process, of what it does wrong or slowly; extensions/ adds what it lacks.
+"""Process-wide repairs of errors and slow paths in xDSL; extensions/ adds what it lacks.
 
-test/unit/dialects/test_xdsl_repairs.py says of each what xDSL does by itself, and fails once that is mended there: then
-the repair goes.
+test/unit/dialects/test_xdsl_repairs.py shows xDSL's own behaviour for each repair, and fails once upstream has fixed
+it: then the repair is removed.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ _STRING = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
 def repair_text() -> None:
-    """Repairs what reads and writes a module's text; once is as good as often."""
+    """Repairs parsing and printing of modules; idempotent."""
     # xDSL prints infinities, NaN and some other floats as `0x7F800000`, in dense attributes too, but there it reads
     # them back as that integer's value.
     _DENSE_ELEMENT.to_type = _element_of
-    # Where a closing quote is missing, its own pattern takes time exponential in the rest of the line.
+    # Without a closing quote, its own pattern takes time exponential in the rest of the line.
     MLIRLexer._unescaped_characters_regex = _STRING  # pyright: ignore[reportPrivateUsage]
-    # It writes letters beyond ASCII as bytes, and takes a string with such bytes for no string when it reads them.
+    # It writes non-ASCII letters as bytes, and does not parse a string with such bytes as a string.
     MLIRLexer._lex_string_literal = _lex_string  # pyright: ignore[reportPrivateUsage]
-    # It takes a label such as ^0 for a name to keep, and then refuses the name with a ValueError.
+    # It takes a label such as ^0 for a name hint, and then refuses it with a ValueError.
     Block.is_default_block_name = staticmethod(_is_no_name)
-    # It compares values: 0.0 and -0.0 are printed as one number then, and NaN and NaN are two.
+    # It compares values: 0.0 and -0.0 are then printed as one number, and NaN and NaN as two.
     DenseIntOrFPElementsAttr.is_splat = _is_splat
-    # It makes the constraint that the type of `dense<...>` must meet anew for each, which took longer than
-    # the numbers in it.
+    # It constructs the type constraint of `dense<...>` again for each, which took longer than
+    # parsing the numbers in it.
     _PARSING.base = _constraint_of
 
 
@@ -74,7 +74,7 @@ _lex_bytes: Any = vars(MLIRLexer)["_lex_string_literal"]
 
 
 def _lex_string(self: Any, start_pos: int) -> Any:
-    """A string; bytes only where they are no UTF-8."""
+    """A string literal; a bytes literal only if it is not UTF-8."""
     token = _lex_bytes(self, start_pos)
     if token.kind is MLIRTokenKind.BYTES_LIT:
         try:
@@ -86,10 +86,10 @@ def _lex_string(self: Any, start_pos: int) -> Any:
 
 
 def repair_sizes() -> None:
-    """Sizes of run time stand wherever an integer does: in lists of numbers, which xDSL packs, and in a module's text.
+    """Allows symbolic sizes wherever an integer is allowed: in packed lists of numbers, and in a module's text.
 
-    They are printed in parentheses (see sizes/spelling.py), and where xDSL's parser wants an integer or a dimension,
-    a parenthesis opens one.
+    They are printed in parentheses (see sizes/spelling.py); where xDSL's parser expects an integer or a dimension, a
+    parenthesis opens one.
     """
     lists, parser = cast("Any", DenseArrayBase), cast("Any", AttrParser)
     lists.get_values, lists.iter_values, lists.from_list = _values_of, _iterated, staticmethod(_packed)
@@ -102,7 +102,7 @@ def repair_sizes() -> None:
 
 
 def _size_or(parse: Callable[..., Any]) -> Callable[..., Any]:
-    """A size where a parenthesis opens one, and what xDSL parses elsewhere."""
+    """Parses a size if there is a parenthesis, else what xDSL parses."""
 
     def parsed(parser: AttrParser, *args: Any, **options: Any) -> Any:
         return parse_size(parser) if _opens_size(parser) else parse(parser, *args, **options)
@@ -114,7 +114,7 @@ _print_int_or_question: Any = vars(StridedLayoutAttr)["_print_int_or_question"].
 
 
 def _print_stride(printer: Any, value: Any) -> None:
-    """`strided<[(tokens * 64), 1]>`: xDSL prints these integers by a way of its own."""
+    """Prints `strided<[(tokens * 64), 1]>`, whose integers xDSL prints separately."""
     if isinstance(value, IntAttr):
         printer.print_int(cast("Any", value).data)
     else:
@@ -122,7 +122,7 @@ def _print_stride(printer: Any, value: Any) -> None:
 
 
 class _AsInText:
-    """A size that prints as IR has it, whatever it is asked."""
+    """A size whose str() is its spelling in IR."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -136,7 +136,7 @@ _print_indices: Any = vars(dynamic_index_list)["print_dynamic_index_list"]
 
 
 def _print_index_list(printer: Any, mark: int, values: Any, integers: Any, *args: Any, **options: Any) -> None:
-    """`[%3, (tokens * 64)]`: xDSL prints these integers by another way than all others."""
+    """Prints `[%3, (tokens * 64)]`, whose integers xDSL prints by yet another function."""
     _print_indices(printer, mark, values, [x if is_fixed(x) else _AsInText(x) for x in integers], *args, **options)
 
 
@@ -145,7 +145,7 @@ def _opens_size(parser: Any) -> bool:
 
 
 def _parse_dimensions(parser: Any) -> list[int]:
-    """Dimensions, and the `x` behind the last one given back, as xDSL does."""
+    """Parses dimensions, putting the `x` after the last one back, as xDSL does."""
     dimensions: list[int] = []
     while True:
         if _opens_size(parser):
@@ -164,7 +164,7 @@ def _parse_dimensions(parser: Any) -> list[int]:
 
 
 def _parse_number_attribute(parser: Any) -> Any:
-    """`(tokens * 64) : index`; a parenthesis may also open the type of a function."""
+    """Parses `(tokens * 64) : index`; a parenthesis may also open a function type."""
     if not (_opens_size(parser) and has_symbols(parser)):
         return _parse_number(parser)
     start = parser._current_token.span.start
@@ -188,7 +188,7 @@ _pack_list: Any = vars(DenseArrayBase)["from_list"].__func__
 
 
 def _packed(data_type: Any, data: Sequence[Any]) -> Any:
-    """A list of numbers; where some are sizes of run time, they stay beside their present values."""
+    """A packed list of numbers; symbolic sizes are kept beside their current values."""
     made = _pack_list(data_type, [now(each) if isinstance(each, int) else each for each in data])
     if is_fixed(*data):
         return made
@@ -208,8 +208,8 @@ def _values_of(array: Any) -> tuple[Any, ...]:
 
 
 def repair_effects() -> None:
-    """Gives operations the memory effects that they have in MLIR, or dead loads stay and equal ones are not merged."""
-    from xdsl.dialects import arith, vector  # costs time that a module without them need not take
+    """Adds the memory effects that operations have in MLIR, needed by dead code elimination and CSE."""
+    from xdsl.dialects import arith, vector  # takes time that a module without them need not spend
 
     effects: dict[type[IRDLOperation], OpTrait] = {
         arith.RemUIOp: Pure(),
@@ -226,27 +226,27 @@ def repair_effects() -> None:
 
 
 def repair_construction() -> None:
-    """Makes operations in less than half of the time, which was a fifth of all that a compile does in Python.
+    """Makes construction of operations more than twice as fast, which was a fifth of compile time in Python.
 
-    Attributes and what operations hold are made and read faster, too.
+    Attributes are constructed, and operands accessed, faster, too.
     """
-    # It makes lists and views of what is mostly empty, and imports a name, for every operation anew.
+    # It creates mostly empty lists and views, and imports a name, for every operation.
     Operation.__init__ = _construct
-    # It looks for the defaults of properties in the definition, for every operation anew.
+    # It looks up the defaults of properties in the definition for every operation.
     IRDLOperation.__post_init__ = _fill_defaults
-    # It asks of every attribute whether its class is one that attributes may have.
+    # It checks for every attribute whether its class may be an attribute.
     Attribute.__post_init__ = _verify
-    # It looks its base class up for every operand that is read.
+    # It looks up its base class for every operand access.
     SSAValues.__getitem__ = _item_of
-    # It asks of every operand, result and region whether it is a sequence, which takes long where it is none.
+    # It checks for every operand, result and region whether it is a sequence, which is slow if it is none.
     _RULES.irdl_build_arg_list = _list_of
 
 
 def repair_verification() -> None:
-    """Verifies operations in 0.75 of the time.
+    """Makes verification of operations take 0.75 of the time.
 
-    For every operation anew it looks through the definitions of operands, results, regions and successors, most often
-    to find that each stands for one value or that there are none.
+    xDSL's verifier looks through the definitions of operands, results, regions and successors for every operation,
+    mostly to find that each stands for one value or that there are none.
     """
     _RULES.irdl_op_verify_arg_list = _verify_values
     _RULES.irdl_op_verify_regions = _verify_regions
@@ -263,7 +263,7 @@ _list_in_words, _values_in_words, _regions_in_words, _number_in_words = (
 
 
 def _verify_values(op: Operation, definition: OpDef, construct: Any, context: VerificationContext) -> None:
-    """Verifies operands or results; xDSL's own verifier is asked where any may be many, and to tell what is wrong."""
+    """Verifies operands or results; falls back to xDSL's verifier for variadic ones, and for error messages."""
     operands, results = _constraints(type(op))
     values, constraints = (
         (op.operands, operands) if construct is _RULES.VarIRConstruct.OPERAND else (op.results, results)
@@ -291,7 +291,7 @@ def _verify_number(op: Operation, definition: OpDef, construct: Any) -> None:
 
 @cache
 def _constraints(kind: type[Any]) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
-    """What a kind of operation asks of the types of its operands and results; None where any may be many or none."""
+    """The constraints on operand and result types of an operation class; None for variadic ones."""
     definition = kind.get_irdl_definition()
     return _constraints_of_each(definition.operands), _constraints_of_each(definition.results)
 
@@ -303,7 +303,7 @@ def _constraints_of_each(definitions: Sequence[tuple[str, Any]]) -> Sequence[Any
 
 
 def kept_in(ctx: Context, name: str, make: Callable[[], T]) -> T:
-    """What passes keep in a context under a name, made on first use: contexts of xDSL's own have no place for it."""
+    """A value stored in a context by name, created at first use: xDSL's contexts have no such facility."""
     kept = vars(ctx)
     if name not in kept:
         kept[name] = make()
@@ -321,7 +321,7 @@ def _construct(
     successors: Sequence[Block] = (),
     regions: Sequence[Region] = (),
 ) -> None:
-    """Fills a new operation in, as xDSL's own constructor does."""
+    """Initialises a new operation, equivalently to xDSL's constructor."""
     self._operands = operands = SSAValues(operands)
     self._operand_uses = tuple([Use(self, index) for index in range(len(operands))])
     for operand, use in zip(operands, self._operand_uses, strict=True):
@@ -341,7 +341,7 @@ def _construct(
 def _list_of(
     construct: Any, args: Sequence[Any], arg_defs: Sequence[Any], error_prefix: str = ""
 ) -> tuple[list[Any], list[int]]:
-    """What an operation is given, and how much for each definition; asks xDSL itself where that is not one for each."""
+    """The values given to an operation, and their number per definition; calls xDSL for variadic definitions."""
     if len(args) == len(arg_defs) and all(map(_is_one, map(type, args))):
         return list(args), [1] * len(args)
     return _list_in_words(construct, args, arg_defs, error_prefix)
@@ -353,13 +353,13 @@ def _is_one(kind: type[Any]) -> bool:
 
 
 def _fill_defaults(self: IRDLOperation) -> None:
-    """Gives an operation the properties and attributes that it wasn't given and that have a default."""
+    """Sets absent properties and attributes that have a default."""
     properties, attributes = _defaults(type(self))
     for name, value in properties:
         self.properties.setdefault(name, value)
     for name, value in attributes:
         self.attributes.setdefault(name, value)
-    Operation.__post_init__(self)  # xDSL's implicit builders take operations in there
+    Operation.__post_init__(self)  # xDSL's implicit builders collect operations there
 
 
 def _verify(self: Attribute) -> None:
@@ -374,7 +374,7 @@ def _item_of(self: SSAValues[Any], idx: Any) -> Any:
 
 @cache
 def _defaults(kind: type[IRDLOperation]) -> tuple[list[tuple[str, Attribute]], list[tuple[str, Attribute]]]:
-    """The defaults of the properties and of the attributes of a kind of operation."""
+    """The defaults of an operation class's properties and attributes."""
     definition = kind.get_irdl_definition()
     return _stated_defaults(definition.properties), _stated_defaults(definition.attributes)
 
@@ -390,7 +390,7 @@ def _stated_defaults(
 
 
 def _element_of(element: Any, parser: AttrParser, element_type: Attribute) -> Any:
-    """The value of an element of `dense<...>`: a float of its type may be written as its bits."""
+    """Parses an element of `dense<...>`: a float may be written as its bits."""
     if isinstance(element_type, AnyFloat) and element.span.text[:2] in ("0x", "0X"):
         bits = int(element.value).to_bytes(element_type.compile_time_size, "little")
         return element_type.unpack(bits, 1)[0]
@@ -404,5 +404,5 @@ def _is_splat(self: DenseIntOrFPElementsAttr) -> bool:
 
 
 def _is_no_name(name: str) -> bool:
-    """Whether a block's label is a mere number, so that the block has no name to keep."""
+    """Whether a block's label is a mere number, and not a name to keep."""
     return not Block.is_valid_name(name) or _is_numbered(name)

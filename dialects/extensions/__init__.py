@@ -1,10 +1,9 @@
-"""Repairs and additions to the dialects that come with xDSL.
+"""Repairs of and additions to xDSL's own dialects.
 
-`Arith`, `Vector`, `MemRef` and `LLVM` stand in for xDSL's dialects of the same names: register these, not
-those. An operation that is repaired here is a class of ours with the same name and the same assembly as in
-MLIR; build it from here. Everything else of those dialects is xDSL's own class, used as usual.
-
-Importing this package also repairs xDSL itself, for the whole process (see ../xdsl_repairs.py).
+`Arith`, `Vector`, `MemRef` and `LLVM` replace xDSL's dialects of the same names: register these, not those. A repaired
+operation is a class of ours with MLIR's name and assembly; construct it from here. Everything else of those dialects is
+xDSL's own class, used as usual. Importing this package also repairs xDSL itself, for the whole process (see
+../xdsl_repairs.py).
 """
 
 from ..xdsl_repairs import repair_effects, repair_text

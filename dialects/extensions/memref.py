@@ -1,4 +1,4 @@
-"""The prefetch of memref, which xDSL lacks."""
+"""memref.prefetch, which xDSL lacks."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -45,8 +45,8 @@ class Cache(WordOf):
 class PrefetchOp(IRDLOperation):
     """`memref.prefetch %m[%i, %j], read, locality<3>, data : memref<8x8xf32>`.
 
-    Asks for the cache line of one element; the address may lie outside the buffer. Locality goes from 0 (no
-    reuse) to 3 (keep in all caches). It counts as reading and writing, so it neither goes nor moves.
+    Prefetches the cache line of one element; the address may lie outside the buffer. Locality goes from 0 (no reuse) to
+    3 (keep in all caches). It has read and write effects, so it is neither erased nor moved.
     """
 
     name = "memref.prefetch"

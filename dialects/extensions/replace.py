@@ -1,4 +1,4 @@
-"""What the repaired dialects share: shapes of results, and a dialect with some operations exchanged."""
+"""Helpers of the repaired dialects: result shapes, and replacement of a dialect's operations."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -10,7 +10,7 @@ from xdsl.utils.exceptions import VerifyException
 
 
 def shaped_like(element: Attribute, like: Attribute) -> Attribute:
-    """`element`, or a vector of it with the shape of `like` where that is a vector."""
+    """`element`, or a vector of it with the shape of `like` if that is a vector."""
     if isinstance(like, VectorType):
         vector = cast("VectorType[Attribute]", like)
         return VectorType(element, vector.shape, vector.scalable_dims)
@@ -18,14 +18,14 @@ def shaped_like(element: Attribute, like: Attribute) -> Attribute:
 
 
 def scalar_of(value_type: Attribute) -> Attribute:
-    """The element type of a vector type; any other type itself."""
+    """The element type of a vector type; any other type unchanged."""
     if isinstance(value_type, VectorType):
         return cast("VectorType[Attribute]", value_type).element_type
     return value_type
 
 
 def expect_same_shape(a: Attribute, b: Attribute) -> None:
-    """Raises unless both are scalars, or vectors of one shape."""
+    """Raises VerifyException unless both are scalars, or vectors of one shape."""
     shapes = [cast("VectorType[Attribute]", t).get_shape() if isinstance(t, VectorType) else None for t in (a, b)]
     if shapes[0] != shapes[1]:
         raise VerifyException(f"expected scalars or vectors of the same shape, got {a} and {b}")
@@ -34,7 +34,7 @@ def expect_same_shape(a: Attribute, b: Attribute) -> None:
 def replace_operations(
     dialect: Dialect, operations: Sequence[type[Operation]], attributes: Sequence[type[Attribute]] = ()
 ) -> Dialect:
-    """`dialect` with `operations` in place of those of the same name, or added to it; and with `attributes` added."""
+    """The dialect with `operations` added, replacing those of the same name, and `attributes` added."""
     names = {operation.name for operation in operations}
     kept = [operation for operation in dialect.operations if operation.name not in names]
     interface = dialect.get_interface(DialectInterface)

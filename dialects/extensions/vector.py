@@ -1,4 +1,4 @@
-"""Vector operations that xDSL lacks or builds wrongly."""
+"""Vector operations that xDSL lacks or constructs incorrectly."""
 
 from typing import ClassVar, cast
 
@@ -28,9 +28,9 @@ from .replace import replace_operations, scalar_of
 
 @irdl_op_definition
 class ReductionOp(IRDLOperation):
-    """`vector.reduction <add>, %v : vector<16xf32> into f32`, `%acc` joined in if there is one.
+    """`vector.reduction <add>, %v : vector<16xf32> into f32`, combined with `%acc` if given.
 
-    The order in which float elements are combined isn't specified.
+    The order in which float elements are combined is unspecified.
     """
 
     name = "vector.reduction"

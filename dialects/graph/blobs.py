@@ -1,9 +1,9 @@
-"""Where weights live: outside the IR, named by `#graph.blob<"file", offset, bytes, "digest">`.
+"""Weights outside of the IR, identified by `#graph.blob<"file", offset, bytes, "digest">`.
 
-A blob lies in a file (mapped when first read) or, with the file name "", only in the memory of a BlobStore.
-Passes that make new weights add them to the store of their context; `BlobStore.write` then puts all blobs
-that exist only in memory into one file. A large weight that is made of others is not made before somebody reads it:
-the store keeps how, so that a model's weights are never in memory twice. Its digest names what it is made of.
+A blob is a range of a file (memory-mapped at first use) or, with the file name "", exists only in a BlobStore. Passes
+that create weights add them to the store of their context; `BlobStore.write` then writes all blobs that exist only in
+memory to one file. A large weight computed from others is lazy: the store keeps its recipe, so that a model's weights
+are never in memory twice. Its digest is that of the recipe.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from ..whole_file import whole_file
 from ..xdsl_repairs import kept_in
 from .values import AnyTensor, Array, nbytes_of, numpy_dtype
 
-ALIGNMENT = 64  # bytes between the starts of blobs in a written file: a cache line
-EAGER_BYTES = 2**16  # weights up to this size are made at once
-PART_BYTES = 2**24  # of a weight that is made part by part
-MOST_REPEATED = 8  # what making a weight again may cost: bytes made on the way, for each of its own
+ALIGNMENT = 64  # alignment in bytes of blobs in a written file: a cache line
+EAGER_BYTES = 2**16  # weights up to this size are computed at once
+PART_BYTES = 2**24  # of a weight that is computed in parts
+MOST_REPEATED = 8  # limit of recomputation: intermediate bytes per byte of the weight
 
 
 @irdl_attr_definition
 class BlobAttr(ParametrizedAttribute):
-    """`#graph.blob<"file", offset, bytes, "digest">`: bytes that lie outside of the IR."""
+    """`#graph.blob<"file", offset, bytes, "digest">`: bytes outside of the IR."""
 
     name = "graph.blob"
 
@@ -74,23 +74,23 @@ class BlobAttr(ParametrizedAttribute):
 
 
 def digest_of(data: Array) -> str:
-    """The name of some bytes by their content."""
+    """The digest of some bytes."""
     import xxhash
 
     return xxhash.xxh3_128_hexdigest(np.ascontiguousarray(data).reshape(-1).view(np.uint8).data)
 
 
 Source: TypeAlias = "tuple[BlobAttr, AnyTensor] | Array"
-"""What a blob is made of: another, or an array."""
+"""A source of a computed blob: another blob, or an array."""
 Fill: TypeAlias = "Callable[[Sequence[Array], Array], None]"
-"""Writes what is made of some arrays to another, which is row-major."""
+"""Computes an array from others, writing to the last argument, which is row-major."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Recipe:
-    """How a blob is made, and the bytes that are made on the way, its own included.
+    """How a blob is computed, and the number of bytes of all intermediate results, its own included.
 
-    Where each of its rows is made of just so many `rows` of its one source, it can be made part by part.
+    If each of its rows depends on only `rows` rows of its single source, it can be computed part by part.
     """
 
     sources: Sequence[Source]
@@ -102,15 +102,15 @@ class _Recipe:
 
 @dataclass(eq=False)
 class BlobStore:
-    """The bytes behind the blobs of a module; reading is safe from many threads."""
+    """The bytes behind the blobs of a module; reading is thread-safe."""
 
     base_dir: Path = field(default_factory=Path.cwd)
-    """What relative file names are relative to."""
+    """The folder to which file names are relative."""
 
     _memory: dict[str, Array] = field(default_factory=dict[str, Array])
     _recipes: dict[str, _Recipe] = field(default_factory=dict[str, _Recipe])
     _files: dict[Path, mmap.mmap | None] = field(default_factory=dict[Path, "mmap.mmap | None"])
-    _checked: set[BlobAttr] = field(default_factory=set[BlobAttr])  # those in files whose bytes are what they were
+    _checked: set[BlobAttr] = field(default_factory=set[BlobAttr])  # files whose bytes were found unchanged
 
     def add(self, array: Array) -> BlobAttr:
         """A blob in memory with the bytes of `array` (row-major), which must not change afterwards."""
@@ -120,11 +120,11 @@ class BlobStore:
         return BlobAttr.of("", 0, data.size, digest)
 
     def add_made(self, type: AnyTensor, sources: Sequence[Source], how: str, fill: Fill, rows: int = 0) -> BlobAttr:
-        """A blob whose array `fill` writes, given those of the sources; whenever its bytes are asked for.
+        """A lazily computed blob: `fill` writes its array from those of the sources, at each use.
 
-        `how` and the sources name it: they must tell it from all others. With `rows`, each of its rows hangs on just
-        so many of its one source. A small blob is made at once; and of sources that are made themselves, and would
-        cost too much to be made again, the store keeps the bytes.
+        `how` and the sources identify it: they must be unique. With `rows`, each of its rows depends on only that many
+        rows of its single source. A small blob is computed at once; intermediate blobs that would be too expensive to
+        recompute are kept.
         """
         nbytes = nbytes_of(type)
         made = {each[0].digest.data for each in sources if not isinstance(each, np.ndarray)} & self._recipes.keys()
@@ -143,9 +143,9 @@ class BlobStore:
         return BlobAttr.of("", 0, nbytes, digest)
 
     def add_file(self, path: str | Path, offset: int, nbytes: int, inside: Path | None = None) -> BlobAttr:
-        """A blob for part of a file (relative to `base_dir`, or absolute), which is mapped and not copied.
+        """A blob for a range of a file (relative to `base_dir`, or absolute), which is memory-mapped.
 
-        The file must lie in the folder `inside`, where there is one.
+        The file must lie in the folder `inside` if given.
         """
         data = self._mapped(BlobAttr.of(str(path), offset, nbytes, ""), inside)
         blob = BlobAttr.of(str(path), offset, nbytes, self._digest_of_mapped(data))
@@ -153,7 +153,7 @@ class BlobStore:
         return blob
 
     def check_unchanged(self) -> None:
-        """Raises InvalidModelError where bytes of a file are others than when they were first read."""
+        """Raises InvalidModelError if a file's bytes have changed since they were first read."""
         for blob in self._checked:
             self._compare(blob, self._mapped(blob))
 
@@ -162,7 +162,7 @@ class BlobStore:
             raise InvalidModelError(f"{blob.file.data} has changed: digest {found} instead of {blob.digest.data}")
 
     def _digest_of_mapped(self, data: Array) -> str:
-        """As `digest_of`, of what is mapped: little of it is in memory at a time."""
+        """As `digest_of`, for mapped bytes: little of them is resident at a time."""
         import xxhash
 
         digest = xxhash.xxh3_128()
@@ -172,7 +172,7 @@ class BlobStore:
         return digest.hexdigest()
 
     def release(self) -> None:
-        """Lets the system have the memory that files take which are mapped; read again, they are mapped again."""
+        """Releases the resident memory of mapped files; reading maps them again."""
         for mapped in self._files.values():
             if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
                 mapped.madvise(mmap.MADV_DONTNEED)
@@ -180,7 +180,7 @@ class BlobStore:
     def bytes(self, blob: BlobAttr) -> Array:
         """The bytes of a blob as a read-only uint8 array.
 
-        Raises InvalidModelError where there are none, or where a file has others than when the blob was made.
+        Raises InvalidModelError if there are none, or if a file has changed since the blob was created.
         """
         digest, nbytes = blob.digest.data, blob.nbytes.data
         if digest in self._recipes:
@@ -201,7 +201,7 @@ class BlobStore:
         return data
 
     def copy(self, blob: BlobAttr, out: Array) -> None:
-        """Writes the bytes of a blob to `out`, where they are made if that is still to be done. Raises as `bytes`."""
+        """Writes the bytes of a blob to `out`, computing them there if it is lazy. Raises as `bytes`."""
         recipe = self._recipes.get(blob.digest.data)
         if recipe is None:
             out[...] = self.bytes(blob)
@@ -214,7 +214,7 @@ class BlobStore:
         return array.reshape(-1).view(np.uint8)
 
     def _fill(self, recipe: _Recipe, out: Array) -> None:
-        """Writes all of what a recipe makes; in parts, where it can be, so that little is in memory twice."""
+        """Computes a recipe's array; in parts if possible, to limit peak memory."""
         if recipe.rows and out.nbytes > PART_BYTES:
             step = max(1, PART_BYTES * len(out) // out.nbytes)
             for first in range(0, len(out), step):
@@ -225,7 +225,7 @@ class BlobStore:
             recipe.fill([each if isinstance(each, np.ndarray) else self.read(*each) for each in sources], out)
 
     def _fill_rows(self, recipe: _Recipe, first: int, out: Array) -> None:
-        """Writes as many rows as there are in `out`, from the first that is asked for."""
+        """Computes the rows of `out`, starting at row `first`."""
         start, end = first * recipe.rows, (first + len(out)) * recipe.rows
         (source,) = recipe.sources
         inner = None if isinstance(source, np.ndarray) else self._recipes.get(source[0].digest.data)
@@ -238,7 +238,7 @@ class BlobStore:
         recipe.fill([rows], out)
 
     def _mapped(self, blob: BlobAttr, inside: Path | None = None) -> Array:
-        """The part of a file that a blob names."""
+        """The mapped file range of a blob."""
         mapped = self._map(self.base_dir / blob.file.data, inside)
         data = mapped[blob.offset.data : blob.offset.data + blob.nbytes.data]
         if data.size != blob.nbytes.data:
@@ -249,7 +249,7 @@ class BlobStore:
         return data
 
     def read(self, blob: BlobAttr, type: AnyTensor) -> Array:
-        """The blob as a read-only array of the given type; the bytes are not copied."""
+        """The blob as a read-only array of the given type, without a copy."""
         if blob.nbytes.data != nbytes_of(type):
             raise InvalidModelError(f"a blob of {blob.nbytes.data} bytes can't be a {type}")
         return _typed(self.bytes(blob), type)
@@ -257,8 +257,8 @@ class BlobStore:
     def write(self, module: ModuleOp, path: str | Path) -> None:
         """Writes the blobs that exist only in memory to the file `path` and makes the module refer to it.
 
-        The file appears whole or not at all. The module names it relative to its own folder. Blobs that lie
-        in other files are left alone. Nothing is written where there is nothing to write.
+        The file appears atomically. The module names it relative to its own folder. Blobs in other files are unchanged.
+        Without blobs in memory, nothing is written.
         """
         path = Path(path)
         placed: dict[str, BlobAttr] = {}
@@ -277,7 +277,7 @@ class BlobStore:
                     attributes[name] = _replace_blobs(attribute, placed)
 
     def _write_file(self, path: Path, placed: dict[str, BlobAttr]) -> dict[str, BlobAttr]:
-        """Writes blobs where they are placed; the same with the digests of their bytes."""
+        """Writes blobs at their assigned offsets; returns them with the digests of their bytes."""
         written: dict[str, BlobAttr] = {}
         with whole_file(path) as file:
             for digest, blob in placed.items():
@@ -297,7 +297,7 @@ class BlobStore:
             except OSError as error:
                 raise InvalidModelError(f"can't read the weights in {path}: {error.strerror}") from error
         mapped = self._files[path]
-        if mapped is not None and mapped.size() < len(mapped):  # to read what is gone would end the process
+        if mapped is not None and mapped.size() < len(mapped):  # reading truncated mapped files kills processes
             raise InvalidModelError(f"{path} was cut short while it was read")
         return np.frombuffer(b"" if mapped is None else mapped, np.uint8)
 
@@ -355,7 +355,7 @@ def _replace_blobs(attribute: Attribute, placed: dict[str, BlobAttr]) -> Attribu
 
 @dataclass
 class MiniContext(Context):
-    """An xDSL context that also holds the weights."""
+    """An xDSL context with a store of weights."""
 
     blobs: BlobStore = field(default_factory=BlobStore)
 
@@ -365,5 +365,5 @@ class MiniContext(Context):
 
 
 def blob_store(ctx: Context) -> BlobStore:
-    """The weights of a context; a plain Context gets a store of its own on first use."""
+    """The store of a context's weights; a plain Context gets one at first use."""
     return kept_in(ctx, "blobs", BlobStore)

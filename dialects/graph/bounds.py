@@ -1,8 +1,8 @@
-"""Results whose size turns out when the model runs: at most that of their type, of which the first `count` are there.
+"""Bounded results: tensors of maximal size of which only the first `count` elements along an axis are valid.
 
-`main` gives back the whole tensor, and the count as a further result behind those of the model, with an attribute that
-says what it cuts: `graph.counts = [[0, 1]]` is axis 1 of result 0. Nothing else in the IR knows of it. Who runs `main`
-cuts the arrays when it is over.
+`main` returns the whole tensor, and the count as an additional result after the model's, with an attribute:
+`graph.counts = [[0, 1]]` means axis 1 of result 0. No other IR knows about it; the runtime crops the arrays after the
+run.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from ..cuts import Cut
 from .values import int_attr
 
 COUNTS = "graph.counts"
-"""Attribute of a result of main that is a count."""
+"""Attribute of a result of main that is a count of valid elements."""
 
 
 def counts_attr(cuts: Sequence[Cut]) -> ArrayAttr[ArrayAttr[Attribute]]:
-    """What `graph.counts` says of a count that cuts these."""
+    """The attribute `graph.counts` of a count that crops these axes."""
     return ArrayAttr([ArrayAttr([int_attr(result), int_attr(axis)]) for result, axis in cuts])
 
 
 def cuts_of(attributes: DictionaryAttr) -> tuple[Cut, ...]:
-    """What a result of main with such attributes cuts: nothing where it is no count."""
+    """The axes cropped by a result of main with these attributes; () if it is no count."""
     found: list[Cut] = []
     match attributes.data.get(COUNTS):
         case ArrayAttr(data=entries):

@@ -1,15 +1,15 @@
-"""Caches: an input and an output of the model that lie in the same memory, which a run updates.
+"""Key-value caches: an input and an output of the model that share memory, updated by each run.
 
-A language model is given the keys and values of the tokens before, and gives back these and those of the new ones.
-Where the caller declares the two to be one, nothing of the old ones is moved: the memory has room for the longest there
-may be, the past is its beginning along one axis, and what is new is written behind it.
+A language model takes the keys and values of earlier tokens, and returns them with those of the new ones. If the caller
+declares input and output to be one cache, the old ones are not copied: the buffer has the maximal size, the past is its
+beginning along one axis, and new elements are written after it.
 
     func.func @main(%past: tensor<1x4x32x16xf32> {graph.name = "past",
         graph.cache = #graph.cache<"present", 1 : i64, tensor<1x4x32x16xf32>, tensor<1x4x33x16xf32>,
                                    tensor<1x4x64x16xf32>>}, %x: ...)
       -> (tensor<8x64xf32>, tensor<1x4x33x16xf32> {graph.name = "present"})
 
-On buffers, `main` has one argument for both, with the role "cache", which is all the room; the output has none.
+On buffers, `main` has one argument for both, the whole buffer, with the role "cache", and no argument for the output.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CACHE = "graph.cache"
 
 @irdl_attr_definition
 class CacheAttr(ParametrizedAttribute):
-    """What a cache is: the output in its memory (name and number), its type before and after, and that of the room."""
+    """A cache: the output that shares its memory (name and number), and the types of past, present and buffer."""
 
     name = CACHE
     output: StringAttr
@@ -50,11 +50,11 @@ class CacheAttr(ParametrizedAttribute):
 
     @property
     def grows(self) -> bool:
-        """Whether past and present are parts of the room."""
+        """Whether past and present are proper parts of the buffer."""
         return self.past != self.room or self.present != self.room
 
 
 def cache_of(attributes: DictionaryAttr) -> CacheAttr | None:
-    """What the attributes of an argument say of a cache."""
+    """The cache attribute among an argument's attributes, if any."""
     found = attributes.data.get(CACHE)
     return found if isinstance(found, CacheAttr) else None

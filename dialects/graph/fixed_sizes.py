@@ -1,4 +1,4 @@
-"""A module at given shapes: numbers instead of sizes of run time."""
+"""Specialises a module: replaces symbolic sizes by numbers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .values import ints, ints_attr, is_fixed_attr
 
 
 def settled(module: ModuleOp, number: Callable[[int], int] = now) -> ModuleOp:
-    """A copy of a module with numbers for its sizes: what they are now, unless `number` says another."""
+    """A copy of a module with numbers for its sizes: the current values, unless `number` gives others."""
     made = module.clone()
     settle(made, number)
     return made
 
 
 def settle(root: Operation, number: Callable[[int], int] = now) -> Callable[[Attribute], Attribute]:
-    """Puts numbers for the sizes of an op and all inside of it; what does so with attributes."""
+    """Replaces the sizes of an op and everything inside it by numbers; returns the same mapping for attributes."""
     settling = _Settling(number)
     for op in root.walk():
         op.properties = {name: settling(value) for name, value in op.properties.items()}
@@ -36,7 +36,7 @@ def settle(root: Operation, number: Callable[[int], int] = now) -> Callable[[Att
 
 
 class _Settling:
-    """Attributes with numbers for sizes; each looked at once."""
+    """Replaces sizes in attributes; memoised by attribute."""
 
     def __init__(self, number: Callable[[int], int]) -> None:
         self.number = number

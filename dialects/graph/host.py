@@ -1,7 +1,7 @@
-"""What can be asked of host code at every level: `main`, its kernels, its arguments, and uses through its regions.
+"""Queries on host code at every level: `main`, its kernels, its arguments, and uses across nested regions.
 
-Host code is `main`: calls of kernels, weights, and around them loops (scf.for) and branches (scf.if) whose bounds and
-conditions are scalars, computed by arith ops or read from a value:
+Host code is `main`: calls of kernels, weights, and around them loops (scf.for) and branches (scf.if) with scalar bounds
+and conditions, computed by arith ops or read from a value:
 
     %n = tensor.extract %count[] : tensor<i64>
     %last = arith.index_cast %n : i64 to index
@@ -10,9 +10,9 @@ conditions are scalars, computed by arith ops or read from a value:
       scf.yield %next : tensor<8xf32>
     }
 
-A loop that may end early is an scf.while, whose first region only looks at scalars and hands everything on; its turns
-are the second region. What a loop or a branch reads from outside of it is captured: for the block that it stands in, it
-is the user.
+A loop with an early exit is an scf.while whose first region only computes the condition from scalars and forwards all
+arguments; the second region is its body. A value captured by a loop or a branch counts, in the enclosing block, as read
+by that op.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from .cache_attributes import CacheAttr, cache_of
 from .ops.structure import KernelOp
 
 ROLE, NAME = "graph.role", "graph.name"
-"""Attributes of main's arguments: what each is for ("input", "output", "arena", ...), and what the user calls it."""
+"""Attributes of main's arguments: the role ("input", "output", "arena", ...), and the user's name."""
 
 Loop: TypeAlias = scf.ForOp | scf.WhileOp
 
 LEVEL = "mini_infer.level"
-"""Attribute of a module: the level that it is at, stated by the pass that brought it there."""
+"""Attribute of a module: its level, set by the pass that established it."""
 
 
 def state_level(module: ModuleOp, level: str) -> None:
-    """Writes on a module which level it has reached."""
+    """Sets the level of a module."""
     module.attributes[LEVEL] = StringAttr(level)
 
 
 def main_of(module: ModuleOp, who: str = "") -> FuncOp:
-    """The function @main; raises InvalidModelError where there is none, naming the pass that needs it."""
+    """The function @main. Raises InvalidModelError if there is none, naming the pass that needs it."""
     main = symbol_named(module, "main")
     if not isinstance(main, FuncOp) or main.is_declaration:
         raise InvalidModelError(f"{who}: the module has no function @main".removeprefix(": "))
@@ -54,28 +54,28 @@ def main_of(module: ModuleOp, who: str = "") -> FuncOp:
 
 
 def kernels_of(module: ModuleOp) -> dict[str, KernelOp]:
-    """The kernels by name: one walk, where a look-up per call would be quadratic."""
+    """The kernels by name, by one walk: a look-up per call would be quadratic."""
     return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, KernelOp)}
 
 
 def ops_of(kernel: KernelOp) -> frozenset[str]:
-    """The graph ops that a kernel computes, by name without `graph.`."""
+    """The names, without `graph.`, of the graph ops in a kernel."""
     return frozenset(op.name.removeprefix("graph.") for op in kernel.body.block.ops)
 
 
 def attributes_of_arguments(function: Operation) -> list[DictionaryAttr]:
-    """The attributes of each argument of a function of any dialect that has a body, empty ones where it states none.
+    """The attributes of each argument of a function with a body, of any dialect.
 
-    Raises InvalidModelError where it states those of more arguments, or of fewer.
+    Raises InvalidModelError if their number doesn't match the arguments.
     """
     block = function.regions[0].first_block
     return _attributes(function, "arg_attrs", 0 if block is None else len(block.args))
 
 
 def attributes_of_results(main: FuncOp) -> list[DictionaryAttr]:
-    """The attributes of each result of main, empty ones where it states none.
+    """The attributes of each result of main.
 
-    Raises InvalidModelError where it states those of more results, or of fewer.
+    Raises InvalidModelError if their number doesn't match the results.
     """
     return _attributes(main, "res_attrs", len(main.function_type.outputs))
 
@@ -90,12 +90,12 @@ def _attributes(function: Operation, property: str, count: int) -> list[Dictiona
 
 
 def argument_texts(function: Operation, key: str) -> list[str]:
-    """The attribute `key` of each argument of a function of any dialect, "" where it has none."""
+    """The string attribute `key` of each argument of a function of any dialect, "" if it has none."""
     return _texts(attributes_of_arguments(function), key)
 
 
 def result_texts(main: FuncOp, key: str) -> list[str]:
-    """The attribute `key` of each result of main, "" where it has none."""
+    """The string attribute `key` of each result of main, "" if it has none."""
     return _texts(attributes_of_results(main), key)
 
 
@@ -105,12 +105,12 @@ def _texts(attributes: Sequence[DictionaryAttr], key: str) -> list[str]:
 
 
 def caches_of(main: Operation) -> list[CacheAttr | None]:
-    """What each argument of a function of any dialect is as a cache."""
+    """The cache attribute of each argument of a function of any dialect, None if it has none."""
     return [*map(cache_of, attributes_of_arguments(main))]
 
 
 def blocks_of(main: FuncOp, who: str) -> list[Block]:
-    """The block of main and those of the loops and branches in it, outer ones first.
+    """The block of main and those of its loops and branches, outer ones first.
 
     Raises InvalidModelError for any other op with regions, naming the pass that asks.
     """
@@ -131,7 +131,7 @@ def blocks_of(main: FuncOp, who: str) -> list[Block]:
 
 
 def _only_tests(before: Block) -> bool:
-    """Whether the first region of an scf.while does nothing but decide whether there is another turn."""
+    """Whether the first region of an scf.while only computes the condition."""
     *scalars, last = before.ops
     return tuple(last.operands[1:]) == tuple(before.args) and all(
         is_scalar(op) and not any(map(is_shaped, op.operands)) for op in scalars
@@ -139,46 +139,46 @@ def _only_tests(before: Block) -> bool:
 
 
 def inner_blocks(op: Operation) -> list[Block]:
-    """The blocks of a loop or a branch in which something happens: the test of an scf.while is none of them."""
+    """The bodies of a loop or a branch, without the condition region of an scf.while."""
     regions = [op.after_region] if isinstance(op, scf.WhileOp) else op.regions
     return [block for region in regions for block in region.blocks]
 
 
 def turn_of(loop: Loop) -> Block:
-    """The block that a loop runs again and again."""
+    """The body of a loop."""
     return loop.after_region.block if isinstance(loop, scf.WhileOp) else loop.body.block
 
 
 def initial_of(loop: Loop) -> Sequence[SSAValue]:
-    """What a loop's first turn begins with."""
+    """The initial values of a loop's iter_args."""
     return loop.arguments if isinstance(loop, scf.WhileOp) else loop.iter_args
 
 
 def carried_of(loop: Loop) -> Sequence[SSAValue]:
-    """What a turn of a loop is given by the turn before it."""
+    """The block arguments for a loop's carried values."""
     return turn_of(loop).args if isinstance(loop, scf.WhileOp) else turn_of(loop).args[1:]
 
 
 def ancestor_in(block: Block, op: Operation) -> Operation:
-    """The op of the block that `op` is or lies in."""
+    """The op of the block that is `op` or contains it."""
     found = block.find_ancestor_op_in_block(op)
     assert found is not None, "a value is used only where it is defined, or deeper"
     return found
 
 
 def users_in(block: Block, value: SSAValue) -> list[Operation]:
-    """The ops of the block that read the value, themselves or in their regions; each once, in any order."""
+    """The ops of the block that read the value directly or in their regions, each once, in any order."""
     return list(dict.fromkeys(ancestor_in(block, use.operation) for use in value.uses))
 
 
 def captured(op: Operation) -> list[SSAValue]:
-    """What the regions of an op read from outside of it, each once, in the order of first use."""
+    """The values from outside that an op's regions read, each once, in order of first use."""
     seen = (value for region in op.regions for inner in region.walk() for value in inner.operands)
     return [value for value in dict.fromkeys(seen) if not _is_inside(op, value)]
 
 
 def read_by(op: Operation) -> list[SSAValue]:
-    """What an op reads: its operands and what its regions capture."""
+    """The operands of an op and the values that its regions capture."""
     return [*op.operands, *captured(op)] if op.regions else list(op.operands)
 
 
@@ -188,13 +188,13 @@ def _is_inside(op: Operation, value: SSAValue) -> bool:
 
 
 def handed_on(block: Block) -> tuple[SSAValue, ...]:
-    """What the block's last op returns or yields."""
+    """The operands of the block's terminator."""
     last = block.last_op
     return tuple(last.operands) if last is not None else ()
 
 
 def is_scalar(op: Operation) -> bool:
-    """Whether an op computes with numbers and truth values of the host alone, or reads one from a tensor."""
+    """Whether an op computes on host scalars only, or reads a scalar from a tensor."""
     if op.name in ("tensor.extract", "memref.load"):
         return True
     values: Iterable[SSAValue] = (*op.operands, *op.results)
@@ -202,5 +202,5 @@ def is_scalar(op: Operation) -> bool:
 
 
 def is_shaped(value: SSAValue) -> bool:
-    """Whether the value is a tensor or a buffer, and no scalar."""
+    """Whether the value is a tensor or a buffer, not a scalar."""
     return isinstance(value.type, ShapedType)

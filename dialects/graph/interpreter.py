@@ -1,6 +1,6 @@
-"""The reference interpreter: a module's meaning, op by op in numpy, at graph level and at kernels level.
+"""The reference interpreter: evaluates a module at the graph or kernels level op by op in numpy.
 
-Loops and branches in `main`, and the scalars that decide about them, are run as well.
+Loops and branches in `main`, and the scalars that control them, are executed as well.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from xdsl.interpreter import Interpreter
 
 Observer: TypeAlias = Callable[[Operation, Sequence[Array]], Sequence[Array] | None]
-"""Sees an op and the arrays it makes; where it gives others, the run goes on with those."""
+"""Observes an op and its result arrays; returned arrays replace them."""
 Scalar: TypeAlias = "int | float | bool"
 
 
@@ -57,11 +57,11 @@ def interpret(
     precision: Any = None,
     on_value: Observer | None = None,
 ) -> dict[str, Array]:
-    """Runs @main on named arrays and gives the named results.
+    """Runs @main on named arrays and returns the named results.
 
-    With a `precision` (a numpy float type) all floats are kept in it, whatever the module says: float64 makes
-    the reference that results are judged by. `on_value` sees each op with the arrays it makes, and may give
-    others to go on with. Values are freed after their last use.
+    With a `precision` (a numpy float type) all floats are computed in it, whatever their declared types: float64 gives
+    the reference for judging results. `on_value` observes each op with its result arrays, and may replace them. Values
+    are freed after their last use.
     """
     main = main_of(module)
     names = input_names(main)
@@ -85,7 +85,7 @@ def interpret(
 
 
 def _checked(name: str, array: Array, type: AnyTensor, precision: Any) -> Array:
-    """The array, which must have the type's shape and element type (any float where a precision is set)."""
+    """The array, checked against the type's shape and element type (any float type if a precision is set)."""
     dtype = numpy_dtype(type.element_type)
     if array.shape != type.get_shape():
         raise InvalidInputError(f"input {name} has shape {list(array.shape)} instead of {list(type.get_shape())}")
@@ -102,8 +102,8 @@ class _Run:
 
     @cached_property
     def scalars(self) -> Interpreter:
-        """What computes with numbers and truth values of the host."""
-        # Few modules compute with scalars on the host, and what interprets them takes a while to import.
+        """The interpreter of host scalars."""
+        # Few modules compute with host scalars, and their interpreter is slow to import.
         from xdsl.interpreter import Interpreter
         from xdsl.interpreters.arith import ArithFunctions
 
@@ -117,7 +117,7 @@ class _Run:
         arguments: Sequence[Array | Scalar],
         around: Mapping[SSAValue, Array | Scalar] | None = None,
     ) -> list[Array | Scalar]:
-        """The values that the block's terminator names; `around` holds what lies outside of the block."""
+        """The operands of the block's terminator; `around` holds values from outside of the block."""
         reads = {op: read_by(op) for op in block.ops}
         uses = Counter(value for values in reads.values() for value in values)
         values: dict[SSAValue, Array | Scalar] = dict(around or {})
@@ -192,7 +192,7 @@ class _Run:
         return self.promoted(value) if isinstance(value, np.ndarray) else value
 
     def promoted(self, array: Array) -> Array:
-        """The array in the run's precision, if it is one of floats."""
+        """The array converted to the run's precision, if it holds floats."""
         if self.precision is None or not is_float_dtype(array.dtype):
             return array
         return array.astype(self.precision, copy=False)

@@ -1,4 +1,4 @@
-"""Rearrangements of one value, written as graph ops one after the other."""
+"""A builder for chains of movement ops on one value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .values import shape_of
 
 
 class Steps:
-    """Ops one after the other; those that would change nothing are left out, but for one."""
+    """Ops in sequence, without identities (except for a single one)."""
 
     def __init__(self, value: SSAValue, location: LocationAttr | None = None) -> None:
         self.ops: list[Operation] = []
@@ -21,21 +21,21 @@ class Steps:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The value's shape now."""
+        """The current shape of the value."""
         return shape_of(self._value)
 
     def reshape(self, shape: Sequence[int]) -> None:
-        """The same elements in another shape."""
+        """Appends a reshape."""
         if tuple(shape) != self.shape:
             self._add(ReshapeOp(self._value, shape, location=self._location))
 
     def transpose(self, permutation: Sequence[int]) -> None:
-        """The axes in another order."""
+        """Appends a transposition."""
         if list(permutation) != sorted(permutation):
             self._add(TransposeOp(self._value, permutation, location=self._location))
 
     def pad_last(self, width: int) -> None:
-        """Zeros behind the last axis."""
+        """Appends zero padding at the end of the last axis."""
         if width:
             none = [0] * len(self.shape)
             self._add(PadOp(self._value, none, [*none[:-1], width], location=self._location))

@@ -1,8 +1,7 @@
-"""Element types that numbers are only stored in: floats of 8, 6 and 4 bits, integers of 4 and 2.
+"""Storage-only element types: floats of 8, 6 and 4 bits, integers of 4 and 2 bits.
 
-A tensor of them may be moved, cast and unpacked; there is no arithmetic on them. An element of a tensor takes a byte,
-as in numpy with ml_dtypes; weights of less than 8 bits stand packed in their blobs and are read through
-`graph.unpack_bits`.
+Tensors of them may be moved, cast and unpacked, but not computed with. An element of a tensor takes a byte, as in numpy
+with ml_dtypes; weights of less than 8 bits are packed in their blobs and read through `graph.unpack_bits`.
 """
 
 from __future__ import annotations
@@ -55,24 +54,24 @@ _NAMES: dict[Attribute, str] = {
 
 
 def is_narrow(element_type: Attribute) -> bool:
-    """Whether it is a type that numbers are only stored in."""
+    """Whether the type is storage-only."""
     return element_type in _NAMES
 
 
 def is_narrow_float(element_type: Attribute) -> bool:
-    """Whether it is such a type of floats."""
+    """Whether the type is a storage-only float."""
     return isinstance(element_type, NARROW_FLOATS)
 
 
 def packed_bits(element_type: Attribute) -> int:
-    """Bits of one element where elements are packed, as in files; 8 bits and more are never."""
+    """Bits per element in packed form, as in files; types of 8 bits and more take whole bytes."""
     assert isinstance(element_type, FixedBitwidthType)
     return element_type.bitwidth if is_narrow(element_type) else 8 * element_type.size
 
 
 @cache
 def narrow_dtypes() -> dict[Attribute, np.dtype[Any]]:
-    """The numpy type of each."""
+    """The numpy type of each storage-only type."""
     import ml_dtypes
 
     return {element_type: np.dtype(getattr(ml_dtypes, name)) for element_type, name in _NAMES.items()}
@@ -86,18 +85,18 @@ def narrow_types() -> dict[np.dtype[Any], Attribute]:
 
 @cache
 def largest_of(element_type: Attribute) -> float:
-    """The largest number of a narrow type of floats."""
+    """The largest finite number of a storage-only float type."""
     every = np.arange(256, dtype=np.uint8).view(narrow_dtypes()[element_type]).astype(np.float32)
     return float(every[np.isfinite(every)].max())
 
 
 def packed(array: _Array, bits: int) -> _Array:
-    """Elements of `bits` bits without gaps, the first in the lowest bits; the last byte is filled with zeros."""
+    """Elements of `bits` bits packed without gaps, first element in the lowest bits; the last byte is zero-padded."""
     planes = np.unpackbits(array.reshape(-1, 1).view(np.uint8), axis=1, count=bits, bitorder="little")
     return np.packbits(planes, bitorder="little")
 
 
 def unpacked(array: _Array, bits: int, size: int) -> _Array:
-    """The first `size` elements of what `packed` made, each in the low bits of a byte."""
+    """The inverse of `packed`: the first `size` elements, each in the low bits of a byte."""
     planes = np.unpackbits(array, count=size * bits, bitorder="little").reshape(size, bits)
     return np.packbits(planes, axis=1, bitorder="little").reshape(size)

@@ -1,4 +1,4 @@
-"""Element types, tensor types and attributes, from and to plain Python and numpy values."""
+"""Conversions between element types, tensor types and attributes, and Python and numpy values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 AnyTensor: TypeAlias = TensorType[Attribute]
 
 
-# numpy broadcasts no more dimensions, and the place of every element must be a signed 64-bit number of bytes.
+# numpy's limit of dimensions; and every element's offset in bytes must fit 64 signed bits.
 MAX_RANK = 32
 MAX_ELEMENTS = 2**59
 
@@ -47,16 +47,16 @@ MAX_ELEMENTS = 2**59
 def _tensor(element_type: Attribute, shape: tuple[int, ...]) -> AnyTensor:
     if len(shape) > MAX_RANK:
         raise VerifyException(f"a tensor of rank {len(shape)} is too deep: the rank is at most {MAX_RANK}")
-    # Without sizes of 0: strides are made of the other sizes all the same.
+    # Without sizes of 0: strides are computed from the other sizes all the same.
     if prod(now(size) for size in shape if size != 0) > MAX_ELEMENTS:
         raise VerifyException(f"a tensor of shape {'x'.join(map(str, shape))} is too large for 64-bit addresses")
     return TensorType(element_type, shape)
 
 
 def tensor(element_type: Attribute, shape: Sequence[int]) -> AnyTensor:
-    """A tensor type; equal ones are one object, because building them is slow.
+    """A tensor type, memoised since construction is slow.
 
-    Raises VerifyException for more dimensions or elements than any tensor can have.
+    Raises VerifyException for too high a rank or too many elements.
     """
     return _tensor(element_type, tuple(shape))
 
@@ -80,12 +80,12 @@ def element_type_of_value(value: SSAValue) -> Attribute:
 
 
 def is_float(element_type: Attribute) -> bool:
-    """Whether it is one of the four float types."""
+    """Whether it is one of the four computed float types."""
     return isinstance(element_type, (Float16Type, BFloat16Type, Float32Type, Float64Type))
 
 
 def is_bool(element_type: Attribute) -> bool:
-    """Whether it is i1, which stands for a truth value (one byte in memory)."""
+    """Whether it is i1, a boolean (one byte in memory)."""
     return element_type == i1
 
 
@@ -145,12 +145,12 @@ def element_type_of(dtype: np.dtype[Any]) -> Attribute:
 
 
 def is_float_dtype(dtype: np.dtype[Any]) -> bool:
-    """Whether a numpy type is a float that is computed with: bfloat16, which numpy doesn't count as one, too."""
+    """Whether a numpy type is a computed float, including bfloat16, which numpy doesn't count as one."""
     return (dtype.kind == "f" and dtype.itemsize > 1) or dtype == _bfloat16()
 
 
 def widened(x: Array) -> Array:
-    """`x` in the type that sums are kept in: at least float32 for floats, unchanged for the rest."""
+    """`x` in its accumulation type: at least float32 for floats, unchanged for others."""
     return x.astype(np.float32) if is_float_dtype(x.dtype) and x.dtype.itemsize < 4 else x
 
 
@@ -173,7 +173,7 @@ def ints_attr(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
 
 
 def is_fixed_attr(attribute: Attribute) -> bool:
-    """Whether an attribute holds no size that is known at run time only."""
+    """Whether an attribute contains no symbolic size."""
     return not (isinstance(attribute, DenseArrayBase) and isinstance(attribute.data.data, SizesData))
 
 
@@ -200,7 +200,7 @@ def string_attr(value: str) -> StringAttr:
 
 
 def flag_attr(value: bool) -> UnitAttr | None:
-    """A flag: present or absent."""
+    """A unit attribute if true, else None."""
     return UnitAttr() if value else None
 
 

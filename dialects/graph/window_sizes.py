@@ -1,7 +1,7 @@
-"""What convolutions and pools share: layouts, window geometry and the slices under a kernel position.
+"""Layouts and window geometry of convolutions and pools.
 
-A layout names where the channels stand: "NCHW" is [N, C, spatial...], "NHWC" is [N, spatial..., C], for any
-number of spatial dimensions. Pads are (begin of each spatial dimension..., end of each...).
+A layout is the position of the channels: "NCHW" is [N, C, spatial...], "NHWC" is [N, spatial..., C], for any number of
+spatial dimensions. Pads are (begin of each spatial dimension..., end of each...).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ LAYOUTS = ("NCHW", "NHWC")
 
 
 def channel_axis(layout: str, rank: int) -> int:
-    """Which dimension holds the channels."""
+    """The channel dimension."""
     require(layout in LAYOUTS, f'layout is "NCHW" or "NHWC", got "{layout}"')
     return 1 if layout == "NCHW" else rank - 1
 
 
 def spatial_axes(layout: str, rank: int) -> range:
-    """Which dimensions are spatial."""
+    """The spatial dimensions."""
     return range(2, rank) if channel_axis(layout, rank) == 1 else range(1, rank - 1)
 
 
@@ -35,7 +35,7 @@ def spatial_shape(shape: Sequence[int], layout: str) -> tuple[int, ...]:
 
 
 def full_shape(batch: int, channels: int, spatial: Sequence[int], layout: str) -> tuple[int, ...]:
-    """A tensor's shape in a layout, put together."""
+    """A tensor's shape in a layout."""
     return (batch, channels, *spatial) if layout == "NCHW" else (batch, *spatial, channels)
 
 
@@ -59,7 +59,7 @@ def usual_window(
 
 @dataclass(frozen=True)
 class Window:
-    """A kernel that slides over padded spatial dimensions. Fields have one entry per spatial dimension."""
+    """A sliding window over padded spatial dimensions. Fields have one entry per spatial dimension."""
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
@@ -69,7 +69,7 @@ class Window:
 
     @staticmethod
     def of(kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int], dilations: Sequence[int]) -> Window:
-        """A window from an op's attributes; raises VerifyException where they don't fit together."""
+        """A window from an op's attributes. Raises VerifyException for inconsistent ones."""
         rank = len(kernel)
         require(len(strides) == rank, f"{rank} spatial dimensions, but {len(strides)} strides")
         require(len(dilations) == rank, f"{rank} spatial dimensions, but {len(dilations)} dilations")
@@ -80,13 +80,13 @@ class Window:
 
     @property
     def extent(self) -> tuple[int, ...]:
-        """How many elements the dilated kernel spans."""
+        """The extent of the dilated kernel."""
         return tuple((size - 1) * step + 1 for size, step in zip(self.kernel, self.dilations, strict=True))
 
     def positions(self, spatial: Sequence[int], ceil_mode: bool = False) -> tuple[int, ...]:
-        """How many places the kernel takes in each dimension.
+        """The number of window positions in each dimension.
 
-        With `ceil_mode` a last window may hang over the end, if it starts before the end pad.
+        With `ceil_mode` a last window may extend beyond the end, if it starts before the end pad.
         """
         result: list[int] = []
         for size, extent, stride, begin, end in zip(
@@ -104,7 +104,7 @@ class Window:
         return tuple(result)
 
     def padded(self, x: Array, positions: Sequence[int], value: float | int) -> Array:
-        """`x` [N, C, spatial...] with all that `positions` windows touch; what isn't in `x` is `value`."""
+        """`x` [N, C, spatial...] padded with `value` to all elements that `positions` windows cover."""
         widths = [(0, 0), (0, 0)]
         for axis, count in enumerate(positions):
             touched = (count - 1) * self.strides[axis] + self.extent[axis]
@@ -113,7 +113,7 @@ class Window:
         return np.pad(x, widths, constant_values=value)
 
     def taps(self, positions: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-        """Each kernel index with the slices of the padded array that it meets at all positions."""
+        """Each kernel index with the slices of the padded array under it at all positions."""
         for index in product(*(range(size) for size in self.kernel)):
             slices = tuple(
                 slice(place * dilation, place * dilation + (count - 1) * stride + 1, stride)

@@ -1,1 +1,1 @@
-"""The ops, a file per family: an op is one class with its operands, its type rule and its meaning in numpy."""
+"""The graph ops, one file per family: each op is one class with operands, type rule and reference implementation."""

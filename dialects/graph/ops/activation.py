@@ -1,4 +1,4 @@
-"""Elementwise ops of one operand that have parameters: activations and clip."""
+"""Elementwise ops with one operand and parameters: activations and clip."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class GeluOp(FloatUnaryOp):
 
 @irdl_op_definition
 class ClipOp(UnaryOp):
-    """x limited to [min, max]; an absent side is no limit. NaN stays NaN, and max wins where min > max."""
+    """x clamped to [min, max]; an absent limit is infinite. NaN stays NaN, and max wins where min > max."""
 
     name = "graph.clip"
     CODE: ClassVar[Code] = "short"
@@ -75,7 +75,7 @@ class ClipOp(UnaryOp):
 
 
 def _limit(value: float, dtype: np.dtype[Any]) -> Array:
-    """A limit in the type of the elements; one beyond an integer type's range becomes the range's end."""
+    """A limit in the element type, saturated to an integer type's range."""
     if is_float_dtype(dtype):
         return np.asarray(value, dtype)
     info = np.iinfo(dtype)

@@ -21,10 +21,10 @@ from ..values import AnyTensor, Array, element_type_of_value, is_bool, shape_of,
 class AttentionOp(GraphOp):
     """softmax(scale * q k^T + mask) v, for each batch and head.
 
-    q [B, H, T, D], k [B, Hk, S, D], v [B, Hk, S, Dv] -> [B, H, T, Dv]; each of the Hk heads of k and v serves
-    H / Hk consecutive heads of q. With `softcap` a score x becomes softcap * tanh(x / softcap). The mask broadcasts to
-    [B, H, T, S]: floats are added, truth values say which keys are kept. `causal` keeps keys 0..t for row t. A row
-    that keeps no key gives zeros, with `nan_rows` NaN, as a plain softmax does.
+    q [B, H, T, D], k [B, Hk, S, D], v [B, Hk, S, Dv] -> [B, H, T, Dv]; each of the Hk heads of k and v is shared by H /
+    Hk consecutive heads of q. With `softcap` a score x becomes softcap * tanh(x / softcap). The mask broadcasts to [B,
+    H, T, S]: floats are added, booleans select the keys to keep. `causal` keeps keys 0..t for row t. A row without keys
+    gives zeros, with `nan_rows` NaN, as a plain softmax does.
     """
 
     name = "graph.attention"

@@ -1,4 +1,4 @@
-"""A matrix of few bits in blocks along its rows, as the floats that it stands for."""
+"""Block-quantised matrices, dequantised to floats."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ UI8 = IntegerType(8, Signedness.UNSIGNED)
 
 @irdl_op_definition
 class BlockWeightOp(GraphOp):
-    """[rows, depth] of f32: (number - zero) * scale, where every `block` numbers of a row share zero and scale.
+    """[rows, depth] of f32: (number - zero) * scale, with one zero and scale per `block` numbers of a row.
 
-    The weight is ui8 [rows, bytes]: one number of 8 bits, or two of 4 bits in each, the first in the low half. Scales
-    are f32 [rows, blocks]; zeros are ui8 [rows, blocks], or `middle` for all. The last block may reach beyond the
-    depth.
+    The weight is ui8 [rows, bytes]: one 8-bit number per byte, or two 4-bit ones, the first in the low half. Scales are
+    f32 [rows, blocks]; zeros are ui8 [rows, blocks], or `middle` for all. The last block may extend beyond the depth.
     """
 
     name = "graph.block_weight"

@@ -1,4 +1,4 @@
-"""The functions that cells of recurrent networks are made with: by name, with what they take besides x."""
+"""Activation functions of recurrent cells: names and parameters."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ WITH_BETA = frozenset(("affine", "hard_sigmoid", "scaled_tanh"))
 
 @dataclass(frozen=True)
 class Activation:
-    """A function of one number; `alpha` and `beta` are 0 where it has none."""
+    """A scalar function; `alpha` and `beta` are 0 if it has no parameters."""
 
     name: str
     alpha: float = 0.0
     beta: float = 0.0
 
     def __call__(self, x: Array) -> Array:
-        """In the type of x."""
+        """Applies the function elementwise, in the type of x."""
         return _MEANING[self.name](x, self.alpha, self.beta).astype(x.dtype)
 
 
 def activation_attributes(
     given: Sequence[Activation], usual: Sequence[str]
 ) -> dict[str, ArrayAttr[StringAttr] | DenseArrayBase[Float64Type]]:
-    """As properties of an op: nothing where they are the usual ones, no parameters where all are 0."""
+    """An op's properties for these functions: none if they are the defaults, no parameters if all are 0."""
     if list(given) == [Activation(name) for name in usual]:
         return {}
     attributes: dict[str, ArrayAttr[StringAttr] | DenseArrayBase[Float64Type]] = {
@@ -60,7 +60,7 @@ def activation_attributes(
 def activations_of(
     names: ArrayAttr[StringAttr] | None, parameters: DenseArrayBase[Float64Type] | None, usual: Sequence[str]
 ) -> list[Activation]:
-    """The functions that properties stand for; raises VerifyException where they stand for none."""
+    """The functions that properties describe. Raises VerifyException for invalid ones."""
     if names is None:
         return [Activation(name) for name in usual]
     texts = [name.data for name in names]

@@ -39,14 +39,14 @@ BYTES = (IntegerType(8), IntegerType(8, Signedness.UNSIGNED))
 
 
 def is_byte(type: Attribute) -> bool:
-    """Whether it is an integer of 8 bits, signed or not."""
+    """Whether it is an 8-bit integer type, signed or not."""
     return type in BYTES
 
 
 def sums_type(lhs: SSAValue, rhs: SSAValue) -> Attribute:
-    """The type of sums of products: i32 of 8-bit integers, each operand signed or not; otherwise that of both.
+    """The result type of a contraction: i32 for 8-bit integers of any signedness; otherwise the operands' common type.
 
-    Raises VerifyException where the operands have types that don't go together.
+    Raises VerifyException for operands of incompatible types.
     """
     require_numbers(lhs)
     if is_byte(element_type_of_value(lhs)) and is_byte(element_type_of_value(rhs)):
@@ -56,24 +56,24 @@ def sums_type(lhs: SSAValue, rhs: SSAValue) -> Attribute:
 
 
 def _factors(type: Attribute, *arrays: Array) -> list[Array]:
-    """Operands as they are multiplied and summed.
+    """Operands in the type in which they are multiplied and summed.
 
-    Products of bytes are summed as float64, which holds their sums exactly, whatever memory could hold of them.
+    Bytes are computed in float64, in which sums of any feasible length are exact.
     """
     return [array.astype(np.float64) if is_byte(type) else widened(array) for array in arrays]
 
 
 def _sums(total: Array, type: Attribute, dtype: np.dtype[Any]) -> Array:
-    """Sums of products of operands of `type` and `dtype`, in the result's type: those of bytes wrap around."""
+    """Sums converted to the result type; those of bytes wrap around."""
     return total.astype(np.int64).astype(np.int32) if is_byte(type) else total.astype(dtype)
 
 
 @irdl_op_definition
 class MatmulOp(ContractionOp):
-    """The matrix product over the last two dimensions; the ones before them broadcast.
+    """The matrix product over the last two dimensions; the leading ones broadcast.
 
-    A flag says that an operand holds its matrices transposed. Both operands have rank 2 or more. They have one type,
-    which is the result's; or both are 8-bit integers, each signed or unsigned, and the result is i32, which wraps.
+    A flag marks an operand whose matrices are transposed. Both operands have rank 2 or more. They have one type, which
+    is the result's; or both are 8-bit integers of any signedness, and the result is i32, with wrap-around.
     """
 
     name = "graph.matmul"
@@ -134,9 +134,8 @@ class ConvOp(ContractionOp):
     """Convolution (cross-correlation) over any number of spatial dimensions, plus a bias per channel.
 
     The weight is [Cout, Cin / groups, kernel...] in either layout; `layout` is that of x and of the result. x is padded
-    with `pad_value`, a number of its type; only integers may be padded with another one than 0. Operands are of one
-    type, which is the result's; or x and the weight are 8-bit integers, each signed or unsigned, and the bias and the
-    result are i32, which wraps.
+    with `pad_value`, a number of its type, which must be 0 for floats. Operands have one type, which is the result's;
+    or x and the weight are 8-bit integers of any signedness, and the bias and the result are i32, with wrap-around.
     """
 
     name = "graph.conv"
@@ -185,7 +184,7 @@ class ConvOp(ContractionOp):
 
     @property
     def padding(self) -> int:
-        """What x is padded with."""
+        """The padding value of x."""
         return 0 if self.pad_value is None else self.pad_value.value.data
 
     @override
@@ -227,7 +226,7 @@ class ConvOp(ContractionOp):
 
 
 def _require_in_range(padding: int, type: Attribute) -> None:
-    """Raises VerifyException unless the type has that number to pad with."""
+    """Raises VerifyException unless the padding value is representable in the type."""
     dtype = numpy_dtype(type)
     require(dtype.kind in "iu" or padding == 0, f"{type} is padded with 0 only, got {padding}")
     fits = dtype.kind not in "iu" or np.iinfo(dtype).min <= padding <= np.iinfo(dtype).max
@@ -235,7 +234,7 @@ def _require_in_range(padding: int, type: Attribute) -> None:
 
 
 def convolve(x: Array, weight: Array, window: Window, groups: int, padding: int = 0) -> Array:
-    """x [N, Cin, spatial...] with weight [Cout, Cin / groups, kernel...]: a matrix product for each image."""
+    """x [N, Cin, spatial...] with weight [Cout, Cin / groups, kernel...], as a matrix product for each image."""
     positions = window.positions(x.shape[2:])
     outputs, inputs = weight.shape[:2]
     padded = window.padded(x, positions, padding)
@@ -254,9 +253,9 @@ def convolve(x: Array, weight: Array, window: Window, groups: int, padding: int 
 class ConvTransposeOp(ContractionOp):
     """Transposed convolution: each element of x adds a scaled copy of the kernel to the result.
 
-    The weight is [Cin, Cout / groups, kernel...] in either layout; `layout` is that of x and of the result.
-    Pads are cut off the full result, and `output_padding` adds (written to by no element of x) at each
-    dimension's end.
+    The weight is [Cin, Cout / groups, kernel...] in either layout; `layout` is that of x and of the result. Pads are
+    cropped from the full result, and `output_padding` extends it at each dimension's end by elements that hold the bias
+    only.
     """
 
     name = "graph.conv_transpose"
@@ -305,7 +304,7 @@ class ConvTransposeOp(ContractionOp):
         return Window.of(shape_of(self.weight)[2:], ints(self.strides), ints(self.pads), ints(self.dilations))
 
     def _full_spatial(self, spatial: Sequence[int]) -> tuple[int, ...]:
-        """The result's spatial sizes before the pads are cut off."""
+        """The result's spatial sizes before cropping."""
         window, extra = self.window, ints(self.output_padding)
         return tuple(
             (size - 1) * stride + extent + more

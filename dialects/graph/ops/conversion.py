@@ -1,4 +1,4 @@
-"""Ops that change the element type: casts of numbers, bits read as another type, bits taken out of packed bytes."""
+"""Conversions of the element type: casts, bitcasts, unpacking of packed bytes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _EXPONENTS = 0xFE  # the largest exponent of f8E8M0FNU; the next number is its N
 
 @irdl_op_definition
 class CastOp(UnaryOp):
-    """x in another element type: floats to integers toward zero, numbers to truth values by x != 0.
+    """x converted to another element type: floats to integers toward zero, numbers to booleans by x != 0.
 
-    Floats go to the nearest float, ties to even. What is beyond a narrow float type's range becomes infinity, or NaN
-    where there is none; with `saturate` the range's end. `round_mode` is for f8E8M0FNU, powers of two: the next one
-    "up" (what is left out means that) or "down", or the "nearest", ties up. Integers keep their low bits.
-    With `loose` the result is only rounded to be stored: what reads it may take x for it.
+    Floats round to nearest even. Overflow of a narrow float type gives infinity, or NaN if the type has none; with
+    `saturate`, its largest number. `round_mode` is for f8E8M0FNU, powers of two: the next one "up" (the default) or
+    "down", or the "nearest", ties up. Integers keep their low bits. With `loose` the result is rounded only for
+    storage: readers may use x instead.
     """
 
     name = "graph.cast"
@@ -98,16 +98,16 @@ class CastOp(UnaryOp):
 
 
 def _to_odd(x: Array) -> Array:
-    """f64 in f32, toward zero and with the last bit set where that is inexact: ml_dtypes rounds by way of f32."""
+    """f64 to f32 rounded to odd, since ml_dtypes rounds by way of f32."""
     nearest = x.astype(np.float32)
     bits = nearest.view(np.int32) - (np.abs(nearest.astype(np.float64)) > np.abs(x))
     return np.where(nearest == x, nearest.view(np.int32), bits | 1).astype(np.int32).view(np.float32)
 
 
 def _exponents(x: Array, mode: str, *, saturate: bool) -> Array:
-    """The nearest powers of two as f8E8M0FNU holds them: 127 plus the exponent, 255 for NaN; signs are lost."""
+    """The nearest powers of two as codes of f8E8M0FNU: 127 plus the exponent, 255 for NaN; signs are dropped."""
     bits = x.astype(np.float32).view(np.uint32) & 0x7FFFFFFF
-    # What is added to a fraction so that it carries into the exponent; half of the least exponent is no tie.
+    # Added to a fraction so that it carries into the exponent; half of the smallest power is no tie.
     carry = {"up": 0x7FFFFF, "down": 0, "nearest": 0x3FFFFF}[mode] + ((bits > 0x7FFFFF) if mode == "nearest" else 0)
     rounded = (bits + np.uint32(1) * carry) >> 23
     if saturate:
@@ -117,7 +117,7 @@ def _exponents(x: Array, mode: str, *, saturate: bool) -> Array:
 
 @irdl_op_definition
 class BitcastOp(ElementwiseOp):
-    """The bits of each element, read as an element of another type of as many bits."""
+    """The bits of each element, reinterpreted in another type of equal width."""
 
     name = "graph.bitcast"
 
@@ -146,14 +146,14 @@ class BitcastOp(ElementwiseOp):
 
 
 def _width(element_type: Attribute) -> int:
-    """Bits of an element, those of a truth value as of the byte that it takes."""
+    """Bits of an element in memory, where booleans take a byte."""
     assert isinstance(element_type, FixedBitwidthType)
     return max(element_type.bitwidth, 8) if element_type == IntegerType(1) else element_type.bitwidth
 
 
 @irdl_op_definition
 class UnpackBitsOp(MovementOp):
-    """Elements of 4 or 2 bits out of bytes, two or four to each and the first in the lowest bits; `shape` is theirs."""
+    """Elements of 4 or 2 bits unpacked from bytes, the first in the lowest bits; `shape` is the result's."""
 
     name = "graph.unpack_bits"
 
@@ -191,7 +191,7 @@ class UnpackBitsOp(MovementOp):
 
 
 def packed_bytes(type: AnyTensor) -> int:
-    """Bytes of a tensor's elements where they are packed."""
+    """Bytes of a tensor in packed form."""
     count = 1
     for size in type.get_shape():
         count *= size

@@ -1,4 +1,4 @@
-"""What is an error when the model is run: a branch whose shapes contradict each other, say.
+"""An op that fails at run time, for example in a branch with contradictory shapes.
 
     %y = scf.if %c -> (tensor<4xf32>) {
       %a = graph.relu %x : tensor<4xf32>
@@ -8,8 +8,8 @@
       scf.yield %b : tensor<4xf32>
     }
 
-As with an index out of range (indexing.py), the kernel notes that it was run, and the context tells of it when the run
-is over (insert-checks). The results, which are needed for what follows to be well-typed, are zeros then.
+As with an index out of range (indexing.py), the kernel records that it ran, and the context raises the error after the
+run (insert-checks). Its results, which exist so that later ops are well-typed, are zeros.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..values import AnyTensor, Array, type_of
 
 @irdl_op_definition
 class FailOp(GraphOp):
-    """Raises InvalidInputError with the message where it is run, by the interpreter or as machine code."""
+    """Raises InvalidInputError with the message when run, by the interpreter or as machine code."""
 
     name = "graph.fail"
     IN_PROPORTION: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""Attention without a softmax: what keys and values leave is one matrix, which each step changes and reads."""
+"""Linear attention: a recurrent state in place of a softmax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Movement: results are copies of operand elements, placed by a rule that depends on no values."""
+"""Movement ops: results are copies of operand elements, at positions independent of values."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class TransposeOp(MovementOp):
 
 @irdl_op_definition
 class BroadcastToOp(MovementOp):
-    """x repeated along dimensions of size 1 and along new leading ones, to fill `shape`."""
+    """x broadcast to `shape`, along dimensions of size 1 and new leading ones."""
 
     name = "graph.broadcast_to"
 
@@ -101,7 +101,7 @@ class BroadcastToOp(MovementOp):
 
 @irdl_op_definition
 class ConcatOp(MovementOp):
-    """The operands one after the other along an axis."""
+    """The operands concatenated along an axis."""
 
     name = "graph.concat"
 
@@ -137,8 +137,8 @@ class ConcatOp(MovementOp):
 class SliceOp(MovementOp):
     """Elements start, start + step, ... before stop, along every axis.
 
-    Starts, stops and steps have an entry per axis. Each index so named exists; a negative step goes down, and
-    its stop may be -1, which stands before the first element.
+    Starts, stops and steps have an entry per axis. Every selected index must exist; a negative step goes down, and its
+    stop may be -1, before the first element.
     """
 
     name = "graph.slice"
@@ -162,12 +162,12 @@ class SliceOp(MovementOp):
 
     @property
     def ranges(self) -> list[range]:
-        """The indices that are taken along each axis."""
+        """The selected indices along each axis."""
         return [range(*bounds) for bounds in zip(ints(self.starts), ints(self.stops), ints(self.steps), strict=True)]
 
     @property
     def counts(self) -> list[int]:
-        """How many indices are taken along each axis."""
+        """The number of selected indices along each axis."""
         counts: list[int] = []
         for start, stop, step in zip(ints(self.starts), ints(self.stops), ints(self.steps), strict=True):
             count = -((start - stop) // step) if step else 0
@@ -203,8 +203,8 @@ PAD_MODES = ("constant", "reflect", "edge", "wrap")
 class PadOp(MovementOp):
     """x with `low[i]` elements before and `high[i]` after it along axis i (none negative).
 
-    The mode says what stands there: "constant" `value`, "reflect" x mirrored without repeating its end,
-    "edge" x's first or last element, "wrap" x from the other end.
+    The modes: "constant" pads with `value`, "reflect" mirrors x without repeating its end, "edge" repeats x's first or
+    last element, "wrap" continues with the other end of x.
     """
 
     name = "graph.pad"
@@ -240,7 +240,7 @@ class PadOp(MovementOp):
         return [tensor(element_type_of_value(self.x), padded)]
 
     def filling(self) -> Array:
-        """What stands around x in mode "constant": one element, of x's type."""
+        """The padding value of mode "constant", as one element of x's type."""
         return np.asarray(self.value.value.data).astype(numpy_dtype(element_type_of_value(self.x)))
 
     @override
@@ -250,5 +250,5 @@ class PadOp(MovementOp):
         options: dict[str, Any] = {}
         if self.mode.data == "constant":
             options["constant_values"] = np.asarray(self.value.value.data).astype(x.dtype)
-        pad: Callable[..., Array] = np.pad  # its overloads want the mode as a literal
+        pad: Callable[..., Array] = np.pad  # its overloads require a literal mode
         return (pad(x, widths, self.mode.data, **options),)

@@ -1,4 +1,4 @@
-"""Normalisations: over the last dimensions, over a channel's elements, or by statistics that are given."""
+"""Normalisations: over the last dimensions, over a channel's elements, or with given statistics."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class RmsNormOp(ReductionOp):
 
 @irdl_op_definition
 class BatchNormOp(GraphOp):
-    """(x - mean) / sqrt(variance + epsilon) * scale + bias, by channel, with mean and variance given."""
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias by channel, with mean and variance as operands."""
 
     name = "graph.batch_norm"
 

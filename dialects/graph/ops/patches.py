@@ -1,4 +1,4 @@
-"""Pictures put together from the patches that windows see of them."""
+"""Images assembled from overlapping patches (col2im)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ..window_sizes import Window, usual_window
 
 @irdl_op_definition
 class Col2ImOp(ReductionOp):
-    """x [N, C * taps, windows] as a picture [N, C, shape...], each element the sum of all that windows have of it.
+    """x [N, C * taps, windows] as an image [N, C, shape...]; overlapping patches are summed.
 
-    Windows and taps are counted row by row. What lies in the padding is dropped; what no window sees is 0.
+    Windows and taps are in row-major order. Elements in the padding are dropped; elements covered by no window are 0.
     """
 
     name = "graph.col2im"
@@ -63,7 +63,7 @@ class Col2ImOp(ReductionOp):
         return Window.of(ints(self.kernel), ints(self.strides), ints(self.pads), ints(self.dilations))
 
     def positions(self) -> tuple[int, ...]:
-        """How many places the windows take along each dimension of the picture."""
+        """The number of window positions along each dimension of the image."""
         return self.window.positions(ints(self.shape))
 
     @override

@@ -1,4 +1,4 @@
-"""Regions of pictures that are values, each made a small picture of its own: RoI align and RoI pooling."""
+"""RoI align and RoI pooling: regions of images, given as values, resampled to a fixed size."""
 
 from __future__ import annotations
 
@@ -30,18 +30,16 @@ from ..window_sizes import channel_axis, channels_first, from_channels_first, fu
 from .indexing import IndexedOp
 
 MOST_SAMPLES = 2**30
-"""Samples along one side of a bin are no more, however large a region is."""
+"""The largest number of sampling points along one side of a bin."""
 FARTHEST = 2.0**30
-"""Elements that a region's corner is brought to where it lies further outside."""
+"""Corners are clamped to this distance, in elements."""
 
 
 class RegionOp(IndexedOp, ABC):
-    """x [B, C, H, W] in regions `rois` [R, 4] of samples that `indices` [R] name: [R, C, *shape].
+    """Regions `rois` [R, 4] of x [B, C, H, W], of the samples in `indices` [R], resampled to [R, C, *shape].
 
-    In layout "NHWC" x and the result have C last.
-
-    A region is a corner and the opposite one, each the column before the row; `scale` times that counts elements of x.
-    It is cut into bins of equal size, one for each element of the result.
+    In layout "NHWC" x and the result have C last. A region is two opposite corners, column before row; multiplied by
+    `scale` they are in elements of x. It is divided into bins of equal size, one for each element of the result.
     """
 
     IN_PROPORTION: ClassVar[bool] = False
@@ -97,12 +95,12 @@ class RegionOp(IndexedOp, ABC):
 
 @irdl_op_definition
 class RoiAlignOp(RegionOp):
-    """The mean, or the maximum, of elements sampled at points in each bin.
+    """The mean, or the maximum, of elements interpolated at sampling points in each bin.
 
-    A bin has `samples` points along each side, or for 0 as many as it has elements, rounded up. Elements are weighed by
-    how near the four around a point are; a point more than one element outside is 0. With `half_pixel` 0 is the edge of
-    the first element, else its centre, and a region has at least one element. "max" takes the largest of the four
-    weighed elements instead of their sum, and the largest of that. Where there are no points the result is 0.
+    A bin has `samples` points along each side, or for 0 as many as it has elements, rounded up. Points are interpolated
+    bilinearly; one more than an element outside is 0. With `half_pixel` 0 is the edge of the first element, else its
+    centre, and a region has at least one element. "max" takes the largest of the four weighted elements instead of
+    their sum, and the maximum over points. Without points the result is 0.
     """
 
     name = "graph.roi_align"
@@ -162,7 +160,7 @@ class RoiAlignOp(RegionOp):
         return np.max(parts, (0, 3, 5)) if points else np.zeros((picture.shape[0], *ints(self.shape)))
 
     def _points(self, ends: Array, axis: int, size: int) -> list[Any]:
-        """Of the points along an axis [bins, points]: which count, then two neighbours of each with their weights."""
+        """For the points along an axis [bins, points]: which are valid, and two neighbours with their weights."""
         bins = ints(self.shape)[1 - axis]
         begin, end = ends * ends.dtype.type(self.scale.value.data) - (0.5 if self.half_pixel is not None else 0)
         length = end - begin if self.half_pixel is not None or end - begin > 1 else begin * 0 + 1
@@ -179,9 +177,9 @@ class RoiAlignOp(RegionOp):
 
 @irdl_op_definition
 class RoiPoolOp(RegionOp):
-    """The largest element in each bin; NaN wins. Corners are rounded to elements, which both belong to the region.
+    """The largest element in each bin, NaN if there is one. Corners are rounded to elements, both inclusive.
 
-    Bins that are no whole number of elements overlap. One without elements of x is 0.
+    Bins whose size is no integer overlap. A bin without elements of x is 0.
     """
 
     name = "graph.roi_pool"

@@ -1,7 +1,7 @@
-"""Quantisation: floats as small integers with a scale and a zero point, and back.
+"""Quantisation of floats to small integers with scale and zero point, and dequantisation.
 
-Scale and zero point broadcast as in numpy, so one op serves whole tensors, axes and blocks. Quotients and products are
-rounded to the scale's type, which import chooses as ONNX says (`precision`, `output_dtype`).
+Scale and zero point broadcast as in numpy, so one op covers per-tensor, per-axis and per-block quantisation. Quotients
+and products are rounded to the scale's type, which the import selects by ONNX's rules (`precision`, `output_dtype`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_BITS = 16  # of a quantised number: quotient, zero point and limits are exa
 
 
 def is_quantized(element_type: Attribute) -> bool:
-    """Whether an element type can hold quantised numbers."""
+    """Whether an element type may hold quantised numbers."""
     return isinstance(element_type, IntegerType) and element_type != i1
 
 
@@ -35,7 +35,7 @@ def integer_range(element_type: Attribute) -> tuple[int, int]:
 
 
 class _QuantizationOp(ElementwiseOp):
-    """What both directions share: x, a scale, and perhaps a zero point of the type of the integers."""
+    """The common part: x, a scale, and an optional zero point of the integer type."""
 
     x = operand_def()
     scale = operand_def()
@@ -43,14 +43,14 @@ class _QuantizationOp(ElementwiseOp):
     result = result_def()
 
     def check(self, element_type: Attribute) -> None:
-        """Raises VerifyException unless it is the type of the integers."""
+        """Raises VerifyException unless it is a quantised integer type."""
         require(is_quantized(element_type), f"quantised numbers are integers, got {element_type}")
         if self.zero_point is not None:
             given = element_type_of_value(self.zero_point)
             require(given == element_type, f"a zero point of type {given} for numbers of type {element_type}")
 
     def broadcast_shape(self) -> tuple[int, ...]:
-        """The shape of x, which scale and zero point must fit."""
+        """The shape of x, to which scale and zero point must broadcast."""
         shape = broadcast(*map(shape_of, self.operands))
         require(
             equal_shapes(shape, shape_of(self.x)),
@@ -61,7 +61,7 @@ class _QuantizationOp(ElementwiseOp):
 
 @irdl_op_definition
 class QuantizeOp(_QuantizationOp):
-    """x / scale, rounded to the even neighbour, plus the zero point, limited to the type `to`; its least for NaN."""
+    """x / scale, rounded to nearest even, plus the zero point, saturated to the type `to`; NaN gives its minimum."""
 
     name = "graph.quantize"
 

@@ -40,7 +40,7 @@ DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 
 
 class CellOptions(TypedDict, total=False):
-    """What constructors of recurrent ops take by name; absent activations are the cell's usual ones."""
+    """Keyword arguments of recurrent ops' constructors; absent activations are the cell's defaults."""
 
     hidden: Required[int]
     direction: str
@@ -49,13 +49,12 @@ class CellOptions(TypedDict, total=False):
 
 
 class RecurrenceOp(GraphOp, ABC):
-    """A cell that is run over a sequence, with ONNX's shapes and order of gates; H rows of the weights are a gate.
+    """A cell run over a sequence, with ONNX's shapes and order of gates; a gate has H rows of the weights.
 
-    x [T, B, I], w [D, gates H, I], r [D, gates H, H], bias [D, 2 gates H] (of w, then of r), initial states
-    [D, B, H] -> y [T, D, B, H], which is h after each step, and last states [D, B, H]. D is 2 for "bidirectional",
-    else 1. What is absent is zero. `clip` bounds what goes into the gates' activations.
-
-    Where the mask [T, B] of truth values doesn't hold, a step leaves the states as they are, and its y is zero.
+    x [T, B, I], w [D, gates H, I], r [D, gates H, H], bias [D, 2 gates H] (of w, then of r), initial states [D, B, H]
+    -> y [T, D, B, H], which is h after each step, and final states [D, B, H]. D is 2 for "bidirectional", else 1.
+    Absent operands are zero. `clip` clips the arguments of the gates' activations. Where the mask [T, B] is false, a
+    step leaves the states unchanged, and its y is zero.
     """
 
     FORM: ClassVar[str] = "recurrence"
@@ -95,11 +94,11 @@ class RecurrenceOp(GraphOp, ABC):
 
     @property
     def states(self) -> Sequence[SSAValue | None]:
-        """The initial states; each comes out as it is after the last step."""
+        """The initial states, each of which has a final one."""
         return [self.initial_h]
 
     def further_operands(self, directions: int, hidden: int) -> dict[str, tuple[SSAValue | None, tuple[int, ...]]]:
-        """What the cell takes besides; by name, with the shapes it needs."""
+        """The cell's other operands by name, with their required shapes."""
         return {}
 
     @property
@@ -108,7 +107,7 @@ class RecurrenceOp(GraphOp, ABC):
         return activations_of(self.activations, self.parameters, self.ACTIVATIONS)
 
     def clipped(self, x: Array) -> Array:
-        """What goes into an activation."""
+        """The clipped argument of an activation."""
         return x if self.clip is None else np.clip(x, -self.clip.value.data, self.clip.value.data)
 
     @abstractmethod
@@ -179,10 +178,9 @@ class RecurrenceOp(GraphOp, ABC):
 
 @irdl_op_definition
 class LstmOp(RecurrenceOp):
-    """A long short-term memory; its gates are i, o, f, c. It takes peepholes p [D, 3H] (i, o, f), too.
+    """A long short-term memory; its gates are i, o, f, c. It also takes peepholes p [D, 3H] (i, o, f).
 
-    Activations are those of the gates i, o and f, of the gate c, and of the new c on its way into h. With
-    `input_forget` f is 1 - i.
+    Activations are those of the gates i, o and f, of the gate c, and of the new c in h. With `input_forget` f is 1 - i.
     """
 
     GATES: ClassVar[int] = 4
@@ -190,7 +188,7 @@ class LstmOp(RecurrenceOp):
 
     name = "graph.lstm"
 
-    # xDSL puts a class's own fields in front of those that it inherits: these are all, in order.
+    # xDSL puts a class's own fields before inherited ones: these are all of them, in order.
     x = operand_def()
     weight = operand_def()
     recurrence = operand_def()
@@ -296,7 +294,7 @@ class GruOp(RecurrenceOp):
 
 @irdl_op_definition
 class RnnOp(RecurrenceOp):
-    """The plain recurrent network of one gate: h = activation(x w + h R + biases)."""
+    """The simple recurrent network with one gate: h = activation(x w + h R + biases)."""
 
     GATES: ClassVar[int] = 1
     ACTIVATIONS: ClassVar[tuple[str, ...]] = ("tanh",)

@@ -1,7 +1,7 @@
-"""Resize: a tensor sampled at other positions, axis by axis.
+"""Resize: a tensor resampled axis by axis.
 
-All modes are separable, so one table per axis says it all: `ResizeOp.taps(axis)` gives, for each element of
-the result, which elements of x it is made of and with which weights.
+All modes are separable, so one table per axis defines them: `ResizeOp.taps(axis)` gives, for each element of the
+result, the contributing elements of x and their weights.
 """
 
 from __future__ import annotations
@@ -59,14 +59,13 @@ ROUNDINGS: dict[str, Callable[[Array], Array]] = {
 
 @irdl_op_definition
 class ResizeOp(MovementOp):
-    """x sampled at the positions that result elements have in it.
+    """x resampled at the positions of the result's elements.
 
-    `coordinate` says how a position follows from a result index and the axis' scale, as in ONNX; `scales` has
-    one scale per axis (result size / size of x, which need not be exact). In mode "nearest", `nearest` says
-    how a position is rounded. In "linear" and "cubic" (parameter `cubic_a`) neighbours are weighed; those
-    outside of x are its edge, or with `exclude_outside` don't count; `antialias` widens the neighbourhood
-    where the result is smaller. "tf_crop_and_resize" looks at the region `roi` (start of each axis..., end of
-    each axis..., in [0, 1]) and gives `extrapolation` outside of x.
+    `coordinate` is ONNX's rule for a position from a result index and the axis' scale; `scales` has one scale per axis
+    (result size / size of x, not necessarily exact). In mode "nearest", `nearest` is the rounding of positions.
+    "linear" and "cubic" (parameter `cubic_a`) interpolate; neighbours outside of x are clamped to its edge, or with
+    `exclude_outside` ignored; `antialias` widens the filter when downscaling. "tf_crop_and_resize" samples the region
+    `roi` (start of each axis..., end of each axis..., in [0, 1]), with `extrapolation` outside of x.
     """
 
     name = "graph.resize"
@@ -138,12 +137,12 @@ class ResizeOp(MovementOp):
         return [tensor(element_type_of_value(self.x), new)]
 
     def is_identity(self, axis: int) -> bool:
-        """Whether the axis is left as it is."""
+        """Whether the axis is unchanged."""
         same = shape_of(self.x)[axis] == ints(self.shape)[axis] and self.scales.get_values()[axis] == 1
         return same and (self.roi is None or self._region(axis) == (0, 1))
 
     def positions(self, axis: int) -> Array:
-        """Where each result element lies along an axis of x, float64."""
+        """The position in x of each result element along an axis, float64."""
         old, new = pinned(shape_of(self.x)[axis]), pinned(ints(self.shape)[axis])
         scale = self.scales.get_values()[axis]
         index, length = np.arange(new, dtype=np.float64), scale * old
@@ -184,7 +183,7 @@ class ResizeOp(MovementOp):
         return np.clip(indices, 0, size - 1), weights
 
     def outside(self, axis: int) -> Array:
-        """Which result elements lie outside of x along an axis and are `extrapolation` therefore."""
+        """Which result elements lie outside of x along an axis, and are `extrapolation`."""
         positions = self.positions(axis)
         if self.coordinate.data != "tf_crop_and_resize":
             return np.zeros(positions.shape, np.bool_)
@@ -196,7 +195,7 @@ class ResizeOp(MovementOp):
         return bounds[axis], bounds[axis + len(bounds) // 2]
 
     def _kernel(self, distance: Array) -> Array:
-        """The weight of a neighbour at a distance."""
+        """The weight of a neighbour by its distance."""
         if self.mode.data == "linear":
             return np.maximum(1 - distance, 0)
         a = self.cubic_a.value.data
@@ -231,6 +230,6 @@ class ResizeOp(MovementOp):
 
 
 def _ratio(new: int, old: int) -> float:
-    """What one size is of another; of run time, too, where that is a whole number."""
+    """The ratio of two sizes; symbolic if it is an integer."""
     whole = new // old
     return float(whole) if new % old == 0 and is_fixed(whole) else new / old

@@ -1,4 +1,4 @@
-"""Sampling: elements of a tensor at positions that are values, between elements and outside of it too."""
+"""Grid sampling: a tensor interpolated at positions given as values, possibly out of range."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ SAMPLINGS = ("nearest", "linear", "cubic")
 PADDINGS = ("zeros", "border", "reflection")
 CUBIC_A = -0.75
 """The parameter of the cubic weights."""
-MOST_AXES = 3  # neighbours are 4 to the power of that
+MOST_AXES = 3  # the number of neighbours is 4 to this power
 
 
 @irdl_op_definition
 class SampleOp(ReductionOp):
     """x [B, C, spatial...] at positions [B, O..., d]: [B, C, O...]; in layout "NHWC" x and the result have C last.
 
-    A position has a number for each of the d spatial dimensions, the last dimension first, in elements of x: 0 is the
-    centre of the first one. In mode "nearest" it is rounded, halves to even; in "linear" and "cubic" 2 or 4 neighbours
-    along each dimension are weighed.
+    A position has a coordinate for each of the d spatial dimensions, last dimension first, in elements of x: 0 is the
+    centre of the first one. Mode "nearest" rounds to nearest even; "linear" and "cubic" interpolate 2 or 4 neighbours
+    along each dimension.
 
-    What lies outside is zero ("zeros"), the nearest element ("border"), or what is mirrored in the edge ("reflection"):
-    in the outer edge of the last element, or with `corners` in its centre. That is asked of each neighbour by itself,
-    as PyTorch and ONNX Runtime do (ONNX's reference, where it weighs four, moves a position to the border first). A
-    position that is no number lies far behind the end.
+    Out of range, the value is zero ("zeros"), that of the nearest element ("border"), or reflected at the edge
+    ("reflection"): at the outer edge of the last element, or with `corners` at its centre. The rule applies to each
+    neighbour, as in PyTorch and ONNX Runtime (ONNX's reference clamps cubic positions first). A NaN position counts as
+    far beyond the end.
     """
 
     name = "graph.sample"
@@ -90,7 +90,7 @@ class SampleOp(ReductionOp):
 
     @property
     def neighbours(self) -> int:
-        """How many elements along a dimension make one of the result."""
+        """The number of neighbours along a dimension."""
         return {"nearest": 1, "linear": 2, "cubic": 4}[self.mode.data]
 
     @property
@@ -100,11 +100,11 @@ class SampleOp(ReductionOp):
         return prod(shape_of(self.result)) * (self.neighbours**axes + 8 * axes)  # and about so many for each position
 
     def edges(self, size: int) -> tuple[float, float]:
-        """Where a dimension of so many elements begins and ends, and is mirrored."""
+        """The begin and end of a dimension, at which positions are reflected."""
         return (0, size - 1) if self.corners is not None else (-0.5, size - 0.5)
 
     def far(self, size: int) -> tuple[int, int]:
-        """Positions from which on all neighbours are outside."""
+        """Positions beyond which all neighbours are out of range."""
         return -1 - self.neighbours // 2, size + self.neighbours // 2
 
     @override
@@ -124,7 +124,7 @@ class SampleOp(ReductionOp):
         return (from_channels_first(np.moveaxis(result, -1, 1), self.layout.data).astype(x.dtype),)
 
     def _taps(self, p: Array, size: int) -> tuple[list[Array], list[Array], list[Array]]:
-        """The neighbours of positions along an axis: where they are, whether that is inside, and their weights."""
+        """The neighbours of positions along an axis: their indices, whether they are in range, and their weights."""
         p = self._mirrored_position(np.rint(p) if self.mode.data == "nearest" else p, size)
         first = np.floor(p) - (self.neighbours - 1) // 2
         indices = [first.astype(np.int64) + tap for tap in range(self.neighbours)]
@@ -153,7 +153,7 @@ class SampleOp(ReductionOp):
         return np.minimum(turned, 2 * size - 1 - turned)
 
     def _weights(self, f: Array) -> list[Array]:
-        """Of the neighbours of positions that lie by `f` behind an element."""
+        """The weights of the neighbours of positions at distance `f` behind an element."""
         a = CUBIC_A
         match self.mode.data:
             case "nearest":
@@ -167,5 +167,5 @@ class SampleOp(ReductionOp):
 
 
 def _between(p: Array, low: float, high: float) -> Array:
-    """`p` in [low, high]; `high` where it is no number."""
+    """`p` clamped to [low, high]; `high` for NaN."""
     return np.where(p < high, np.maximum(p, p.dtype.type(low)), p.dtype.type(high))

@@ -1,4 +1,4 @@
-"""Which elements come first in order of size."""
+"""TopK: indices of the largest or smallest elements."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..values import AnyTensor, Array, is_float_dtype, shape_of, tensor
 
 @irdl_op_definition
 class TopKOp(GraphOp):
-    """Along an axis, the places (i64) of the `count` largest elements, or the `smallest` ones, in order.
+    """Along an axis, the indices (i64) of the `count` largest (or `smallest`) elements, sorted.
 
-    Of equal elements the one that stands first comes first. NaN counts as larger than any number.
+    Equal elements are in order of their index. NaN is larger than any number.
     """
 
     name = "graph.top_k"
@@ -54,7 +54,7 @@ class TopKOp(GraphOp):
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x, axis, count = arrays[0], self.axis.value.data, self.count.value.data
         x = x.astype(np.float64) if is_float_dtype(x.dtype) else x
-        # Sorting is stable and puts NaN last; backwards on a reversed array, the last of equal ones is the first.
+        # Sorting is stable and puts NaN last; on a reversed array read backwards, equal elements keep their order.
         if self.smallest is not None:
             places = np.argsort(x, axis, kind="stable")
         else:

@@ -1,4 +1,4 @@
-"""Sizes of run time as values: what a model computes with that hangs on the shapes of its inputs only."""
+"""Symbolic sizes as run-time values: what a model computes from the shapes of its inputs alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..values import AnyTensor, Array, ints, tensor
 
 @irdl_op_definition
 class SizesOp(GraphOp):
-    """Sizes as a tensor: a constant at each shape."""
+    """A tensor of symbolic sizes, constant at each shape."""
 
     name = "graph.sizes"
 
@@ -37,7 +37,7 @@ class SizesOp(GraphOp):
 
 @irdl_op_definition
 class IotaOp(GraphOp):
-    """start, start + step, ...: `count` numbers."""
+    """The arithmetic sequence start, start + step, ... of `count` numbers."""
 
     name = "graph.iota"
 
@@ -61,12 +61,12 @@ class IotaOp(GraphOp):
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The length."""
         return ints(self.numbers)[1]
 
     @property
     def step(self) -> int:
-        """From one to the next."""
+        """The increment."""
         return ints(self.numbers)[2]
 
     @override

@@ -50,7 +50,7 @@ DECIMAL_LIMIT = 1e5
 
 @irdl_op_definition
 class WeightOp(GraphOp):
-    """A weight: bytes outside of the IR, named by a blob. Its array comes from a BlobStore."""
+    """A weight: bytes outside of the IR, identified by a blob. A BlobStore provides its array."""
 
     name = "graph.weight"
 
@@ -93,13 +93,13 @@ class WeightOp(GraphOp):
 
 @lru_cache(maxsize=1024)
 def _dense(type: AnyTensor, data: bytes) -> DenseIntOrFPElementsAttr:
-    """`dense<...>`; models repeat the same few numbers and shapes many times."""
+    """`dense<...>`, memoised, as models repeat the same small numbers and shapes many times."""
     return DenseIntOrFPElementsAttr[Any].new([type, BytesAttr(data)])
 
 
 @irdl_op_definition
 class ConstantOp(GraphOp):
-    """A small constant, kept in the IR."""
+    """A small constant, stored in the IR."""
 
     name = "graph.constant"
 
@@ -111,7 +111,7 @@ class ConstantOp(GraphOp):
 
     @classmethod
     def from_numpy(cls, array: Array, location: LocationAttr | None = None) -> ConstantOp:
-        """A constant with the type, the shape and the values of `array`."""
+        """A constant with the type, shape and values of `array`."""
         array = np.asarray(array)
         type = tensor(element_type_of(array.dtype), array.shape)
         return cls(_dense(type, array.tobytes()), location)
@@ -156,7 +156,7 @@ class ConstantOp(GraphOp):
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """Ends a kernel's body: the results of the kernel."""
+    """Terminates a kernel's body; its operands are the kernel's results."""
 
     name = "graph.yield"
 
@@ -169,22 +169,21 @@ class YieldOp(IRDLOperation):
 
 
 class SpeaksOfKernel(ABC):
-    """An attribute of kernels that names their operands and results by number."""
+    """An attribute of kernels that refers to operands and results by number."""
 
     @abstractmethod
     def verify_numbers(self, operands: int, results: int) -> None:
-        """Raises VerifyException where it names more than there are."""
+        """Raises VerifyException for numbers out of range."""
 
 
-_TOLD = ("form", "schedule", "interface")  # properties of a kernel that stand among its attributes in text
+_TOLD = ("form", "schedule", "interface")  # properties of a kernel that are printed among its attributes
 
 
 @irdl_op_definition
 class KernelOp(IRDLOperation):
-    """A group of ops that becomes one piece of code: a symbol with a body on tensors.
+    """A group of ops compiled as one function: a symbol with a body on tensors.
 
-    `form` says what it computes, `schedule` how it is carried out, `interface` what it asks of its buffers (see the
-    kernel dialect).
+    `form` is what it computes, `schedule` how, `interface` what it requires of its buffers (see the kernel dialect).
     """
 
     name = "graph.kernel"
@@ -206,7 +205,7 @@ class KernelOp(IRDLOperation):
         body: Region | None = None,
         location: LocationAttr | None = None,
     ):
-        """A kernel; without a body it gets one empty block with the operands as arguments."""
+        """A kernel, by default with an empty block whose arguments are the operands."""
         Operation.__init__(
             self,
             properties={
@@ -224,14 +223,14 @@ class KernelOp(IRDLOperation):
 
     @property
     def terminator(self) -> YieldOp:
-        """The op that names the results."""
+        """The op that yields the results."""
         last = self.body.block.last_op
         if not isinstance(last, YieldOp):
             raise VerifyException("a kernel's body must end in graph.yield")
         return last
 
     def refresh_type(self) -> None:
-        """Makes `function_type` agree with the body after the body has changed."""
+        """Updates `function_type` after a change of the body."""
         self.function_type = FunctionType.from_lists(
             [argument.type for argument in self.arguments], list(self.terminator.operand_types)
         )
@@ -285,7 +284,7 @@ class _CallSymbolUser(SymbolUserOpInterface):
 
 @irdl_op_definition
 class CallOp(IRDLOperation):
-    """Runs a kernel on values."""
+    """Calls a kernel on tensors."""
 
     name = "graph.call"
 
@@ -313,7 +312,7 @@ class CallOp(IRDLOperation):
 
     @property
     def kernel(self) -> KernelOp:
-        """The kernel that is called; the verifier holds that there is one."""
+        """The called kernel, which the verifier ensures to exist."""
         kernel = symbol_named(self, self.callee.string_value())
         assert isinstance(kernel, KernelOp)
         return kernel

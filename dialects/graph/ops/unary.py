@@ -1,4 +1,4 @@
-"""Elementwise ops of one operand."""
+"""Elementwise ops with one operand."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from ..values import (
 )
 from .elementwise import Unary, UnaryOp, rounded
 
-ERF_STEP = 1 / 64  # between the points that erf's Taylor series stand at
+ERF_STEP = 1 / 64  # distance of the expansion points of erf's Taylor series
 ERF_END = 6.0  # from here on, erf is 1 in double precision
-ERF_TERMS = 8  # what the next one adds is below the rounding of double precision
+ERF_TERMS = 8  # the next term is below the rounding of double precision
 
 
 @lru_cache(maxsize=1)
 def _erf_series() -> Array:
     """The Taylor coefficients of erf at all multiples of ERF_STEP up to ERF_END: [ERF_TERMS, points]."""
     points = np.arange(0, ERF_END + ERF_STEP, ERF_STEP)
-    # The derivative g = 2 / sqrt(pi) exp(-x^2) has g' = -2 x g: two coefficients of it give the next.
+    # The derivative g = 2 / sqrt(pi) exp(-x^2) has g' = -2 x g: its next coefficient follows from two.
     derivative = [2 / np.sqrt(np.pi) * np.exp(-points * points)]
     derivative.append(-2 * points * derivative[0])
     for order in range(2, ERF_TERMS):
@@ -56,7 +56,7 @@ def erf(x: Array) -> Array:
 
 
 def erfc(x: Array) -> Array:
-    """1 - erf(x), exact far out too: in double precision."""
+    """1 - erf(x) without cancellation, in double precision."""
     wide = x.astype(np.float64)
     result = np.array(1 - erf(wide))
     tail = wide > 0.5  # where the difference cancels
@@ -65,7 +65,7 @@ def erfc(x: Array) -> Array:
 
 
 class FloatUnaryOp(UnaryOp, ABC):
-    """Defined on floats only."""
+    """Defined for floats only."""
 
     @override
     def check(self, element_type: Attribute) -> None:
@@ -73,7 +73,7 @@ class FloatUnaryOp(UnaryOp, ABC):
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
-        """Numbers of 32 bits are computed in 64: numpy's functions of 32 are as good as the CPU lets them be, and
+        """Computes f32 in f64: numpy's f32 functions vary by CPU, and folded constants must not.
         constants are to be the same wherever a model is compiled."""
         (x,) = arrays
         (result,) = super().evaluate(x.astype(np.float64) if x.dtype == np.float32 else x)
@@ -82,7 +82,7 @@ class FloatUnaryOp(UnaryOp, ABC):
 
 
 class FloatTestOp(FloatUnaryOp, ABC):
-    """Asks something of a float; the result is a truth value."""
+    """A predicate on floats; the result is boolean."""
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -110,7 +110,7 @@ class AbsOp(UnaryOp):
 
 @irdl_op_definition
 class SignOp(UnaryOp):
-    """-1, 0 or 1: the sign of x; NaN stays NaN."""
+    """The sign of x as -1, 0 or 1; NaN stays NaN."""
 
     name = "graph.sign"
     FUNCTION: ClassVar[Unary] = np.sign
@@ -130,7 +130,7 @@ class ReluOp(UnaryOp):
 
 @irdl_op_definition
 class NotOp(UnaryOp):
-    """The opposite of a truth value, or the complement of an integer's bits."""
+    """The negation of a boolean, or the complement of an integer's bits."""
 
     name = "graph.not"
     FUNCTION: ClassVar[Unary] = np.invert
@@ -153,7 +153,7 @@ class ExpOp(FloatUnaryOp):
 
 @irdl_op_definition
 class Expm1Op(FloatUnaryOp):
-    """e to the x, minus 1, exact near 0."""
+    """e to the x, minus 1, accurate near 0."""
 
     name = "graph.expm1"
     FUNCTION: ClassVar[Unary] = np.expm1
@@ -171,7 +171,7 @@ class LogOp(FloatUnaryOp):
 
 @irdl_op_definition
 class Log1pOp(FloatUnaryOp):
-    """The natural logarithm of 1 + x, exact near 0."""
+    """The natural logarithm of 1 + x, accurate near 0."""
 
     name = "graph.log1p"
     FUNCTION: ClassVar[Unary] = np.log1p
@@ -275,7 +275,7 @@ class CeilOp(FloatUnaryOp):
 
 @irdl_op_definition
 class RoundOp(FloatUnaryOp):
-    """x rounded to the nearest integer, halves to the even one."""
+    """x rounded to the nearest integer, ties to even."""
 
     name = "graph.round"
     FUNCTION: ClassVar[Unary] = np.rint
@@ -312,7 +312,7 @@ class SiluOp(FloatUnaryOp):
 
 @irdl_op_definition
 class AtanOp(FloatUnaryOp):
-    """The angle in radians, between -pi/2 and pi/2, whose tangent is x."""
+    """The arc tangent of x in radians, between -pi/2 and pi/2."""
 
     name = "graph.atan"
     FUNCTION: ClassVar[Unary] = np.arctan
@@ -344,7 +344,7 @@ class SoftsignOp(FloatUnaryOp):
 
 @irdl_op_definition
 class IsNanOp(FloatTestOp):
-    """Whether x is not a number."""
+    """Whether x is NaN."""
 
     name = "graph.is_nan"
     FUNCTION: ClassVar[Unary] = np.isnan

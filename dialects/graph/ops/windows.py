@@ -1,4 +1,4 @@
-"""Pools, and normalisation over neighbouring channels: reductions over windows."""
+"""Reductions over windows: pools, and normalisation over neighbouring channels."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ..window_sizes import (
 
 
 class PoolOptions(TypedDict, total=False):
-    """What a pool may be given beside its kernel. Absent strides and dilations are ones, absent pads are zeros."""
+    """Optional arguments of a pool. Absent strides and dilations are ones, absent pads are zeros."""
 
     strides: Sequence[int] | None
     pads: Sequence[int] | None
@@ -48,7 +48,7 @@ class PoolOptions(TypedDict, total=False):
 
 
 class PoolOp(ReductionOp, ABC):
-    """A window over the spatial dimensions, channel by channel."""
+    """A reduction over a spatial window, per channel."""
 
     FORM: ClassVar[str] = "windows"
     IN_PROPORTION: ClassVar[bool] = False
@@ -103,7 +103,7 @@ class PoolOp(ReductionOp, ABC):
 
 @irdl_op_definition
 class MaxPoolOp(PoolOp):
-    """The largest element under each window; padding counts as nothing. NaN wins."""
+    """The largest element under each window, propagating NaN; padding is ignored."""
 
     name = "graph.max_pool"
 
@@ -124,10 +124,10 @@ class MaxPoolOp(PoolOp):
 
 @irdl_op_definition
 class MaxPoolIndexOp(PoolOp):
-    """Where the largest element under each window stands in x: its number when x [N, C, spatial...] is counted through.
+    """The flat index, in x [N, C, spatial...], of the largest element under each window.
 
-    Of several the first; the first NaN beats all numbers. With `column_major` the spatial dimensions are counted with
-    the first one fastest. -1 for a window that covers nothing but padding.
+    The first of several; the first NaN if there is one. With `column_major` the first spatial dimension varies fastest.
+    -1 for a window that covers only padding.
     """
 
     name = "graph.max_pool_index"
@@ -149,7 +149,7 @@ class MaxPoolIndexOp(PoolOp):
         return [tensor(i64, pooled.get_shape()) for pooled in super().infer_types()]
 
     def spatial_strides(self) -> tuple[int, ...]:
-        """How far apart neighbours along each spatial dimension are counted."""
+        """The strides of the flat index along the spatial dimensions."""
         sizes = spatial_shape(shape_of(self.x), self.layout.data)
         if self.column_major is None:
             return tuple(prod(sizes[axis + 1 :]) for axis in range(len(sizes)))
@@ -179,8 +179,8 @@ class MaxPoolIndexOp(PoolOp):
 class AvgPoolOp(PoolOp):
     """The mean of the elements under each window.
 
-    Padding isn't counted, or with `count_include_pad` counts as zeros; what a `ceil_mode` window covers
-    beyond the padding is never counted.
+    Padding isn't counted, or with `count_include_pad` counts as zeros; the overhang of a `ceil_mode` window beyond the
+    padding is never counted.
     """
 
     name = "graph.avg_pool"
@@ -203,7 +203,7 @@ class AvgPoolOp(PoolOp):
         return super().infer_types()
 
     def counts(self) -> Array:
-        """How many elements each window's sum is divided by, int64, of the result's spatial shape."""
+        """The divisor of each window's sum, int64, of the result's spatial shape."""
         window, positions = self.window, self.positions()
         spatial = spatial_shape(shape_of(self.x), self.layout.data)
         counted = np.ones((1, 1, *spatial), np.int64)
@@ -229,7 +229,7 @@ class AvgPoolOp(PoolOp):
 
 @irdl_op_definition
 class LrnOp(ReductionOp):
-    """x / (bias + alpha / size * s)^beta, where s sums the squares of `size` channels around x's own."""
+    """x / (bias + alpha / size * s)^beta, where s is the sum of squares of the `size` channels around x's own."""
 
     name = "graph.lrn"
     FORM: ClassVar[str] = "windows"

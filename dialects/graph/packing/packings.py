@@ -1,8 +1,8 @@
-"""Packed weights: how a weight's elements are laid out for code that reads `nr` columns at a time.
+"""Layouts of packed weights in panels of `nr` columns.
 
-Each packing is one class here: the shape it gives, the packing and its inverse in numpy, and as graph ops for a
-weight that is computed. `graph.unpack` (unpack.py) states at tensor level that a packed array means the plain one. The
-last panel is padded with zeros. Transformed filters have a file of their own, winograd_filters.py.
+Each packing is one class: its shape, packing and unpacking in numpy, and packing by graph ops for a computed weight.
+`graph.unpack` (unpack.py) states at tensor level that a packed array represents the plain one. The last panel is
+zero-padded. Transformed filters are in winograd_filters.py.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from ..values import Array
 
 @dataclass(frozen=True)
 class Packing(ABC):
-    """A way to lay a weight out; its parameters are integers and flags."""
+    """A memory layout of a weight; its parameters are integers and flags."""
 
     kind: ClassVar[str]
 
     @classmethod
     @abstractmethod
     def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
-        """The packing that made an array of the shape `packed`."""
+        """The packing whose result has the shape `packed`."""
 
     @abstractmethod
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of a weight once it is packed; raises VerifyException for one that can't be."""
+        """The packed shape of a weight. Raises VerifyException for an unsupported shape."""
 
     @abstractmethod
     def pack(self, weight: Array, out: Array | None = None) -> Array:
-        """The packed weight, in `out` where that is given."""
+        """The packed weight, written to `out` if given."""
 
     @abstractmethod
     def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
-        """The inverse, for a weight of that shape."""
+        """The inverse of `pack`, for a weight of that shape."""
 
     @abstractmethod
     def ops(self, value: SSAValue) -> list[Operation]:
-        """Ops, in order, whose last result is `value` packed; none where that changes nothing."""
+        """Ops, in order, the last of which has the packed `value` as its result; [] if packing is the identity."""
 
     def rows(self, shape: Sequence[int]) -> int:
-        """Of how many rows of a weight of that shape each panel is made; 0 where it is made of parts of all."""
+        """The number of the weight's rows on which each panel depends; 0 if it depends on all of them."""
         del shape
         return 0
 
@@ -119,9 +119,9 @@ class PanelPacking(ColumnPacking):
 
 @dataclass(frozen=True)
 class PairedPanelPacking(PanelPacking):
-    """The same of matrices [..., K, 2 N], where a panel has nr / 2 columns of each half: [..., ceil(2 N / nr), K, nr].
+    """As PanelPacking, for matrices [..., K, 2 N]; a panel has nr / 2 columns of each half.
 
-    What is done to columns j and N + j finds both in one panel.
+    The result is [..., ceil(2 N / nr), K, nr]. An epilogue on columns j and N + j finds both in one panel.
     """
 
     kind = "paired_panels"
@@ -263,7 +263,7 @@ class FilterPacking(Packing):
 
     @property
     def _order(self) -> tuple[int, ...]:
-        """Of [group, filter, channel, tap]: how they are laid out."""
+        """The permutation of [group, filter, channel, tap]."""
         return (0, 1, 3, 2) if self.transposed else (0, 3, 2, 1)
 
     @override
@@ -294,9 +294,9 @@ class FilterPacking(Packing):
 
 @dataclass(frozen=True)
 class BytePanelPacking(PanelPacking):
-    """The same of bytes: [..., ceil(N / nr), K, nr], K made up to whole groups of GROUP.
+    """As PanelPacking, for bytes: [..., ceil(N / nr), K, nr], with K padded to whole groups of GROUP.
 
-    A column's bytes of a group lie side by side, and behind them those of the next column.
+    A column's bytes of a group are contiguous, followed by those of the next column.
     """
 
     kind = "byte_panels"
@@ -328,9 +328,9 @@ class BytePanelPacking(PanelPacking):
 
 @dataclass(frozen=True)
 class ByteConvPacking(ConvPacking):
-    """[Cout, Cin / g, kernel...] of bytes as [g, ceil(Cout / g / nr), kernel * Cin / g, nr] in groups.
+    """As ConvPacking, for bytes: [g, ceil(Cout / g / nr), kernel * Cin / g, nr] in groups.
 
-    They are as those of BytePanelPacking; the channels of each tap are made up to whole ones.
+    Groups are as in BytePanelPacking; the channels of each tap are padded to whole groups.
     """
 
     kind = "byte_conv_panels"
@@ -362,9 +362,9 @@ class ByteConvPacking(ConvPacking):
 
 
 def _columns_to_panels(columns: Array, leading: int, nr: int, out: Array | None) -> Array:
-    """[..., K, N] -> [..., ceil(N / nr), K, nr], where `leading` dimensions come first and K may be several.
+    """[..., K, N] -> [..., ceil(N / nr), K, nr], with `leading` dimensions first; K may be several dimensions.
 
-    However the columns lie, they are copied once, to `out` where that is given.
+    Columns of any strides are copied once, to `out` if given.
     """
     first, depth, count = columns.shape[:leading], columns.shape[leading:-1], columns.shape[-1]
     whole, rest = divmod(count, nr)
@@ -384,12 +384,12 @@ def _panels_to_columns(packed: Array, columns: int) -> Array:
 
 
 def whole_groups(depth: int) -> int:
-    """Bytes of an inner sum, made up to whole groups."""
+    """The number of bytes padded to whole groups."""
     return -(-depth // GROUP) * GROUP
 
 
 def _to_byte_panels(columns: Array, nr: int, out: Array | None) -> Array:
-    """[..., runs, K, N] -> [..., ceil(N / nr), runs * K made up to groups, nr]"""
+    """[..., runs, K, N] -> [..., ceil(N / nr), runs * K padded to groups, nr]"""
     *first, runs, depth, count = columns.shape
     rows, panels = whole_groups(depth), -(-count // nr)
     plain = np.zeros((*first, runs, rows, panels * nr), columns.dtype)
@@ -403,7 +403,7 @@ def _to_byte_panels(columns: Array, nr: int, out: Array | None) -> Array:
 
 
 def _from_byte_panels(packed: Array, runs: int, depth: int, count: int) -> Array:
-    """[..., ceil(N / nr), runs * K made up to groups, nr] -> [..., runs, K, N]"""
+    """[..., ceil(N / nr), runs * K padded to groups, nr] -> [..., runs, K, N]"""
     *first, panels, rows, nr = packed.shape
     laid = packed.reshape(*first, panels, runs, rows // runs // GROUP, nr, GROUP)
     rank = len(first)
@@ -412,7 +412,7 @@ def _from_byte_panels(packed: Array, runs: int, depth: int, count: int) -> Array
 
 
 def _to_byte_panels_by_ops(steps: Steps, nr: int) -> list[Operation]:
-    """[..., runs, K, N] -> [..., ceil(N / nr), runs * K made up to groups, nr]"""
+    """[..., runs, K, N] -> [..., ceil(N / nr), runs * K padded to groups, nr]"""
     *first, runs, depth, count = steps.shape
     rows, panels, rank = whole_groups(depth), -(-count // nr), len(first)
     steps.pad_last(panels * nr - count)

@@ -1,4 +1,4 @@
-"""graph.unpack: the plain weight that a packed one means, and the table of all packings."""
+"""graph.unpack: the plain weight that a packed array represents, and the table of all packings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PACKINGS: dict[str, type[Packing]] = {
         WinogradPacking,
     )
 }
-"""The packings there are, by kind."""
+"""All packings by kind."""
 
 
 @irdl_op_definition
@@ -72,12 +72,12 @@ class UnpackOp(GraphOp):
 
     @classmethod
     def of(cls, packed: SSAValue, packing: Packing, shape: Sequence[int]) -> UnpackOp:
-        """The weight of that shape that `packed` means."""
+        """The weight of that shape that `packed` represents."""
         return cls(packed, packing.kind, shape, bool(getattr(packing, "transposed", False)))
 
     @property
     def packing(self) -> Packing:
-        """How the weight is packed."""
+        """The packing of the operand."""
         return PACKINGS[self.kind.data].of_packed(shape_of(self.packed), self.transposed is not None)
 
     @override

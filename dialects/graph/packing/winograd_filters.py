@@ -1,13 +1,13 @@
-"""Winograd's short convolutions F(m x m, 3 x 3), and how their filters are laid out (Lavin and Gray, 2016).
+"""Winograd's short convolutions F(m x m, 3 x 3), and the layout of their filters (Lavin and Gray, 2016).
 
-A tile of m x m results of a 3x3 filter is made of (m + 2)^2 products instead of 9 m^2:
+A tile of m x m results of a 3x3 filter takes (m + 2)^2 products instead of 9 m^2:
 
-    y = A^T [ (G g G^T) * (B^T d B) ] A        g: the filter, d: m + 2 by m + 2 pixels, *: element by element
+    y = A^T [ (G g G^T) * (B^T d B) ] A        g: the filter, d: m + 2 by m + 2 pixels, *: elementwise
 
-Each of the `coordinates` of a transformed filter is a matrix [Cin, Cout] of its own. G holds all that is no product of
-few bits, and is applied in float64 when a model is built. The points at which the polynomials are evaluated decide on
-the error: with 0, +-5/8, +-3/2 for tiles of 4 it is 4 to 5 times less than with the usual 0, +-1, +-2, at equal cost,
-and within about twice that of the sums as they stand (Zen 5, 9 layers of VGG-16 and ResNet).
+Each of the `coordinates` of a transformed filter is a matrix [Cin, Cout] of its own. All factors that are inexact in
+few bits are in G, which is applied in float64 at compile time. The interpolation points determine the error: with 0,
++-5/8, +-3/2 for tiles of 4 it is 4 to 5 times less than with the usual 0, +-1, +-2, at equal cost, and within about
+twice that of direct sums (Zen 5, 9 layers of VGG-16 and ResNet).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .packings import Packing
 FILTER = 3
 """Rows and columns of a filter."""
 POINTS: dict[int, tuple[float, ...]] = {2: (0, 1, -1), 4: (0, 5 / 8, -5 / 8, 3 / 2, -3 / 2)}
-"""Rows and columns of a tile of results, and its points beside infinity: 0, and pairs of opposite ones."""
+"""Tile size -> interpolation points besides infinity: 0, and pairs of opposite numbers."""
 
 MOST_PRODUCTS = 200_000
 """Multiplications of a product of filters and transform: for larger ones libraries start threads, which took eight
@@ -37,7 +37,7 @@ times as long as the product of one."""
 
 
 def filter_transform(tile: int) -> Array:
-    """G of tiles of so many rows and columns, [tile + 2, 3] in float64."""
+    """The matrix G, [tile + 2, 3] in float64, for tiles of `tile` rows and columns."""
     points = POINTS[tile]
     rows = [[x**power / prod(x - y for y in points if y != x) for power in range(FILTER)] for x in points]
     return np.array([*rows, [0, 0, 1]], np.float64)
@@ -45,11 +45,11 @@ def filter_transform(tile: int) -> Array:
 
 @dataclass(frozen=True)
 class WinogradPacking(Packing):
-    """[Cout, Cin, 3, 3] as [chunks, coordinates, panels, Cin, nr]: transformed filters, each chunk in one stream.
+    """[Cout, Cin, 3, 3] as [chunks, coordinates, panels, Cin, nr]: transformed filters, each chunk contiguous.
 
-    A chunk is `panels` times `nr` output channels; in the last one channels that there are not are zeros. `tile` are
-    rows and columns of results of a tile. With `half` filters are transformed by rows alone, and have 3 columns
-    instead of as many as a tile has coordinates: a half or three quarters of the bytes.
+    A chunk is `panels` times `nr` output channels, zero-padded in the last one. `tile` is the number of rows and
+    columns of results of a tile. With `half`, filters are transformed by rows alone, and have 3 columns instead of as
+    many as a tile has coordinates: a half or three quarters of the bytes.
     """
 
     kind = "winograd"
@@ -70,7 +70,7 @@ class WinogradPacking(Packing):
 
     @property
     def coordinates(self) -> int:
-        """How many numbers a transformed filter has for each of its 9."""
+        """The number of elements of a transformed filter."""
         side = self.tile + FILTER - 1
         return side * (FILTER if self.half else side)
 
@@ -101,7 +101,7 @@ class WinogradPacking(Packing):
 
     @override
     def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
-        """The filter of which this is the rounded transform, to within about the same rounding."""
+        """The filter whose rounded transform this is, up to about the same rounding."""
         chunks, coordinates, panels, inputs, nr = packed.shape
         plain = packed.transpose(0, 2, 4, 3, 1).reshape(chunks * panels * nr, inputs, coordinates)[: shape[0]]
         taps = plain.astype(np.float64) @ np.linalg.pinv(self._transform()).T
@@ -114,7 +114,7 @@ class WinogradPacking(Packing):
 
     @override
     def ops(self, value: SSAValue) -> list[Operation]:
-        """None: schedules ask for it of weights alone."""
+        """Raises CompileError: schedules ask for this packing for constant weights only."""
         raise CompileError("filters that are computed are not transformed")
 
     @override
