@@ -1,4 +1,4 @@
-"""The arith operations that xDSL has for scalars only, for vectors too, in MLIR's assembly."""
+"""arith operations extended to vectors, with MLIR's assembly; xDSL supports scalars only."""
 
 from abc import ABC
 from typing import ClassVar, cast
@@ -177,21 +177,21 @@ class _WideningOp(_IntegerCastOp, ABC):
 
 @irdl_op_definition
 class ExtSIOp(_WideningOp):
-    """To a wider integer, keeping the signed value."""
+    """Sign-extends to a wider integer."""
 
     name = "arith.extsi"
 
 
 @irdl_op_definition
 class ExtUIOp(_WideningOp):
-    """To a wider integer, keeping the unsigned value."""
+    """Zero-extends to a wider integer."""
 
     name = "arith.extui"
 
 
 @irdl_op_definition
 class TruncIOp(_IntegerCastOp):
-    """To a narrower integer, keeping the low bits."""
+    """Truncates to a narrower integer, keeping the low bits."""
 
     name = "arith.trunci"
 
@@ -203,7 +203,7 @@ class TruncIOp(_IntegerCastOp):
 
 @irdl_op_definition
 class IndexCastOp(_IntegerCastOp):
-    """Between index and an integer type, keeping the signed value or the low bits."""
+    """Converts between index and an integer type, by sign extension or truncation."""
 
     name = "arith.index_cast"
 
@@ -220,14 +220,14 @@ class FloatToIntegerOp(CastOp, ABC):
 
 @irdl_op_definition
 class FPToSIOp(FloatToIntegerOp):
-    """Toward zero; a value outside the integer type gives poison."""
+    """Truncates toward zero; a value outside the integer type gives poison."""
 
     name = "arith.fptosi"
 
 
 @irdl_op_definition
 class FPToUIOp(FloatToIntegerOp):
-    """Toward zero; a value outside the unsigned integer type gives poison."""
+    """Truncates toward zero; a value outside the unsigned integer type gives poison."""
 
     name = "arith.fptoui"
 
@@ -239,21 +239,21 @@ class IntegerToFloatOp(CastOp, ABC):
 
 @irdl_op_definition
 class SIToFPOp(IntegerToFloatOp):
-    """The nearest float of a signed integer."""
+    """Converts a signed integer to the nearest float."""
 
     name = "arith.sitofp"
 
 
 @irdl_op_definition
 class UIToFPOp(IntegerToFloatOp):
-    """The nearest float of an unsigned integer."""
+    """Converts an unsigned integer to the nearest float."""
 
     name = "arith.uitofp"
 
 
 @irdl_op_definition
 class RemFOp(arith.FloatingPointLikeBinaryOperation):
-    """What is left of the dividend after division toward zero; it has the dividend's sign."""
+    """The remainder of a division truncated toward zero; it has the dividend's sign."""
 
     name = "arith.remf"
     traits = traits_def(Pure())

@@ -1,4 +1,4 @@
-"""LLVM instructions that xDSL's llvm dialect lacks, or has for scalars only.
+"""LLVM instructions that xDSL's llvm dialect lacks, or supports for scalars only.
 
 Intrinsics need nothing here: they are `llvm.call_intrinsic` with the full mangled name.
 """
@@ -137,21 +137,21 @@ class SelectOp(IRDLOperation):
 
 @irdl_op_definition
 class UIToFPOp(IntegerToFloatOp):
-    """The nearest float of an unsigned integer."""
+    """Converts an unsigned integer to the nearest float."""
 
     name = "llvm.uitofp"
 
 
 @irdl_op_definition
 class FPToSIOp(FloatToIntegerOp):
-    """Toward zero; poison outside the integer type."""
+    """Truncates toward zero; poison outside the integer type."""
 
     name = "llvm.fptosi"
 
 
 @irdl_op_definition
 class FPToUIOp(FloatToIntegerOp):
-    """Toward zero; poison outside the unsigned integer type."""
+    """Truncates toward zero; poison outside the unsigned integer type."""
 
     name = "llvm.fptoui"
 

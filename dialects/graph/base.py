@@ -1,11 +1,9 @@
-"""What all graph ops share: construction, the type rule, the assembly format, and helpers on types and names.
+"""The base class of graph ops: construction, the type rule, the assembly format, and helpers on types and names.
 
-An op states its operands and attributes, `infer_types` (the type rule, which raises VerifyException with the
-fact that is wrong) and `evaluate` (its meaning, in numpy). The constructor takes result types from the rule,
-and the verifier compares the IR with it.
-
-`evaluate` computes in the type of the arrays it is given, not in the declared one: float64 arrays through a
-float32 module are the float64 reference.
+An op declares its operands and attributes, `infer_types` (the type rule, which raises VerifyException with the violated
+fact) and `evaluate` (the reference implementation in numpy). The constructor takes result types from the rule, and the
+verifier compares the IR with it. `evaluate` computes in the type of the arrays it is given, not in the declared one: a
+float32 module evaluated on float64 arrays is the float64 reference.
 """
 
 from __future__ import annotations
@@ -46,18 +44,18 @@ from .values import (
 
 @lru_cache(maxsize=4096)
 def named_location(name: str) -> LocationAttr:
-    """The location that carries an ONNX node's name: an op keeps it through all passes."""
+    """A location with an ONNX node's name, which an op keeps through all passes."""
     return NameLoc(StringAttr(name), NoneAttr())
 
 
 def node_name(op: Operation) -> str:
-    """The name of the ONNX node that `op` came from, or "" where there is none."""
+    """The name of the op's ONNX node, or ""."""
     location = op.location
     return location.desc.data if isinstance(location, NameLoc) else ""
 
 
 def describe(op: Operation) -> str:
-    """How an error names an op: `/layer1/conv2 (graph.conv)`, or `graph.conv` where no node is known."""
+    """An op's name in errors: `/layer1/conv2 (graph.conv)`, or `graph.conv` without a node."""
     name = node_name(op)
     return f"{name} ({op.name})" if name else op.name
 
@@ -85,7 +83,7 @@ def _attribute(value: Property) -> Attribute | None:
 
 
 class GraphOp(IRDLOperation, ABC):
-    """An operation on tensors: no regions, no effects, results that follow from operands and attributes."""
+    """An operation on tensors: no regions, no effects, result types determined by operands and attributes."""
 
     FORM: ClassVar[str] = "map"
     """The form of a kernel whose root it is; `map` where every element of the results stands for itself."""
@@ -104,7 +102,7 @@ class GraphOp(IRDLOperation, ABC):
         /,
         **properties: Property,
     ) -> None:
-        """Builds the op, with result types from the type rule unless given. Skips IRDL's own, slower path.
+        """Constructs the op, by default with result types from the type rule. Bypasses IRDL's slower constructor.
 
         Operands and properties that are None are left out.
         """
@@ -123,11 +121,11 @@ class GraphOp(IRDLOperation, ABC):
 
     @abstractmethod
     def infer_types(self) -> Sequence[AnyTensor]:
-        """The types of the results; raises VerifyException with the fact that makes the op ill-formed."""
+        """The result types. Raises VerifyException with the fact that makes the op ill-formed."""
 
     @abstractmethod
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
-        """The meaning of the op: results for the given operands, in the floating type of the operands."""
+        """The reference implementation, in the floating type of the operands."""
 
     def is_cheap(self) -> bool:
         """Whether a compiler may `evaluate` it: that is about as fast as reading and writing, and no size of it hangs
@@ -194,7 +192,7 @@ class GraphOp(IRDLOperation, ABC):
 
 
 class ElementwiseOp(GraphOp, ABC):
-    """Each result element depends on one element of each operand, found by numpy broadcasting."""
+    """Each result element depends on one element of each operand, by numpy broadcasting."""
 
     INSTRUCTIONS: ClassVar[int] = 1
     CODE: ClassVar[Code] = "usual"
@@ -219,7 +217,7 @@ class MovementOp(GraphOp, ABC):
 
 
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The numpy broadcast of shapes; raises VerifyException where they don't fit."""
+    """The numpy broadcast of shapes. Raises VerifyException for incompatible ones."""
     rank = max(map(len, shapes))
     result: list[int] = []
     for axis in range(-rank, 0):
@@ -234,7 +232,7 @@ def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _common(sizes: Iterable[int]) -> int:
-    """The size that sizes of run time broadcast to: they are 1 there, or the same, as they are now."""
+    """The broadcast of symbolic sizes: sizes currently equal or 1 are assumed so, under guards."""
     fixed = [size for size in sizes if is_fixed(size)]
     many = fixed or [size for size in sizes if now(size) != 1] or list(sizes)
     for size in sizes:
@@ -257,26 +255,26 @@ def require(condition: bool, fact: str) -> None:
 
 
 def require_axis(axis: int, rank: int) -> int:
-    """`axis`, which must be in [0, rank)."""
+    """Returns `axis`, which must be in [0, rank)."""
     if not 0 <= axis < rank:
         raise VerifyException(f"axis {axis} is outside of a tensor of rank {rank}")
     return axis
 
 
 def require_number(element_type: Attribute) -> None:
-    """Raises VerifyException for element types without arithmetic: truth values, and what is only stored."""
+    """Raises VerifyException for element types without arithmetic: booleans and storage-only types."""
     require(not is_bool(element_type), "truth values (i1) are no numbers")
     require_computed(element_type)
 
 
 def require_computed(element_type: Attribute) -> None:
-    """Raises VerifyException for element types that numbers are only stored in."""
+    """Raises VerifyException for storage-only element types."""
     if is_narrow(element_type):
         raise VerifyException(f"there is no arithmetic on {element_type}, which is for storage: cast it first")
 
 
 def require_numbers(value: SSAValue) -> None:
-    """Raises VerifyException for values without arithmetic."""
+    """Raises VerifyException for values of element types without arithmetic."""
     require_number(element_type_of_value(value))
 
 
@@ -287,7 +285,7 @@ def require_float(value: SSAValue, what: str = "operand") -> None:
 
 
 def require_same_element_type(*values: SSAValue | None) -> None:
-    """Raises VerifyException unless the values agree in their element type; None is skipped."""
+    """Raises VerifyException unless the values have one element type; None is skipped."""
     types = [element_type_of_value(value) for value in values if value is not None]
     for type in types:
         if type != types[0]:

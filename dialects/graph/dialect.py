@@ -1,4 +1,4 @@
-"""The dialect: all ops and attributes, for what reads text. The ops are those that files of ops/ define."""
+"""The graph dialect's ops and attributes, for parsers; the ops are collected from the files of ops/."""
 
 from __future__ import annotations
 

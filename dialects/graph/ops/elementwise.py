@@ -1,6 +1,6 @@
-"""Elementwise ops of two and three operands, and the bases of all elementwise ops.
+"""Elementwise ops with two and three operands, and the base classes of all elementwise ops.
 
-Operands broadcast as in numpy. Floats follow IEEE 754, 16-bit ones are computed in float32 and rounded once per op;
+Operands broadcast as in numpy. Floats follow IEEE 754, with 16-bit ones computed in float32 and rounded once per op;
 integers wrap around.
 """
 
@@ -32,12 +32,12 @@ from ..values import (
 
 
 def is_integer_dtype(array: Array) -> bool:
-    """Whether an array holds signed or unsigned integers (truth values are none)."""
+    """Whether an array holds signed or unsigned integers (not booleans)."""
     return array.dtype.kind in "iu"
 
 
 def rounded(result: Array, like: Array) -> Array:
-    """A result that was computed on widened arrays, in the type of these arrays unless it is no float."""
+    """A result computed on widened arrays, converted back to their type if it is a float."""
     return result.astype(like.dtype) if is_float_dtype(like.dtype) and is_float_dtype(result.dtype) else result
 
 
@@ -46,7 +46,7 @@ Binary: TypeAlias = "Callable[[Array, Array], Array]"
 
 
 class UnaryOp(ElementwiseOp, ABC):
-    """One operand, a result of the same shape, and of the same type unless a subclass says otherwise."""
+    """One operand; the result has its shape and, unless a subclass overrides it, its type."""
 
     FUNCTION: ClassVar[Unary]
     """The function of an array, where a subclass doesn't state `compute` instead."""
@@ -58,11 +58,11 @@ class UnaryOp(ElementwiseOp, ABC):
         self._build((x,), location)
 
     def compute(self, x: Array) -> Array:
-        """The function, on an array."""
+        """The function on an array."""
         return type(self).FUNCTION(x)
 
     def check(self, element_type: Attribute) -> None:
-        """Raises VerifyException for element types without this function: here, those without arithmetic."""
+        """Raises VerifyException for unsupported element types: by default, those without arithmetic."""
         require_number(element_type)
 
     @override
@@ -79,7 +79,7 @@ class UnaryOp(ElementwiseOp, ABC):
 
 
 class BinaryOp(ElementwiseOp, ABC):
-    """Two operands that broadcast, of one element type, which is the result's unless overridden."""
+    """Two broadcasting operands of one element type, which is the result's unless overridden."""
 
     FUNCTION: ClassVar[Binary]
     """The function of two arrays, where a subclass doesn't state `compute` instead."""
@@ -92,11 +92,11 @@ class BinaryOp(ElementwiseOp, ABC):
         self._build((lhs, rhs), location)
 
     def compute(self, a: Array, b: Array) -> Array:
-        """The function, on arrays that broadcast."""
+        """The function on broadcasting arrays."""
         return type(self).FUNCTION(a, b)
 
     def check(self, element_type: Attribute) -> None:
-        """Raises VerifyException for element types without this function: here, those without arithmetic."""
+        """Raises VerifyException for unsupported element types: by default, those without arithmetic."""
         require_number(element_type)
 
     @override
@@ -142,7 +142,7 @@ class MulOp(BinaryOp):
 
 @irdl_op_definition
 class DivOp(BinaryOp):
-    """a / b; integers are divided toward zero."""
+    """a / b; integer division truncates toward zero."""
 
     name = "graph.div"
     INSTRUCTIONS: ClassVar[int] = 4
@@ -157,7 +157,7 @@ class DivOp(BinaryOp):
 
 
 def _power(a: Array, exponent: Array) -> Array:
-    """Powers of integers, which wrap around; the exponents may be of a wider type."""
+    """Integer powers with wrap-around; the exponents may have a wider type."""
     result = np.ones(np.broadcast_shapes(a.shape, exponent.shape), a.dtype)
     while exponent.any():
         result = np.where(exponent % 2, result * a, result)
@@ -192,7 +192,7 @@ class PowOp(BinaryOp):
 
 @irdl_op_definition
 class MinOp(BinaryOp):
-    """The smaller of a and b, NaN where either is NaN."""
+    """The minimum of a and b; NaN if either is NaN."""
 
     name = "graph.min"
     FUNCTION: ClassVar[Binary] = np.minimum
@@ -201,7 +201,7 @@ class MinOp(BinaryOp):
 
 @irdl_op_definition
 class MaxOp(BinaryOp):
-    """The larger of a and b, NaN where either is NaN."""
+    """The maximum of a and b; NaN if either is NaN."""
 
     name = "graph.max"
     FUNCTION: ClassVar[Binary] = np.maximum
@@ -210,7 +210,7 @@ class MaxOp(BinaryOp):
 
 @irdl_op_definition
 class ModOp(BinaryOp):
-    """What remains of a after division by b, with the sign of b; with `fmod`, with the sign of a."""
+    """The remainder of a / b, with the sign of b; with `fmod`, with the sign of a."""
 
     name = "graph.mod"
 
@@ -242,7 +242,7 @@ class PreluOp(BinaryOp):
 
 
 class BitwiseOp(BinaryOp, ABC):
-    """Acts on truth values, or on the bits of integers."""
+    """Acts on booleans, or bitwise on integers."""
 
     @override
     def check(self, element_type: Attribute) -> None:
@@ -268,14 +268,14 @@ class OrOp(BitwiseOp):
 
 @irdl_op_definition
 class XorOp(BitwiseOp):
-    """Either a or b, not both."""
+    """Exclusive or."""
 
     name = "graph.xor"
     FUNCTION: ClassVar[Binary] = np.bitwise_xor
 
 
 class ShiftOp(BinaryOp, ABC):
-    """Moves the bits of integers by b places; by a number that is negative or no less than their bits, all of them."""
+    """Shifts the bits of integers by b places; a negative or too large b shifts all of them out."""
 
     @override
     def check(self, element_type: Attribute) -> None:
@@ -289,16 +289,16 @@ class ShiftOp(BinaryOp, ABC):
 
     @abstractmethod
     def moved(self, a: Array, b: Array) -> Array:
-        """For numbers of places in range."""
+        """The shift by an amount in range."""
 
     @abstractmethod
     def emptied(self, a: Array) -> Array:
-        """What is left when all bits are moved out."""
+        """The result when all bits are shifted out."""
 
 
 @irdl_op_definition
 class ShiftLeftOp(ShiftOp):
-    """Toward the highest bit; zeros move in."""
+    """Left shift; zeros are shifted in."""
 
     name = "graph.shift_left"
 
@@ -313,7 +313,7 @@ class ShiftLeftOp(ShiftOp):
 
 @irdl_op_definition
 class ShiftRightOp(ShiftOp):
-    """Toward the lowest bit; copies of the sign move in, or zeros where there is none."""
+    """Right shift: arithmetic for signed integers, logical for unsigned ones."""
 
     name = "graph.shift_right"
 
@@ -327,7 +327,7 @@ class ShiftRightOp(ShiftOp):
 
 
 class ComparisonOp(BinaryOp, ABC):
-    """The result is of truth values; comparisons with NaN are false."""
+    """The result is boolean; comparisons with NaN are false."""
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -337,7 +337,7 @@ class ComparisonOp(BinaryOp, ABC):
 
 @irdl_op_definition
 class EqualOp(ComparisonOp):
-    """a = b; defined on truth values too."""
+    """a == b; also defined on booleans."""
 
     name = "graph.equal"
     FUNCTION: ClassVar[Binary] = np.equal

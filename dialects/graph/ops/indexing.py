@@ -1,10 +1,10 @@
-"""Movement by indices that are values: gathers and scatters. Negative indices count from the end.
+"""Gathers and scatters: movement by index operands. Negative indices count from the end.
 
-An index out of range is an error: InvalidModelError where it is known when the model is compiled, InvalidInputError
-when the model is run, by the interpreter or as machine code. A kernel has no way to stop the others that run beside it:
-it looks through its indices before it uses them and notes one that is wrong, which the context tells of when the run
-is over (insert-checks). Some element inside is taken instead, so nothing outside of its buffers is read or written.
-docs/errors.md says what that costs: nothing where rows are gathered, a tenth where single elements are.
+An index out of range is an error: InvalidModelError if it is known at compile time, InvalidInputError at run time, by
+the interpreter or as machine code. A kernel can't stop others that run concurrently: it checks its indices before it
+uses them and records a wrong one, and the context raises the error after the run (insert-checks). The index is clamped,
+so no memory outside of the buffers is accessed. docs/errors.md states the cost: nothing for gathers of rows, a tenth
+for gathers of single elements.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ REDUCTIONS = ("none", "add", "mul", "min", "max")
 
 
 class IndexedOp(MovementOp, ABC):
-    """Takes indices, which count elements of dimensions of x."""
+    """An op with an index operand into dimensions of x."""
 
     x = operand_def()
     indices = operand_def()
 
     @abstractmethod
     def indexed(self) -> tuple[int, ...]:
-        """The sizes that the indices count in: one, or one for each entry of the indices' last dimension."""
+        """The sizes of the indexed dimensions: one, or one for each entry of the indices' last dimension."""
 
     def require_indexed(self) -> None:
-        """Raises VerifyException unless the operand holds integers, which can be in range."""
+        """Raises VerifyException unless the index operand holds integers."""
         _require_indices(self.indices)
         if not all(self.indexed()):
             require(not all(shape_of(self.indices)), "indices name elements of a dimension that has none")
@@ -64,7 +64,7 @@ class GatheringOp(IndexedOp, ABC):
 
 
 class GatherAlongOp(GatheringOp, ABC):
-    """Takes them by indices along an axis."""
+    """Gathers elements or slices of x by indices along an axis."""
 
     axis = prop_def(IntegerAttr[IntegerType])
     result = result_def()
@@ -85,7 +85,7 @@ class GatherAlongOp(GatheringOp, ABC):
 
 @irdl_op_definition
 class GatherOp(GatherAlongOp):
-    """Slices of x along an axis, one for each index; the indices' shape takes the axis' place."""
+    """Slices of x along an axis, one for each index; the indices' shape replaces the axis."""
 
     name = "graph.gather"
 
@@ -125,7 +125,7 @@ class GatherElementsOp(GatherAlongOp):
 
 
 def _require_inside(indices: tuple[int, ...], shape: tuple[int, ...], axis: int) -> None:
-    """Raises VerifyException unless indices of this shape address x of that shape along the axis."""
+    """Raises VerifyException unless indices of this shape are valid for x along the axis."""
     inside = len(indices) == len(shape) and all(
         count <= size or dimension == axis for dimension, (count, size) in enumerate(zip(indices, shape, strict=True))
     )
@@ -133,12 +133,12 @@ def _require_inside(indices: tuple[int, ...], shape: tuple[int, ...], axis: int)
 
 
 def _grid(shape: tuple[int, ...]) -> Array:
-    """Along the first dimension, for each axis of `shape`, the index that each element has on it."""
+    """For each axis of `shape`, along the first dimension, the index of each element on that axis."""
     return cast(Array, np.indices(shape))
 
 
 def _places(x: Array, indices: Array, axis: int) -> tuple[Array, ...]:
-    """A numpy index of all of `indices`' elements, each at its own place but along the axis."""
+    """A numpy index of the elements that `indices` select along the axis."""
     places = list(_grid(indices.shape))
     places[axis] = np.where(indices < 0, indices + x.shape[axis], indices).astype(np.int64)
     return tuple(places)
@@ -146,7 +146,7 @@ def _places(x: Array, indices: Array, axis: int) -> tuple[Array, ...]:
 
 @irdl_op_definition
 class GatherNdOp(GatheringOp):
-    """The last dimension of the indices names a slice of x, after `batch_dims` shared leading dimensions."""
+    """The last dimension of the indices is an index of a slice of x, after `batch_dims` shared leading dimensions."""
 
     name = "graph.gather_nd"
 
@@ -193,8 +193,7 @@ class GatherNdOp(GatheringOp):
 class ScatterOp(IndexedOp, ABC):
     """x with some elements replaced by updates, or combined with them by `reduction`.
 
-    The reduction is "none", "add", "mul", "min" or "max". With "none", an element that is named twice gets
-    the later update.
+    The reduction is "none", "add", "mul", "min" or "max". With "none", the last of several updates to one element wins.
     """
 
     x = operand_def()
@@ -230,7 +229,7 @@ class ScatterOp(IndexedOp, ABC):
 
 @irdl_op_definition
 class ScatterNdOp(ScatterOp):
-    """The last dimension of the indices names a slice of x, which an update of the same shape replaces."""
+    """The last dimension of the indices is an index of a slice of x, which an update of the same shape replaces."""
 
     name = "graph.scatter_nd"
 

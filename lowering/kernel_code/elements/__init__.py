@@ -1,6 +1,6 @@
-"""Any single element of a kernel's body, written on demand; knows no device.
+"""Device-independent code for any single element of a kernel's body, built on demand.
 
-What isn't elementwise has a rule that registers itself (`values.element_of`), so all files are imported.
+Rules for ops that aren't elementwise register themselves (`values.element_of`), so all files are imported.
 """
 
 from ....dialects.modules import modules_below

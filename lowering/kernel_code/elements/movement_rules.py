@@ -1,4 +1,4 @@
-"""Single elements of movement ops: which element of which operand it is."""
+"""Single elements of movement ops: the index of the operand's element."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _reshape(op: ReshapeOp, v: Values, index: Idx) -> SSAValue:
 
 @element_of.register
 def _unpack_bits(op: UnpackBitsOp, v: Values, index: Idx) -> SSAValue:
-    """The byte that the element is in, shifted down; the rest is cut off."""
+    """The byte that contains the element, shifted and masked."""
     place, number = linear(index, row_major(shape_of(op.result))).divide(8 // op.bits)
     byte = v.at(op.x, [place])
     shift = v.number_as(number * op.bits, i8)
@@ -78,7 +78,7 @@ def _concat(op: ConcatOp, v: Values, index: Idx) -> SSAValue:
 
 
 def _piece(v: Values, index: Idx, axis: int, pieces: Sequence[tuple[int, SSAValue]]) -> SSAValue:
-    """The element of the operand that `index` falls into."""
+    """The element of the operand into which `index` falls."""
     start, operand = pieces[0]
 
     def here() -> SSAValue:
@@ -91,13 +91,13 @@ def _piece(v: Values, index: Idx, axis: int, pieces: Sequence[tuple[int, SSAValu
 
 
 def below(v: Values, index: Expr, border: int) -> SSAValue:
-    """i1: index < border. Asks for a cut there, which makes the question superfluous."""
+    """i1: index < border. Requests a break there, which makes the condition constant."""
     ask_for_break(v, index, border)
     return v.b.compare("slt", v.number_beside(index, border), border)
 
 
 def ask_for_break(v: Values, index: Expr, border: int) -> None:
-    """Note where to cut a loop variable so that `index` is below `border` on one side of the cut only."""
+    """Records where to split a loop variable so that `index` is below `border` on one side of the break only."""
     terms = [(atom, factor) for atom, factor in index.terms if isinstance(atom, Var) and factor > 0]
     if not terms:
         return
@@ -124,7 +124,7 @@ def _pad(op: PadOp, v: Values, index: Idx) -> SSAValue:
 def guarded(
     v: Values, index: Sequence[Expr], shape: Sequence[int], inside: Callable[[], SSAValue], outside: SSAValue
 ) -> SSAValue:
-    """inside() where the index lies in a box of `shape`, else `outside`."""
+    """inside() if the index lies in a box of `shape`, else `outside`."""
     conditions: list[SSAValue] = []
     for i, size in zip(index, shape, strict=True):
         low, high = i.bounds
@@ -144,7 +144,7 @@ def guarded(
 
 
 def _folded(v: Values, mode: str, i: Expr, size: int) -> Expr:
-    """The index in [0, size) whose element stands at `i` of an axis padded in `mode`."""
+    """The index in [0, size) of the element at position `i` of an axis padded in `mode`."""
     low, high = i.bounds
     if low >= 0 and high < size:
         return i
@@ -180,7 +180,7 @@ def _clamped(v: Values, place: Index, size: int) -> Index:
 
 
 def wrapped(v: Values, indices: SSAValue, at: Sequence[Expr], size: int) -> Expr:
-    """An element of `indices` in [0, size): negative ones count from the end, and what is still outside is any place.
+    """An element of `indices` in [0, size): negative ones count from the end; those out of range become any index.
 
     Narrow numbers, so that more of them fit into a register: what the low bits say of an index outside matters no more.
     """

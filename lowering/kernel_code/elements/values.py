@@ -1,12 +1,11 @@
-"""Values of a kernel's body at an index, written on demand: `Values.at(value, index)`.
+"""Values of a kernel's body at an index, built on demand: `Values.at(value, index)`.
 
-A kernel's body says what its results are, not how they are looped over. Asked for one element of a value,
-this writes what that element needs and nothing else: a load for an argument, arithmetic for an elementwise
-op, another index for a movement op, a loop for a reduction. What was computed once in a block is not
-computed again there.
+A kernel's body defines its results, not the loops over them. For one element of a value, this builds what that element
+needs and nothing else: a load for an argument, arithmetic for an elementwise op, another index for a movement op, a
+loop for a reduction. Values computed in a block are memoised for that block.
 
-Within `vectorised(...)` an element is `lanes` neighbours along one loop variable. A value that does not
-depend on that variable stays a scalar until it meets one that does.
+Within `vectorised(...)` an element is a vector of `lanes` neighbours along one loop variable. A value that does not
+depend on that variable stays scalar until it meets one that does.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from .elementwise_ops import emit_elementwise, is_elementwise
 
 
 class Values:
-    """The values of one kernel body, written into the block that `b` is in.
+    """The values of one kernel body, built into the block that `b` appends to.
 
-    What was asked for is noted, for the loop planner: `touched` are the indices that became code, `read` and
-    `written` those that are places in buffers, and `breaks` the positions where an axis wants to be cut, because to
-    either side another operand is read.
+    Accesses are recorded for the loop planner: `touched` are the indices that became code, `read` and `written` those
+    that are positions in buffers, and `breaks` the positions where an axis should be split because different operands
+    are read on either side.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class Values:
         *,
         on_demand: bool = False,
     ) -> None:
-        """With `on_demand` an operand's line is written where the operand is first read: in a block without others."""
+        """With `on_demand`, the line of an operand is created at its first use, for a block without inner blocks."""
         self.b = b
         self.kernel = kernel
         self.vector: Vector | None = None
@@ -71,7 +70,7 @@ class Values:
         self._seeded: set[SSAValue] = set()
 
     def line(self, buffer: SSAValue) -> Line:
-        """A buffer as one line of elements."""
+        """A buffer viewed as one dimension."""
         type = memref_type(buffer)
         strides = strides_of(type)
         extent = 1 + sum((size - 1) * stride for size, stride in zip(type.get_shape(), strides, strict=True))
@@ -80,12 +79,12 @@ class Values:
     # what an element is
 
     def at(self, value: SSAValue, index: Sequence[Expr]) -> SSAValue:
-        """The element of `value` at `index`, or a vector of elements; integers signless."""
+        """The element of `value` at `index`, or a vector of elements; integers are signless."""
         index = tuple(index)
         return self.once((value, index), lambda: self._compute(value, index))
 
     def once(self, key: Hashable, write: Callable[[], SSAValue]) -> SSAValue:
-        """What `write` returns, written only where the value of that key is not known here."""
+        """The result of `write`, memoised by key in the current scope."""
         known = self._find(key)
         if known is None:
             known = self._known[-1][key] = write()
@@ -99,7 +98,7 @@ class Values:
         return None
 
     def variable(self, key: Hashable, write: Callable[[], Index], low: int, high: int) -> Expr:
-        """An index in [low, high] that is computed at run time, once for each key."""
+        """An index in [low, high] that is computed at run time, memoised by key."""
         return self._variable(self.once(key, lambda: self.b.index(write())), low, high)
 
     def _variable(self, value: SSAValue, low: int, high: int) -> Expr:
@@ -129,21 +128,21 @@ class Values:
         return self.literal(one, element_type_of_value(op.result))
 
     def literal(self, array: Array, element: Attribute) -> SSAValue:
-        """The only element of an array, which has the numpy type of an element type."""
+        """The constant of a one-element array, in the numpy type of an element type."""
         if not is_narrow(element):
             return self.b.constant(array.item(), signless(element))
         byte = self.b.constant(int(array.view(np.uint8).item()), i8)
         return loaded(self.b, stored(self.b, byte, element))
 
     def _numbers(self, op: ConstantOp, index: tuple[Expr, ...]) -> list[int]:
-        """An index of a constant, where it is known."""
+        """A constant's index as integers. Raises CompileError if it is not known."""
         numbers = [i.number for i in index if i.number is not None]
         if len(numbers) < len(index):
             raise CompileError(f"{describe(op)}: a table of {op.to_numpy().size} numbers can't stand in code")
         return numbers
 
     def _elementwise(self, op: Operation, index: tuple[Expr, ...]) -> SSAValue:
-        """Operands first; without recursion, as a body may be a chain of any length."""
+        """Builds operands first, iteratively, as a body may be an arbitrarily long chain."""
         waiting = [(op, index, _operand_places(op, index))]
         while True:
             op, index, places = waiting[-1]
@@ -161,23 +160,23 @@ class Values:
                 self.at(*missing)
 
     def seed(self, value: SSAValue, index: Sequence[Expr], known: SSAValue) -> None:
-        """Say what an element is that has been computed already.
+        """Binds an element that has been computed already.
 
-        No element of this value is ever computed here then: what it depends on may have been overwritten.
+        Elements of this value are then never computed here: what they depend on may have been overwritten.
         """
         self._seeded.add(value)
         self._known[-1][value, tuple(index)] = known
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """Around what is written into an inner block: its values are not known outside."""
+        """A context for an inner block, whose values are not visible outside."""
         self._known.append({})
         yield
         self._known.pop()
 
     @contextmanager
     def vectorised(self, vector: Vector | None) -> Generator[None]:
-        """Elements are vectors (None: scalars) from here on."""
+        """A context in which elements are vectors (None: scalars)."""
         outer, known = self.vector, self._known
         self.vector, self._known = vector, [{}]
         yield
@@ -186,32 +185,32 @@ class Values:
     # vectors and scalars
 
     def spread(self, value: SSAValue) -> SSAValue:
-        """A scalar in every lane; a vector as it is."""
+        """A scalar splat to all lanes; a vector unchanged."""
         if self.vector is None or isinstance(value.type, VectorType):
             return value
         return self.b.splat(value, self.vector.lanes)
 
     def alike(self, values: Sequence[SSAValue]) -> list[SSAValue]:
-        """All scalars, or all vectors where one is."""
+        """All as scalars, or all as vectors if one is."""
         if any(isinstance(value.type, VectorType) for value in values):
             return [self.spread(value) for value in values]
         return list(values)
 
     def depends_on_lane(self, index: Expr) -> bool:
-        """Whether an index differs from lane to lane."""
+        """Whether an index differs between lanes."""
         return self.vector is not None and self.vector.var in set(index.variables())
 
     def number(self, index: Expr) -> Index:
-        """A lane's index, written out. Raises NotVectorisable where lanes differ in it."""
+        """An index, as code. Raises NotVectorisable if it differs between lanes."""
         if self.depends_on_lane(index):
             raise NotVectorisable
         self.touched.append(index)
         return index.emit(self.b)
 
     def number_beside(self, index: Expr, border: int) -> Index:
-        """An index that is to be compared with a border: the first lane's where all lanes lie on one side of it.
+        """An index to be compared with a border: the first lane's if all lanes lie on one side of it.
 
-        Raises NotVectorisable where they may not.
+        Raises NotVectorisable if they may not.
         """
         vector = self.vector
         if vector is not None and self.whole_vectors and index.coefficient(vector.var) == 1:
@@ -222,14 +221,14 @@ class Values:
         return self.number(index)
 
     def number_as(self, index: Expr, element: Attribute) -> SSAValue:
-        """An index as a number of a graph type."""
+        """An index converted to a graph type."""
         position = self.b.insert(IndexCastOp(self.b.index(self.number(index)), i64))
         return convert(self.b, position, i64, element)
 
     # control flow
 
     def choose(self, condition: SSAValue, then: Callable[[], SSAValue], otherwise: Callable[[], SSAValue]) -> SSAValue:
-        """then() where the condition holds, else otherwise(); only that one runs."""
+        """then() if the condition holds, else otherwise(), by a branch."""
 
         def branch(write: Callable[[], SSAValue]) -> Callable[[], Sequence[SSAValue]]:
             def run() -> Sequence[SSAValue]:
@@ -255,7 +254,7 @@ class Values:
         start: list[SSAValue],
         step: Callable[[list[Expr], list[SSAValue]], Sequence[SSAValue]],
     ) -> list[SSAValue]:
-        """Run `step` on every index of a box, in row-major order, carrying values along; the last ones."""
+        """Runs `step` on every index of a box, in row-major order, with loop-carried values; returns the last ones."""
 
         def level(outer: list[Expr], carried: Sequence[SSAValue]) -> list[SSAValue]:
             if len(outer) == len(sizes):
@@ -286,7 +285,7 @@ class Values:
     # memory
 
     def load(self, buffer: Line, place: Expr) -> SSAValue:
-        """The element at a place of a buffer's line."""
+        """Loads the element at a position of a line."""
         self.touched.append(place)
         self.read.append((buffer, place))
         vector = self.vector
@@ -298,7 +297,7 @@ class Values:
         return self.lanes.unsigned(self.lanes.load(buffer, place, step, vector))
 
     def store(self, value: SSAValue, buffer: Line, place: Expr) -> None:
-        """Write the element at a place of a buffer's line."""
+        """Stores the element at a position of a line."""
         self.touched.append(place)
         self.written.append((buffer, place))
         vector = self.vector
@@ -313,7 +312,7 @@ class Values:
             self.lanes.store(value, buffer, place, step, vector)
 
     def _apart(self, place: Expr, vector: Vector) -> list[Expr]:
-        """The places of lanes that are no one number apart. Raises NotVectorisable where lanes are not settled yet."""
+        """The positions of lanes without a constant stride. Raises NotVectorisable while lanes are not settled yet."""
         if not self.lanes_are_settled:
             raise NotVectorisable
         return [place.advanced(vector.var, lane) for lane in range(pinned(vector.valid))]
@@ -321,16 +320,16 @@ class Values:
 
 @singledispatch
 def element_of(op: Operation, v: Values, index: tuple[Expr, ...]) -> SSAValue:
-    """The element of an op's result at `index`; what is not elementwise has a rule for it in a file of this folder."""
+    """The element of an op's result at `index`; rules for ops that aren't elementwise are in this folder's files."""
     raise CompileError(f"{describe(op)}: there is no code for single elements of this op")
 
 
 def aligned(index: Sequence[Expr], shape: Sequence[int]) -> list[Expr]:
-    """The index into an operand of `shape` that broadcasts to where `index` points."""
+    """The index into an operand of `shape` that broadcasts to `index`."""
     own = list(index)[len(index) - len(shape) :]
     return [Expr() if size == 1 else i for i, size in zip(own, shape, strict=True)]
 
 
 def _operand_places(op: Operation, index: tuple[Expr, ...]) -> list[tuple[SSAValue, tuple[Expr, ...]]]:
-    """The elements that one element of an elementwise op is computed from."""
+    """The operands' elements on which one element of an elementwise op depends."""
     return [(operand, tuple(aligned(index, shape_of(operand)))) for operand in op.operands]
