@@ -1,4 +1,4 @@
-"""What passes changed and how long it took, as plain numbers; statistics.py is where passes tell of it."""
+"""Statistics of passes as plain data: counts of changes, amounts, and times; reported through statistics.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing_extensions import override
 
 @dataclass(repr=False)
 class PassStatistics:
-    """Counts and amounts by pass and pattern, in the order in which they first appeared."""
+    """Counts and amounts by pass and pattern, in order of first appearance."""
 
     counts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     amounts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
@@ -34,7 +34,7 @@ class PassStatistics:
         return {what: times for (name, what), times in self.counts.items() if name == pass_name}
 
     def rows(self) -> Iterator[tuple[str, str, int]]:
-        """(pass, what, times) for everything that happened at least once."""
+        """(pass, what, times) for all non-zero counts."""
         for (pass_name, what), times in self.counts.items():
             yield pass_name, what, times
 
@@ -49,5 +49,5 @@ class PassStatistics:
 
 
 def take(seconds: dict[str, float], step: str, taken: float) -> None:
-    """Adds to what a step took."""
+    """Adds to the time of a step."""
     seconds[step] = seconds.get(step, 0.0) + taken

@@ -1,4 +1,4 @@
-"""What a model or a kernel has to do at least: floating-point operations and bytes, counted from shapes.
+"""Lower bounds on the work of a model or kernel, counted from shapes: floating-point operations and bytes.
 
     flops     2 for each multiplication that is summed up, of matrix products, convolutions counted as direct ones,
               attention and recurrences; all other operations count nothing
@@ -27,14 +27,14 @@ from .work import bytes_of, read_bytes
 
 @dataclass(frozen=True)
 class Work:
-    """Floating-point operations, and bytes that have to be moved."""
+    """Floating-point operations, and bytes to be moved."""
 
     flops: int
     nbytes: int
 
 
 def work_of_model(module: ModuleOp) -> Work:
-    """Of a module at the graph level. Raises InvalidModelError where it has no function @main."""
+    """The work of a module at the graph level. Raises InvalidModelError without a function @main."""
     block = main_of(module).body.block
     weights: dict[Attribute, int] = {}
     ops = list(block.walk())
@@ -49,7 +49,7 @@ def work_of_model(module: ModuleOp) -> Work:
 
 
 def work_of_kernel(kernel: KernelOp) -> Work:
-    """Of one call of a kernel."""
+    """The work of one call of a kernel."""
     moved = sum(map(read_bytes, kernel.arguments)) + sum(map(bytes_of, kernel.terminator.operands))
     return Work(_flops(kernel.body.block.ops), moved)
 

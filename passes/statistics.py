@@ -1,9 +1,8 @@
-"""What the passes changed: how often each pattern of each pass applied, kept with the context.
+"""Statistics of passes, kept in the context: how often each pattern of each pass applied.
 
-A pass reports `count(ctx, "fold-batch-norm", "conv-batch-norm")`, and what is not a number of changes by
-`measure(ctx, "plan-arena", "bytes saved", 4096)`; whoever ran the pipeline asks `pass_statistics(ctx)` afterwards.
-Time is told by `with timed(ctx, "weights")`.
-What no pass needs to report, as it shows in the IR, is counted by `Difference`.
+A pass reports `count(ctx, "fold-batch-norm", "conv-batch-norm")`, and amounts by `measure(ctx, "plan-arena", "bytes
+saved", 4096)`; the caller of the pipeline reads `pass_statistics(ctx)`. Times are measured by `with timed(ctx,
+"weights")`. `Difference` counts changes that show in the IR, which passes need not report.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def pass_statistics(ctx: Context) -> PassStatistics:
 
 @contextmanager
 def timed(ctx: Context, step: str) -> Generator[None]:
-    """Counts the time until the end of the block as that of a step."""
+    """Adds the time spent in the block to that of a step."""
     start = time.perf_counter()
     try:
         yield
@@ -36,25 +35,25 @@ def timed(ctx: Context, step: str) -> Generator[None]:
 
 
 def count(ctx: Context, pass_name: str, what: str, times: int = 1) -> None:
-    """Reports that a pass changed `what` so many times; zero is not reported."""
+    """Reports that a pass made `times` changes of kind `what`; zero is not reported."""
     if times:
         pass_statistics(ctx).add(pass_name, what, times)
 
 
 def measure(ctx: Context, pass_name: str, what: str, amount: int) -> None:
-    """Reports an amount of what a pass made, such as bytes; those of several modules are added up."""
+    """Reports an amount, such as bytes; amounts of several modules are summed."""
     amounts = pass_statistics(ctx).amounts
     amounts[pass_name, what] = amounts.get((pass_name, what), 0) + amount
 
 
 class Difference:
-    """Counts the ops that come and go in a module between two looks, an op whose attributes change as both."""
+    """Counts the ops added to and removed from a module between two snapshots; a changed op counts as both."""
 
     def __init__(self, module: ModuleOp) -> None:
         self._before = _ops(module)
 
     def count(self, ctx: Context, pass_name: str, module: ModuleOp) -> None:
-        """Adds to the statistics what a pass did since the last look; "ops made 0" where it did nothing."""
+        """Adds a pass's changes since the last snapshot to the statistics; "ops made 0" if there are none."""
         before, self._before = self._before, _ops(module)
         statistics = pass_statistics(ctx)
         statistics.add(pass_name, "ops made", (self._before - before).total())

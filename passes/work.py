@@ -1,4 +1,4 @@
-"""How long a kernel takes on one core: schedules are chosen by that, and threads are given work.
+"""A cost model: the time of a kernel on one core, for choosing schedules and numbers of threads.
 
     seconds = max(instructions / speed, bytes / speed of the cache or the memory that has them)
 
@@ -49,14 +49,14 @@ _INSTRUCTION = 2  # multiplications and additions that a core could do in the ti
 
 
 def nanoseconds(kernel: KernelOp, target: CpuAttr) -> int:
-    """What one call of a kernel takes on one core of the target, however it is carried out."""
+    """Estimated time of one call of a kernel on one core of the target, independent of its schedule."""
     return round(seconds(kernel, target) * 1e9)
 
 
 def seconds(kernel: KernelOp, target: CpuAttr, *, wasted: float = 1.0, more: int = 0, vectors: bool = True) -> float:
-    """The same, where each multiplication counts `wasted` times and there are `more` other operations.
+    """The same with `wasted` times as many multiplications and `more` other operations.
 
-    Without `vectors` everything is done one number at a time.
+    Without `vectors`, code is scalar.
     """
     multiplied, other = map(now, operations(kernel))
     computing = multiplying_seconds(wasted * multiplied, target) + instruction_seconds(other + more, target)
@@ -67,29 +67,29 @@ def seconds(kernel: KernelOp, target: CpuAttr, *, wasted: float = 1.0, more: int
 
 
 def operations(kernel: KernelOp) -> tuple[int, int]:
-    """Multiplications that are summed up, and other instructions, of a call."""
+    """The number of multiply-adds of a call, and of other instructions."""
     ops = [op for op in kernel.body.block.ops if isinstance(op, GraphOp)]
     return sum(op.products for op in ops), sum(op.instructions for op in ops)
 
 
 def multiplying_seconds(products: float, target: CpuAttr) -> float:
-    """How long a core takes to multiply and sum up so many numbers."""
+    """Time of a core for that many multiply-adds."""
     return 2 * products / target.gflops.data * 1e-9
 
 
 def instruction_seconds(numbers: float, target: CpuAttr) -> float:
-    """How long a core takes for another instruction on so many numbers."""
+    """Time of a core for one other instruction on each of that many numbers."""
     return _INSTRUCTION * numbers / target.gflops.data * 1e-9
 
 
 def moving_seconds(nbytes: int, target: CpuAttr, times: int = 1) -> float:
-    """How long a core takes to read or write so many bytes, so many times, from where they fit."""
+    """Time of a core to read or write `nbytes` bytes `times` times, at the bandwidth of the level that holds them."""
     speed = target.gbytes.data * (OWN if nbytes <= target.l2.data else NEAR if nbytes <= FAR * target.l2.data else 1)
     return times * nbytes / speed * 1e-9
 
 
 def read_bytes(value: SSAValue) -> int:
-    """Bytes that are read of a value: all of it, or of a table what its readers take."""
+    """Bytes read of a value: all of it, or for a gathered table what its readers take."""
     readers = [use.operation for use in value.uses]
     if readers and all(isinstance(op, GatheringOp) and op.operands[0] is value for op in readers):
         return min(bytes_of(value), sum(bytes_of(op.results[0]) for op in readers))
@@ -97,6 +97,6 @@ def read_bytes(value: SSAValue) -> int:
 
 
 def bytes_of(value: SSAValue) -> int:
-    """Bytes of a tensor, at the present sizes."""
+    """Bytes of a tensor at the current sizes."""
     type = cast("TensorType[Attribute]", value.type)
     return now(prod(type.get_shape())) * numpy_dtype(type.element_type).itemsize

@@ -1,1 +1,1 @@
-"""Graph passes: what is computed, before there are kernels."""
+"""Graph passes: simplification, fusion of patterns and layout, before kernels are formed."""

@@ -1,4 +1,4 @@
-"""canonicalize-graph: one spelling for what graphs spell in many ways, and nothing computed in vain.
+"""canonicalize-graph: rewrites equivalent forms of a computation to one, and erases dead ops.
 
 before:  %1 = graph.transpose %0 {permutation = array<i64: 1, 0>}    %2 = graph.matmul %x, %1
          %3 = graph.constant dense<0.0>                               %4 = graph.add %2, %3

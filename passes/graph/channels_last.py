@@ -1,4 +1,4 @@
-"""channels-last: around convolutions, tensors are held with the channels last.
+"""channels-last: converts convolutions, and ops between them, to channels-last layout.
 
 before:  %1 = graph.conv %x, %w, %b {layout = "NCHW", ..}    %2 = graph.relu %1    %3 = graph.conv %2, ..
 after:   %0 = graph.transpose %x {permutation = array<i64: 0, 2, 3, 1>}
@@ -63,7 +63,7 @@ def _relayout(block: Block, held: HeldValues) -> dict[str, int]:
 
 
 class FlattenIntoMatmul(GraphPattern):
-    """matmul(reshape(transpose(x)), w), constant w -> matmul(reshape(x), w with its rows in x's order)"""
+    """matmul(reshape(transpose(x)), w), constant w -> matmul(reshape(x), w with its rows permuted)"""
 
     @rewrites
     @override
@@ -95,14 +95,14 @@ class FlattenIntoMatmul(GraphPattern):
         rewriter.replace(op, [made, flat, new])
 
     def _flattened_dims(self, reshape: ReshapeOp) -> int:
-        """How many of the last dims become the last one, if the others are left alone; otherwise 0."""
+        """How many of the last dims are flattened into the last one, if all others are kept; otherwise 0."""
         old, new = shape_of(reshape.x), shape_of(reshape.result)
         rows = len(new) - 1
         return len(old) - rows if old[:rows] == new[:-1] and prod(old[rows:]) == new[-1] else 0
 
 
 def _reordered(weight: Array, sizes: tuple[int, ...], order: tuple[int, ...], transposed: bool) -> Array:
-    """A weight [K, N] (or [N, K]) whose K is dims of these sizes, with the dims of K in another order."""
+    """A weight [K, N] (or [N, K]) with K composed of dims of these sizes, in another order."""
     if transposed:
         split = weight.reshape(weight.shape[0], *sizes)
         return np.ascontiguousarray(split.transpose(0, *(dim + 1 for dim in order))).reshape(weight.shape)
@@ -112,7 +112,7 @@ def _reordered(weight: Array, sizes: tuple[int, ...], order: tuple[int, ...], tr
 
 @dataclass(frozen=True)
 class ChannelsLast(ModulePass):
-    """Moves convolutions and what is between them to channels-last layout."""
+    """Converts convolutions, and ops between them, to channels-last layout."""
 
     name = "channels-last"
 

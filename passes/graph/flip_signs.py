@@ -1,4 +1,4 @@
-"""flip-signs: bytes on the left are shifted by 128 where the CPU multiplies them with the weight's only so.
+"""flip-signs: converts the left operand of byte products to the signedness for which the CPU has an instruction.
 
 before:  %y = graph.conv %x, %w, %b {pad_value = 3, ..} : (tensor<..xui8>, tensor<..xi8>, tensor<..xi32>) -> ..
 after:   %0 = graph.cast %x {to = i8}    %1 = graph.add %0, -128 : tensor<..xi8>
@@ -37,10 +37,10 @@ _UI8 = IntegerType(8, Signedness.UNSIGNED)
 
 
 class _FlipSigns(GraphPattern):
-    """A product of bytes by a constant weight -> one of the left-hand side with its other sign"""
+    """A product of bytes by a constant weight -> one with the left operand's signedness flipped"""
 
     def _flipped(self, x: SSAValue, op: Operation) -> tuple[list[Operation], SSAValue]:
-        """x as the other type, from which 128 is taken or to which it is added: the same bits."""
+        """x in the other type, with 128 subtracted or added."""
         to = i8 if element_type_of_value(x) == _UI8 else _UI8
         cast = CastOp(x, to, location=op.location)
         shift = ConstantOp.from_numpy(np.asarray(_HALF).astype(numpy_dtype(to)))
@@ -48,7 +48,7 @@ class _FlipSigns(GraphPattern):
         return [cast, shift, add], add.result
 
     def _missing(self, op: MatmulOp | ConvOp, weight: SSAValue, axes: Sequence[int]) -> ConstantOp | WeightOp:
-        """What sums with the flipped operand lack, of each column."""
+        """What sums with the flipped operand lack, for each column."""
         sign = 1 if element_type_of_value(op.operands[0]) == _UI8 else -1
         kept = [size for axis, size in enumerate(shape_of(weight)) if axis not in axes]
         how = f"{sign} * 128 * sums over {axes}"

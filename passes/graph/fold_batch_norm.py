@@ -1,4 +1,4 @@
-"""fold-batch-norm: batch normalisation with known statistics disappears into the convolution beside it.
+"""fold-batch-norm: batch normalisation with constant statistics is folded into an adjacent convolution.
 
 before:  %1 = graph.conv %x, %w, %b {..}    %2 = graph.batch_norm %1, %scale, %bias, %mean, %variance {..}
 after:   %2 = graph.conv %x, %w', %b' {..}
@@ -36,7 +36,7 @@ def _vector(constants: Constants, value: SSAValue) -> Array | None:
 
 
 def _scale_and_shift(op: BatchNormOp, constants: Constants) -> tuple[Array, Array] | None:
-    """The batch norm as x * scale + shift, both float64 [C]; None where a parameter isn't constant."""
+    """The batch norm as x * scale + shift, both float64 [C]; None if a parameter isn't constant."""
     parameters = [_vector(constants, value) for value in op.operands[1:]]
     known = [parameter for parameter in parameters if parameter is not None]
     if len(known) < len(parameters):
@@ -47,7 +47,7 @@ def _scale_and_shift(op: BatchNormOp, constants: Constants) -> tuple[Array, Arra
 
 
 class AffineIntoBatchNorm(GraphPattern):
-    """batch_norm(x) * c or + c with one constant per channel -> batch_norm(x) with other scale and bias"""
+    """batch_norm(x) * c or + c with per-channel constants -> batch_norm(x) with another scale and bias"""
 
     @rewrites
     @override
@@ -71,7 +71,7 @@ class AffineIntoBatchNorm(GraphPattern):
 
 
 class BatchNormIntoConvBefore(GraphPattern):
-    """batch_norm(conv(x)) -> conv(x) with other weight and bias; conv_transpose likewise"""
+    """batch_norm(conv(x)) -> conv(x) with another weight and bias; likewise for conv_transpose"""
 
     @rewrites
     @override
@@ -86,7 +86,7 @@ class BatchNormIntoConvBefore(GraphPattern):
 
 
 class BatchNormIntoConvAfter(GraphPattern):
-    """conv(batch_norm(x)) without padding -> conv(x) with other weight and bias"""
+    """conv(batch_norm(x)) without padding -> conv(x) with another weight and bias"""
 
     @rewrites
     @override

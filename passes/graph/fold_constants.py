@@ -1,4 +1,4 @@
-"""fold-constants: an op of constants becomes the constant that it makes.
+"""fold-constants: evaluates ops whose operands are constant.
 
 before:  %w = graph.weight #graph.blob<"m.onnx", 0, 4096, "d1"> : tensor<32x32xf32>
          %1 = graph.transpose %w {permutation = array<i64: 1, 0>} : tensor<32x32xf32>
@@ -52,7 +52,7 @@ def _bytes(values: Iterable[SSAValue]) -> int:
 
 
 def is_foldable(op: Operation) -> bool:
-    """Whether the op can be replaced by constants that are no larger than what it reads."""
+    """Whether the op can be replaced by constants no larger than what it reads."""
     if not isinstance(op, GraphOp) or not op.operands:
         return False
     if not all(isinstance(operand.owner, (ConstantOp, WeightOp)) for operand in op.operands):
@@ -66,7 +66,7 @@ def _is_parameter(op: GraphOp) -> bool:
 
 
 def folded(op: GraphOp, constants: Constants) -> list[Operation]:
-    """The ops that make the results of a foldable op, one each."""
+    """Ops for the results of a foldable op, one each."""
     weight = op.operands[0].owner
     if isinstance(op, ReshapeOp) and isinstance(weight, WeightOp):
         return [WeightOp(weight.blob, type_of(op.result), location=weight.location)]
@@ -85,7 +85,7 @@ def _computed(kept: GraphOp, op: GraphOp, index: int, constants: Constants) -> O
 
 
 class FoldSmallConstants(GraphPattern):
-    """an op of small constants -> the constants it makes"""
+    """an op of small constants -> its results as constants"""
 
     @override
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
@@ -99,7 +99,7 @@ class FoldSmallConstants(GraphPattern):
 
 @dataclass(frozen=True)
 class FoldConstants(ModulePass):
-    """Evaluates all that is known at compile time, in one walk."""
+    """Evaluates ops whose operands are constant, in one walk."""
 
     name = "fold-constants"
 

@@ -1,4 +1,4 @@
-"""group-pixels: a convolution with few filters makes several neighbouring pixels at a time, as more filters.
+"""group-pixels: a convolution with few filters computes several adjacent pixels at a time, as additional filters.
 
 before:  %y = graph.conv %x, %w {strides = array<i64: 1, 1>, ..}              %x: [N, C, H, W], %w: [3, C, 9, 9]
          %z = graph.tanh %y
@@ -36,11 +36,11 @@ from .support.pattern_utils import GraphPattern, apply_patterns, rewrites
 from .support.repeated_channels import followed, followers_of, repeated
 
 WORTH = 0.75
-"""Of its time that a convolution must be left with: pixels may have to be cut off, and rows become short."""
+"""Largest relative time at which a convolution is rewritten: pixels may have to be cropped, and rows become short."""
 
 
 class SeveralPixels(GraphPattern):
-    """conv(x) with few filters -> conv(x) with filters for several pixels, which are put in a row"""
+    """conv(x) with few filters -> conv(x) with filters for several adjacent pixels, then reordered"""
 
     @rewrites
     @override
@@ -73,7 +73,7 @@ class SeveralPixels(GraphPattern):
             rewriter.erase(each)
 
     def _convolution(self, op: ConvOp, count: int) -> list[Operation]:
-        """The one that makes `count` pixels at a time."""
+        """The convolution that computes `count` pixels at a time."""
         *strides, stride = ints(op.strides)
         filters, *others, width = shape_of(op.weight)
         more = (count - 1) * stride
@@ -106,10 +106,10 @@ class SeveralPixels(GraphPattern):
 
 
 def pixels_together(filters: int, width: int, stride: int, pixels: int, lanes: int) -> int:
-    """How many of `pixels` it is best to make at a time with filters so wide; 1 where nothing is saved."""
+    """The best number of `pixels` to compute at a time with filters of this width; 1 if nothing is saved."""
 
     def time(count: int) -> float:
-        """Of registers multiplied for a row of the filter and of the picture, the part that one at a time takes."""
+        """Register multiplications per filter row and output row, relative to one pixel at a time."""
         columns = -(-count * filters // lanes)
         alone = -(-filters // lanes) * width * pixels
         return columns * (width + (count - 1) * stride) * -(-pixels // count) / alone
@@ -120,7 +120,7 @@ def pixels_together(filters: int, width: int, stride: int, pixels: int, lanes: i
 
 
 def _in_a_row(op: ConvOp, count: int, grouped: Operation) -> list[Operation]:
-    """The pixels of all groups one after the other."""
+    """The pixels of all groups in sequence."""
     batch, filters, *rows, pixels = shape_of(op.result)
     groups, rank = shape_of(grouped.results[0])[-1], len(rows)
     split = ReshapeOp(grouped, (batch, count, filters, *rows, groups), location=op.location)
@@ -134,7 +134,7 @@ def _in_a_row(op: ConvOp, count: int, grouped: Operation) -> list[Operation]:
 
 @dataclass(frozen=True)
 class GroupPixels(ModulePass):
-    """Convolutions with few filters make several pixels at a time."""
+    """Convolutions with few filters compute several pixels at a time."""
 
     name = "group-pixels"
 

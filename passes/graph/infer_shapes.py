@@ -1,4 +1,4 @@
-"""infer-shapes: every result type is made what the op's own rule says, operands first.
+"""infer-shapes: recomputes all result types by the ops' type rules, in topological order.
 
 before:  %1 = graph.transpose %0 {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
 after:   %1 = graph.transpose %0 {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
@@ -35,7 +35,7 @@ def _expected_types(op: GraphOp) -> list[Attribute]:
 
 
 def _infer(op: Operation) -> int:
-    """Corrects the types of one op's results; returns whether any was wrong."""
+    """Corrects the types of one op's results; returns the number of wrong ones."""
     if not isinstance(op, GraphOp):
         return 0
     wrong = [

@@ -1,4 +1,4 @@
-"""merge-products: products of one left-hand side by several weights become one product by all of them.
+"""merge-products: products of one left-hand side by several weights become one product by their concatenation.
 
 before:  %q = graph.matmul %x, %wq   %k = graph.matmul %x, %wk                  weights [256, 64]
          %1 = graph.add %q, %bq      %2 = graph.add %k, %bk
@@ -39,14 +39,14 @@ _VIEWS = (ReshapeOp, TransposeOp, SliceOp)
 
 @dataclass(frozen=True)
 class _Product:
-    """A product by a weight, and what it is after its bias."""
+    """A product by a weight, and its value after an optional bias."""
 
     op: MatmulOp
     bias: SSAValue | None
 
     @property
     def last(self) -> SSAValue:
-        """The value that others read."""
+        """The value with the bias."""
         return self.op.result if self.bias is None else next(iter(self.op.result.uses)).operation.results[0]
 
     def like(self, other: _Product) -> bool:
@@ -59,7 +59,7 @@ class _Product:
 
 
 def _product(op: Operation) -> _Product | None:
-    """An op as a product by a weight."""
+    """An op as a product by a weight, if it is one."""
     if not isinstance(op, MatmulOp) or op.transpose_a is not None or not _is_weight(op.rhs, rank=2):
         return None
     found = _Product(op, None)
@@ -77,13 +77,13 @@ def _is_weight(value: SSAValue, rank: int) -> bool:
 
 
 def _views(value: SSAValue) -> bool:
-    """Whether a value is only looked at."""
+    """Whether all users of a value are views."""
     readers = [use.operation for use in value.uses]
     return bool(readers) and all(isinstance(each, _VIEWS) for each in readers)
 
 
 def _views_for_attention(value: SSAValue) -> bool:
-    """Whether a value is only looked at, and that by attention."""
+    """Whether all users of a value are views whose users are attention ops."""
     left = [value]
     while left:
         viewed = left.pop()
@@ -97,7 +97,7 @@ def _views_for_attention(value: SSAValue) -> bool:
 
 
 class MergeProductsOfOneLeftSide(GraphPattern):
-    """matmul(x, a), matmul(x, b) -> parts of matmul(x, concat(a, b)), where those are only looked at"""
+    """matmul(x, a), matmul(x, b) -> slices of matmul(x, concat(a, b)), if all users are views"""
 
     may_be_part: Callable[[SSAValue], bool] = staticmethod(_views)
 
@@ -139,7 +139,7 @@ class MergeProductsOfOneLeftSide(GraphPattern):
 
 
 def _again(value: SSAValue, rewriter: PatternRewriter) -> SSAValue:
-    """A weight in front of the first product, wherever it stands itself."""
+    """A weight re-created before the first product."""
     assert isinstance(value.owner, WeightOp)
     weight = value.owner.clone()
     rewriter.insert(weight)
@@ -147,14 +147,14 @@ def _again(value: SSAValue, rewriter: PatternRewriter) -> SSAValue:
 
 
 class MergeProductsForAttention(MergeProductsOfOneLeftSide):
-    """The same, where attention looks at them"""
+    """The same, if the views are operands of attention"""
 
     may_be_part = staticmethod(_views_for_attention)
 
 
 @dataclass(frozen=True)
 class MergeProducts(ModulePass):
-    """Products of one left-hand side by several weights become one product by all of them."""
+    """Products of one left-hand side by several weights become one product by their concatenation."""
 
     name = "merge-products"
 

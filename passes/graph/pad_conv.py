@@ -1,4 +1,4 @@
-"""pad-conv: a convolution with wide filters, or of few channels of bytes, has its picture padded by an op of its own.
+"""pad-conv: pads the input of convolutions with wide filters, or with few channels of bytes, by a separate op.
 
 before:  %y = graph.conv %x, %w {pads = array<i64: 0, 50, 0, 50>, layout = "NHWC", ..}       %w: [F, C, 1, 101]
 after:   %0 = graph.pad %x {low = array<i64: 0, 0, 50, 0>, high = array<i64: 0, 0, 50, 0>, ..}
@@ -59,7 +59,7 @@ class PadWideConv(GraphPattern):
 
 
 class PadFewBytes(GraphPattern):
-    """conv(x) of a few channels of bytes, not a multiple of GROUP -> conv(pad(x)) with zeros in the weight"""
+    """conv(x) of bytes whose few channels are no multiple of GROUP -> conv(pad(x)), zeros in the weight"""
 
     @rewrites
     @override
@@ -85,7 +85,7 @@ class PadFewBytes(GraphPattern):
 
 @dataclass(frozen=True)
 class PadConv(ModulePass):
-    """Convolutions with wide filters, or of few channels of bytes, have their pictures padded by an op of their own."""
+    """Pads the input of convolutions with wide filters, or with few channels of bytes, by a separate op."""
 
     name = "pad-conv"
 

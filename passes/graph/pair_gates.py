@@ -1,4 +1,4 @@
-"""pair-gates: on a CPU, a product that gates another one of the same left-hand side becomes one product with it.
+"""pair-gates: on a CPU, a product and the product that gates it, with one left-hand side, become one product.
 
 before:  %g = graph.matmul %x, %wg    %u = graph.matmul %x, %wu                  weights [512, 1376]
          %a = graph.silu %g           %y = graph.mul %a, %u
@@ -38,11 +38,11 @@ from ..geometry.halves import halves_of
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands
 
 MOST_OPS = 16
-"""Elementwise ops between two products and what joins them: gelu spelled out has 8."""
+"""Elementwise ops between two products and their multiplication: gelu decomposed has 8."""
 
 
 class PairGatedProducts(GraphPattern):
-    """f(matmul(x, a)) * g(matmul(x, b)) -> the same of halves of matmul(x, concat(a, b))"""
+    """f(matmul(x, a)) * g(matmul(x, b)) -> the same on halves of matmul(x, concat(a, b))"""
 
     @rewrites
     @override
@@ -68,9 +68,9 @@ class PairGatedProducts(GraphPattern):
 
 
 def _products_of(op: MulOp) -> set[MatmulOp]:
-    """The products by weights that a multiplication joins, where nothing else is used of them and nothing else is read.
+    """The products by weights that a multiplication combines, if they have no other uses and nothing else is read.
 
-    Empty where that isn't so.
+    Empty otherwise.
     """
     shape, products, inside = shape_of(op.result), set[MatmulOp](), set[SSAValue]()
     left = [*op.operands]
@@ -93,7 +93,7 @@ def _products_of(op: MulOp) -> set[MatmulOp]:
 
 
 def _is_by_weight(op: Operation | Block) -> TypeGuard[MatmulOp]:
-    """Whether an op is a product of floats by one matrix that is a weight."""
+    """Whether an op is a float product by a single constant matrix."""
     if not isinstance(op, MatmulOp) or not isinstance(op.rhs.owner, WeightOp) or op.transpose_a is not None:
         return False
     return len(shape_of(op.rhs)) == 2 and element_type_of_value(op.rhs) in (f32, f64, f16, bf16)
@@ -111,7 +111,7 @@ def _are_alike(first: MatmulOp, second: MatmulOp) -> bool:
 
 
 class AddBiasToHalves(GraphPattern):
-    """halves of x w + b, which elementwise ops take -> halves of x w, plus those of b"""
+    """halves of x w + b as operands of elementwise ops -> halves of x w plus halves of b"""
 
     @rewrites
     @override
@@ -135,7 +135,7 @@ class AddBiasToHalves(GraphPattern):
 
 @dataclass(frozen=True)
 class PairGates(ModulePass):
-    """On a CPU, a product that gates another one of the same left-hand side becomes one product with it."""
+    """On a CPU, a product and the product that gates it, with one left-hand side, become one product."""
 
     name = "pair-gates"
 

@@ -36,7 +36,7 @@ from .support.pattern_utils import Constants, GraphPattern, apply_patterns, defi
 
 
 def _softmax_of(weights: SSAValue, constants: Constants) -> SoftmaxOp | None:
-    """The softmax that makes the weights, for one user, where NaN may have been replaced by zero."""
+    """The softmax that defines the probabilities, with a single use, possibly with NaN replaced by zero."""
     softmax = only_use(weights, SoftmaxOp)
     where = only_use(weights, WhereOp)
     if where is not None and constants.is_scalar(where.lhs, 0):
@@ -51,7 +51,7 @@ def _softmax_of(weights: SSAValue, constants: Constants) -> SoftmaxOp | None:
 
 
 class _Builder:
-    """Collects the ops that bring q, k, v and the mask into the form of graph.attention."""
+    """Collects ops that convert q, k, v and the mask to the form of graph.attention."""
 
     def __init__(self, location: LocationAttr) -> None:
         self.location = location
@@ -79,7 +79,7 @@ class _Builder:
 
 
 def _repeats(value: SSAValue) -> tuple[SSAValue, tuple[int, ...]] | None:
-    """(source, shape) of one copy of the heads, where each of the heads [B, H, ..] is repeated in place."""
+    """(source, shape) of the heads before repetition, if each of the heads [B, H, ..] is repeated."""
     merged = defining(value, ReshapeOp)
     broadcast = None if merged is None else defining(merged.x, BroadcastToOp)
     if broadcast is None:
@@ -93,7 +93,7 @@ def _repeats(value: SSAValue) -> tuple[SSAValue, tuple[int, ...]] | None:
 
 
 def _shared_heads(key: SSAValue, value: SSAValue, builder: _Builder) -> tuple[SSAValue, SSAValue]:
-    """key and value with as few heads as there really are."""
+    """key and value without repetition of heads."""
     key_once, value_once = _repeats(key), _repeats(value)
     if key_once is None or value_once is None or key_once[1][1] != value_once[1][1]:
         return key, value
@@ -101,7 +101,7 @@ def _shared_heads(key: SSAValue, value: SSAValue, builder: _Builder) -> tuple[SS
 
 
 def _fits(query: SSAValue, key: SSAValue, value: SSAValue) -> bool:
-    """Whether batches and heads agree as graph.attention wants them; key and value may share heads. None is empty."""
+    """Whether batches and heads fit graph.attention; key and value may have fewer heads. None may be empty."""
     q, k, v = shape_of(query), shape_of(key), shape_of(value)
     if 0 in (*q, *k, *v):
         return False
@@ -162,7 +162,7 @@ class Attention(GraphPattern):
 
 @dataclass(frozen=True)
 class RecomposeAttention(ModulePass):
-    """Finds attention."""
+    """Recognises attention."""
 
     name = "recompose-attention"
 

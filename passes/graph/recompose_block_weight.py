@@ -1,4 +1,4 @@
-"""recompose-block-weight: a matrix of few bits, dequantised block by block in front of a product, is one op on a CPU.
+"""recompose-block-weight: block-wise dequantisation of a matrix before a product becomes one op on a CPU.
 
 before:  %0 = graph.unpack_bits %w {to = ui4, ..}    %1 = graph.dequantize %0, %s, %z    %2 = graph.reshape %1
          %y = graph.matmul %x, %2 {transpose_b}      %0, %1: [N, blocks, block]  %2: [N, K]
@@ -40,7 +40,7 @@ _WIDTHS = (4, 8)
 
 @dataclass(frozen=True)
 class _Operands:
-    """Ops that make the weight, the scales and perhaps zeros of a block_weight, and its numbers."""
+    """Ops for the weight, the scales and optional zeros of a block_weight, and its attributes."""
 
     made: Sequence[ConstantOp | WeightOp]
     bits: int
@@ -75,7 +75,7 @@ class BlocksInFrontOfProduct(GraphPattern):
         rewriter.notify_op_modified(op)
 
     def _operands(self, wide: DequantizeOp, rows: int, depth: int) -> _Operands | None:
-        """The operands of a block_weight, and its numbers; None where it can't be one."""
+        """The operands and attributes of a block_weight; None if it can't be one."""
         shape, scales = shape_of(wide.x), shape_of(wide.scale)
         numbers = element_type_of_value(wide.x)
         low, high = integer_range(numbers)
@@ -108,7 +108,7 @@ class BlocksInFrontOfProduct(GraphPattern):
         )
 
     def _known(self, value: SSAValue) -> Array | None:
-        """The value where it follows from constants, by ops that constant folding leaves alone too."""
+        """The value if it is computed from constants, by ops that constant folding leaves alone, too."""
         if self.constants.is_constant(value):
             return self.constants.array(value)
         owner = value.owner
@@ -120,7 +120,7 @@ class BlocksInFrontOfProduct(GraphPattern):
 
 
 def _bytes(weight: Array, shape: tuple[int, int], bits: int, flipped: int) -> Array:
-    """Numbers of few bits side by side in bytes, the first one lowest; a folded constant has a byte for each."""
+    """Numbers of few bits packed into bytes, the first one lowest; a folded constant has a byte for each."""
     data = packed(weight, bits) if weight.dtype in narrow_types() else weight.view(np.uint8)
     return data.reshape(shape) ^ np.uint8(flipped)
 
@@ -131,7 +131,7 @@ def _reshaped(array: Array, shape: tuple[int, ...]) -> Array:
 
 @dataclass(frozen=True)
 class RecomposeBlockWeight(ModulePass):
-    """A matrix that is dequantised block by block in front of a product is one op."""
+    """Recognises block-wise dequantisation of a matrix before a product."""
 
     name = "recompose-block-weight"
 

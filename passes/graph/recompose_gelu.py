@@ -1,4 +1,4 @@
-"""recompose-gelu: gelu from its pieces, in the erf form and in the tanh form.
+"""recompose-gelu: recognises gelu, in the erf form and in the tanh form.
 
 before:  %1 = graph.div %x, %sqrt2    %2 = graph.erf %1    %3 = graph.add %2, %one
          %4 = graph.mul %x, %3        %5 = graph.mul %4, %half
@@ -66,7 +66,7 @@ def _is_tanh_argument(argument: Product, x: SSAValue, constants: Constants) -> b
 
 
 class Gelu(GraphPattern):
-    """x / 2 * (1 + erf(x / sqrt(2))) and its tanh approximation -> gelu(x)"""
+    """x / 2 * (1 + erf(x / sqrt(2))), or its tanh approximation -> gelu(x)"""
 
     @rewrites
     @override
@@ -83,7 +83,7 @@ class Gelu(GraphPattern):
 
 @dataclass(frozen=True)
 class RecomposeGelu(ModulePass):
-    """Finds gelu in both forms."""
+    """Recognises gelu in both forms."""
 
     name = "recompose-gelu"
 

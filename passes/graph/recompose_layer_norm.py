@@ -1,4 +1,4 @@
-"""recompose-layer-norm: layer normalisation and its relative without a mean, from their pieces.
+"""recompose-layer-norm: recognises layer normalisation and RMS normalisation.
 
 before:  %1 = graph.reduce_mean %x {axes = array<i64: 2>, keepdims}    %2 = graph.sub %x, %1
          %3 = graph.mul %2, %2    %4 = graph.reduce_mean %3 {axes = array<i64: 2>, keepdims}
@@ -34,7 +34,7 @@ from .support.products import number_plus
 
 
 def _mean_axis(mean: ReduceMeanOp) -> int | None:
-    """The first of the last dims that a mean is over; None where it is over others, or drops them."""
+    """The first axis of a mean over the last dims; None for other axes or without keepdims."""
     axes, rank = ints(mean.axes), len(shape_of(mean.x))
     return axes[0] if axes and mean.keepdims is not None and axes == tuple(range(axes[0], rank)) else None
 
@@ -56,7 +56,7 @@ def _under_root(op: DivOp | MulOp) -> list[tuple[SSAValue, SSAValue]]:
 
 
 def _mean_of_squares(value: SSAValue, x: SSAValue, constants: Constants) -> tuple[int, float] | None:
-    """(axis, epsilon) where `value` is the mean of x's squares over the last dims, plus epsilon."""
+    """(axis, epsilon) if `value` is the mean of x's squares over the last dims, plus epsilon."""
     plus = number_plus(value, constants)
     mean = only_use(plus[1], ReduceMeanOp) if plus is not None else only_use(value, ReduceMeanOp)
     axis = None if mean is None else _mean_axis(mean)
@@ -70,7 +70,7 @@ def _mean_of_squares(value: SSAValue, x: SSAValue, constants: Constants) -> tupl
 
 
 def _centred(value: SSAValue, axis: int) -> SSAValue | None:
-    """x where `value` is x minus its mean over the dims `axis` and on."""
+    """x if `value` is x minus its mean over the dims from `axis` on."""
     centred = defining(value, SubOp)
     mean = None if centred is None else defining(centred.rhs, ReduceMeanOp)
     if centred is None or mean is None or mean.x is not centred.lhs or _mean_axis(mean) != axis:
@@ -101,7 +101,7 @@ class Normalise(GraphPattern):
 
 
 def _over_normalised_dims(value: SSAValue, norm: LayerNormOp | RmsNormOp) -> tuple[int, ...] | None:
-    """The shape in which `value` can be a scale or bias of the norm; None where it varies over other dims."""
+    """The shape of `value` as a scale or bias of the norm; None if it varies over other dims."""
     shape, rank = shape_of(value), len(shape_of(norm.x))
     normalised = shape_of(norm.x)[norm.axis.value.data :]
     if len(shape) > rank or any(size != 1 for size in shape[: -len(normalised)]):
@@ -154,7 +154,7 @@ class BiasOfNorm(GraphPattern):
 
 @dataclass(frozen=True)
 class RecomposeLayerNorm(ModulePass):
-    """Finds layer_norm and rms_norm with their scale and bias."""
+    """Recognises layer_norm and rms_norm with their scale and bias."""
 
     name = "recompose-layer-norm"
 

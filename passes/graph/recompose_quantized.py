@@ -1,4 +1,4 @@
-"""recompose-quantized: products of quantised numbers become products of integers, and stay quantised in between.
+"""recompose-quantized: products of dequantised numbers become integer products, requantised directly.
 
 before:  %a = graph.dequantize %x, %sx, %zx    %b = graph.dequantize %w, %sw    (w constant, of 8 bits)
          %1 = graph.matmul %a, %b              %2 = graph.relu %1               %3 = graph.quantize %2, %s, %z
@@ -35,7 +35,7 @@ from .support.quantized_scales import SCALES
 
 @dataclass(frozen=True)
 class RecomposeQuantized(ModulePass):
-    """Finds products of integers."""
+    """Recognises products of quantised numbers."""
 
     name = "recompose-quantized"
 

@@ -1,4 +1,4 @@
-"""recompose-silu: x * sigmoid(x), also called swish, becomes one op.
+"""recompose-silu: recognises x * sigmoid(x), also called swish.
 
 before:  %1 = graph.sigmoid %x    %2 = graph.mul %x, %1
 after:   %2 = graph.silu %x
@@ -36,7 +36,7 @@ class Silu(GraphPattern):
 
 @dataclass(frozen=True)
 class RecomposeSilu(ModulePass):
-    """Finds silu."""
+    """Recognises silu."""
 
     name = "recompose-silu"
 

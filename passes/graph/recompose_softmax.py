@@ -1,4 +1,4 @@
-"""recompose-softmax: softmax and log-softmax from exponentials and sums.
+"""recompose-softmax: recognises softmax and log-softmax.
 
 before:  %1 = graph.reduce_max %x {axes = array<i64: 1>, keepdims}    %2 = graph.sub %x, %1
          %3 = graph.exp %2    %4 = graph.reduce_sum %3 {axes = array<i64: 1>, keepdims}
@@ -28,7 +28,7 @@ from .support.pattern_utils import GraphPattern, apply_patterns, defining, only_
 
 
 def _sum_of_powers(value: SSAValue) -> tuple[ExpOp, int] | None:
-    """The exponentials that `value` sums over one axis, which it keeps, and the axis."""
+    """The exponentials that `value` sums over one axis with keepdims, and the axis."""
     total = defining(value, ReduceSumOp)
     if total is None or total.keepdims is None or len(ints(total.axes)) != 1:
         return None
@@ -37,7 +37,7 @@ def _sum_of_powers(value: SSAValue) -> tuple[ExpOp, int] | None:
 
 
 def _unshifted(value: SSAValue, axis: int) -> SSAValue:
-    """x where `value` is x minus its maximum over the axis; otherwise `value`."""
+    """x if `value` is x minus its maximum over the axis; otherwise `value`."""
     shifted = defining(value, SubOp)
     largest = None if shifted is None else defining(shifted.rhs, ReduceMaxOp)
     if shifted is None or largest is None or largest.keepdims is None or ints(largest.axes) != (axis,):
@@ -91,7 +91,7 @@ class LogSumExp(GraphPattern):
 
 @dataclass(frozen=True)
 class RecomposeSoftmax(ModulePass):
-    """Finds softmax and log-softmax."""
+    """Recognises softmax and log-softmax."""
 
     name = "recompose-softmax"
 

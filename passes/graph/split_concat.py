@@ -1,4 +1,4 @@
-"""split-concat: a concatenation of very many operands becomes one of concatenations.
+"""split-concat: a concatenation of very many operands becomes a tree of concatenations.
 
 before:  %y = graph.concat %0, %1, .., %99 {axis = 0}
 after:   %a = graph.concat %0, .., %24     %b = graph.concat %25, .., %49     %c = graph.concat %50, .., %74
@@ -44,7 +44,7 @@ class ConcatOfConcats(GraphPattern):
 
 @dataclass(frozen=True)
 class SplitConcat(ModulePass):
-    """Concatenations of very many operands become concatenations of concatenations."""
+    """Concatenations of very many operands become trees of concatenations."""
 
     name = "split-concat"
 

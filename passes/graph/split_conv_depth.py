@@ -1,4 +1,4 @@
-"""split-conv-depth: a convolution of three dimensions is a sum of those of two, one for each tap of its depth.
+"""split-conv-depth: a 3D convolution becomes a sum of 2D convolutions, one for each tap along the depth.
 
 before:  %y = graph.conv %x, %w, %b {pads = array<i64: 1, 1, 1, 1, 1, 1>, ..}   %x: [N, C, D, H, W], %w: [F, C, 3, 3, 3]
          %z = graph.relu %y
@@ -50,7 +50,7 @@ from .support.repeated_channels import is_per_channel
 
 
 class _Stacks:
-    """Values [N, C, D, ...] of a block that are made as stacks of pictures [D * N, C, ...]."""
+    """Values [N, C, D, ...] of a block that are kept as stacks of slices [D * N, C, ...]."""
 
     def __init__(self, constants: Constants) -> None:
         self.constants = constants
@@ -58,7 +58,7 @@ class _Stacks:
         self._here: Operation  # that is rebuilt
 
     def rebuild(self, block: Block) -> int:
-        """Rebuilds the convolutions of a block, and what is done to their elements; returns how many convolutions."""
+        """Rebuilds a block's convolutions and elementwise ops on their results; returns the number of convolutions."""
         replaced: list[Operation] = []
         convolutions = 0
         for op in list(block.ops):
@@ -96,7 +96,7 @@ class _Stacks:
         )
 
     def _stays_stacked(self, op: ElementwiseOp) -> bool:
-        """Whether it works on stacks, and all else that it needs are constants per channel."""
+        """Whether it works on stacks, and all its other operands are per-channel constants."""
         shape = shape_of(op.results[0])
         if not any(operand in self._stacked for operand in op.operands):
             return False
@@ -158,7 +158,7 @@ class _Stacks:
         return result
 
     def _taps_as_channels(self, op: ConvOp) -> SSAValue:
-        """[N, C, D, ...] -> [N, taps * C, D', ...]: what each tap reads for each picture of the result."""
+        """[N, C, D, ...] -> [N, taps * C, D', ...]: the inputs of all taps for each slice of the result."""
         padded = self._padded(op.x, op, 2)
         taps = shape_of(op.weight)[2]
         return self._add(
@@ -166,7 +166,7 @@ class _Stacks:
         )
 
     def _padded(self, value: SSAValue, op: ConvOp, axis: int) -> SSAValue:
-        """The pictures with those before and behind them that the convolution pads with."""
+        """The slices with padding slices before and after them."""
         pads = ints(op.pads)
         before, after = (self._padding(value, op, axis, pads[side]) for side in (0, len(pads) // 2))
         if not before and not after:
@@ -174,7 +174,7 @@ class _Stacks:
         return self._add(ConcatOp([*before, value, *after], axis, location=op.location))
 
     def _padding(self, value: SSAValue, op: ConvOp, axis: int, pictures: int) -> list[SSAValue]:
-        """So many pictures of what the convolution pads with; nothing for none."""
+        """`pictures` slices of the padding value; [] for none."""
         if not pictures:
             return []
         shape = list(shape_of(value))
@@ -184,7 +184,7 @@ class _Stacks:
         return [self._add(BroadcastToOp(number, shape, location=op.location))]
 
     def _read_by(self, value: SSAValue, op: ConvOp, tap: int, axis: int) -> SSAValue:
-        """The pictures that a tap reads."""
+        """The slices that a tap reads."""
         shape = shape_of(value)
         stride, depth = ints(op.strides)[0], shape_of(op.result)[2]
         starts, stops, steps = [0] * len(shape), list(shape), [1] * len(shape)
@@ -198,7 +198,7 @@ class _Stacks:
     def _picture_convolution(
         self, op: ConvOp, pictures: SSAValue, taps: Sequence[int], bias: SSAValue | None
     ) -> ConvOp:
-        """The convolution by some taps, which are channels."""
+        """The 2D convolution by some taps, whose inputs are channels."""
         filters, channels, _, *kernel = shape_of(op.weight)
         shape = (filters, len(taps) * channels, *kernel)
 
@@ -224,7 +224,7 @@ class _Stacks:
 
 @dataclass(frozen=True)
 class SplitConvDepth(ModulePass):
-    """Makes convolutions of pictures of those of volumes."""
+    """Splits 3D convolutions into 2D convolutions."""
 
     name = "split-conv-depth"
 

@@ -48,7 +48,7 @@ from .support.pattern_utils import GraphPattern, apply_patterns, rewrites
 from .support.repeated_channels import followed, followers_of, repeated
 
 MOST_PARTS = 16
-"""Convolutions that one becomes: each is a kernel."""
+"""Largest number of convolutions that replace one: each is a kernel."""
 
 # What ways of doing it are compared by, in multiply-adds of a lane: filters are made up to whole registers of LANES;
 # putting an element of the result in order takes about ORDERED of them, cutting a border off CUT, if it isn't done by
@@ -57,7 +57,7 @@ LANES, ORDERED, CUT, KERNEL = 16, 64, 16, 130_000
 
 
 class ConvTransposeAsConvs(GraphPattern):
-    """conv_transpose(x) -> the elements of each phase by a convolution, and put in order"""
+    """conv_transpose(x) -> the elements of each phase by a convolution, then interleaved"""
 
     @rewrites
     @override
@@ -83,7 +83,7 @@ class ConvTransposeAsConvs(GraphPattern):
             rewriter.erase(each)
 
     def _part(self, op: ConvTransposeOp, axes: Sequence[PhasedAxis], phases: Sequence[Phase]) -> list[Operation]:
-        """The convolution that makes one phase along every axis."""
+        """The convolution that computes one phase along every axis."""
         made: list[Operation] = []
         x = op.x
         cuts = [(max(0, -low), max(0, -high)) for low, high in (phase.pads for phase in phases)]
@@ -130,7 +130,7 @@ class ConvTransposeAsConvs(GraphPattern):
 
 
 def _ways(op: ConvTransposeOp) -> list[list[PhasedAxis]]:
-    """The ways of doing it: all phases apart, those of the last axis or of all side by side."""
+    """The alternatives: all phases separate, or those of the last axis or of all axes as filters."""
     sizes = shape_of(op.x)[2:]
     rank = len(sizes)
     pads = ints(op.pads)
@@ -154,12 +154,12 @@ def _ways(op: ConvTransposeOp) -> list[list[PhasedAxis]]:
 
 
 def _together(axes: Sequence[PhasedAxis]) -> int:
-    """How many phases are filters side by side."""
+    """The number of phases that are filters of one convolution."""
     return prod(axis.stride for axis in axes if axis.side_by_side)
 
 
 def _cost(op: ConvTransposeOp, axes: Sequence[PhasedAxis]) -> int:
-    """What a way of doing it takes, in multiply-adds of a lane."""
+    """The cost of an alternative, in multiply-adds of a lane."""
     batch, channels, *sizes = map(now, shape_of(op.x))
     groups, filters = op.groups.value.data, shape_of(op.weight)[1] * _together(axes)
     depthwise = filters == 1 < groups  # lanes are channels
@@ -174,7 +174,7 @@ def _cost(op: ConvTransposeOp, axes: Sequence[PhasedAxis]) -> int:
 
 
 def _in_order(op: ConvTransposeOp, axes: Sequence[PhasedAxis], parts: Sequence[SSAValue]) -> list[Operation]:
-    """The parts put to where they belong in the result."""
+    """The parts interleaved to the result."""
     batch, filters, *wanted = shape_of(op.result)
     sizes = [size + axis.longer for size, axis in zip(shape_of(op.x)[2:], axes, strict=True)]
     beside = [axis.stride for axis in axes if axis.side_by_side]
@@ -215,7 +215,7 @@ def _in_order(op: ConvTransposeOp, axes: Sequence[PhasedAxis], parts: Sequence[S
 
 @dataclass(frozen=True)
 class SplitConvTranspose(ModulePass):
-    """Makes convolutions of transposed convolutions."""
+    """Rewrites transposed convolutions as convolutions."""
 
     name = "split-conv-transpose"
 

@@ -1,4 +1,4 @@
-"""tile-batch: layers whose values leave the cache for a whole batch are run for one entry of it after the other.
+"""tile-batch: runs layers whose values exceed the cache for a whole batch one batch entry at a time.
 
 before:  %1 = graph.conv %x, %w1 : (tensor<32x56x56x64xf32>, ..) -> tensor<32x56x56x64xf32>
          %2 = graph.conv %1, %w2 : (tensor<32x56x56x64xf32>, ..) -> tensor<32x56x56x64xf32>
@@ -57,7 +57,7 @@ COPIED = 3
 
 @dataclass(frozen=True)
 class TileBatch(ModulePass):
-    """Layers whose values leave the cache for a whole batch are run for one entry of it after the other."""
+    """Runs layers whose values exceed the cache for a whole batch one batch entry at a time."""
 
     name = "tile-batch"
 
@@ -78,7 +78,7 @@ class TileBatch(ModulePass):
 
 @dataclass(frozen=True)
 class _Run:
-    """Ops that work on each of so many entries by itself, all those between the first and the last of them."""
+    """Consecutive ops that work on each batch entry independently."""
 
     entries: int
     ops: Sequence[GraphOp]
@@ -87,19 +87,19 @@ class _Run:
 
     @property
     def inputs(self) -> list[SSAValue]:
-        """What they read an entry of, and don't make."""
+        """The values from outside of which they read an entry."""
         made = {op.results[0] for op in self.ops}
         read = (value for op in self.ops for value in batched_operands(op, self.entries) or ())
         return [value for value in dict.fromkeys(read) if value not in made]
 
     @property
     def outputs(self) -> list[SSAValue]:
-        """What others read."""
+        """The values with users outside."""
         inside = set[Operation](self.ops)
         return [op.results[0] for op in self.ops if any(use.operation not in inside for use in op.results[0].uses)]
 
     def pays(self) -> bool:
-        """Whether there are several layers, and less is copied in and out than they read and write."""
+        """Whether there are several layers, and copies in and out are smaller than the saved traffic."""
         copied = COPIED * sum(map(_entry_bytes, (*self.inputs, *self.outputs)))
         layers = sum(isinstance(op, ContractionOp) for op in self.ops)
         return layers > 1 and copied < self.saved
@@ -110,7 +110,7 @@ def _entry_bytes(value: SSAValue) -> int:
 
 
 def _saved(op: GraphOp, entries: int, cache: int) -> float:
-    """`_Run.saved` of one op: what its weights cost, where all entries there may be fit into so many bytes."""
+    """`_Run.saved` of one op: minus the cost of its weights if all entries fit into `cache` bytes."""
     batched = batched_operands(op, entries) or ()
     entry = sum(map(_entry_bytes, (*batched, *op.results)))
     weights = sum(now(nbytes_of(type_of(value))) for value in op.operands if value not in batched)
@@ -118,7 +118,7 @@ def _saved(op: GraphOp, entries: int, cache: int) -> float:
 
 
 def _sequences(block: Block) -> Iterator[tuple[int, list[GraphOp], list[GraphOp]]]:
-    """The number of entries, ops that work on each by itself, and those in between that read nothing of them."""
+    """The number of entries, ops that work on each independently, and independent ops in between."""
     entries, ops, others, made = 1, list[GraphOp](), list[GraphOp](), set[SSAValue]()
 
     def belongs(op: GraphOp) -> bool:
@@ -143,7 +143,7 @@ def _sequences(block: Block) -> Iterator[tuple[int, list[GraphOp], list[GraphOp]
 
 
 def _runs(entries: int, ops: Sequence[GraphOp], cache: int) -> Iterator[_Run]:
-    """The run of most saved bytes among ops one after the other, and those on both sides of it."""
+    """The run with most saved bytes among consecutive ops, and recursively those on either side of it."""
     best, total, start = (0.0, 0, 0), 0.0, 0
     for index, op in enumerate(ops):
         if total <= 0:
@@ -160,12 +160,12 @@ def _runs(entries: int, ops: Sequence[GraphOp], cache: int) -> Iterator[_Run]:
 
 
 def _write_loop(run: _Run) -> None:
-    """A loop over the entries in the place of a run."""
+    """Replaces a run by a loop over the entries."""
     first, outputs = run.ops[0], run.outputs
     location, here = first.location, InsertPoint.before(first)
 
     def before(op: Operation) -> SSAValue:
-        """The result of an op in front of the loop."""
+        """The result of an op inserted before the loop."""
         op.location = location
         Rewriter.insert_op(op, here)
         return op.results[0]
@@ -181,7 +181,7 @@ def _write_loop(run: _Run) -> None:
     _, number, *all_entries = turn.args
 
     def inside(op: Operation) -> SSAValue:
-        """The result of an op of the loop."""
+        """The result of an op inserted into the loop."""
         op.location = op.location or location
         turn.add_op(op)
         return op.results[0]

@@ -1,4 +1,4 @@
-"""widen-halves: what is computed on 16-bit floats is computed in f32, and rounded where 16 bits are asked for.
+"""widen-halves: computes 16-bit floats in f32, and rounds where 16 bits are required.
 
 before:  %0 = graph.conv %x, %w, %b : (tensor<..xf16>, tensor<..xf16>, tensor<..xf16>) -> tensor<..xf16>
          %1 = graph.max_pool %0    %2 = graph.concat %1, %1    func.return %2 : tensor<..xf16>
@@ -56,7 +56,7 @@ def _in_single(array: Array) -> Array:
 
 
 class _Widening:
-    """One walk from operands to results; `wide` holds what was rounded, as it was before."""
+    """One walk in topological order; `wide` maps rounded values to their f32 originals."""
 
     def __init__(self, constants: Constants, kinds: tuple[type[GraphOp], ...]) -> None:
         self._constants = constants
@@ -64,7 +64,7 @@ class _Widening:
         self._wide: dict[SSAValue, SSAValue] = {}
 
     def visit(self, op: GraphOp) -> bool:
-        """Computes an op in f32 if that is to be; returns whether it is."""
+        """Converts an op to f32 if required; returns whether it did."""
         if isinstance(op, CastOp) and op.loose is not None and element_type_of_value(op.x) == f32:
             self._wide[op.result] = op.x
             return False
@@ -92,12 +92,12 @@ class _Widening:
         return True
 
     def _moves_wide(self, halves: list[SSAValue]) -> bool:
-        """Whether what is moved was computed here, and constants at most beside it."""
+        """Whether the moved operands were computed in f32 here, apart from constants."""
         others = [value for value in halves if value not in self._wide]
         return len(others) < len(halves) and all(map(self._constants.is_constant, others))
 
     def _widened(self, value: SSAValue, reader: Operation) -> SSAValue:
-        """The value in f32, for an op before which new ones are put."""
+        """The value in f32, with conversions inserted before `reader`."""
         if value in self._wide:
             return self._wide[value]
         made = self._constant(value, reader) if self._constants.is_constant(value) else None
@@ -106,7 +106,7 @@ class _Widening:
         return made.results[0]
 
     def _constant(self, value: SSAValue, reader: Operation) -> Operation | None:
-        """A constant made anew in f32; None where it is large and its reader can do without."""
+        """A constant re-created in f32; None if it is large and its reader can do without."""
         widens = isinstance(reader, MatmulOp) or (isinstance(reader, ConvOp) and reader.layout.data == "NHWC")
         if widens and value in reader.operands[:2]:
             return None
@@ -118,7 +118,7 @@ class _Widening:
 
 @dataclass(frozen=True)
 class WidenHalves(ModulePass):
-    """Computes in f32 what is of 16-bit floats."""
+    """Computes 16-bit floats in f32, and rounds where 16 bits are required."""
 
     name = "widen-halves"
 

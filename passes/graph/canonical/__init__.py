@@ -1,1 +1,1 @@
-"""The patterns of canonicalize-graph, by the kind of op they rewrite."""
+"""The patterns of canonicalize-graph, one file for each kind of op that they rewrite."""

@@ -1,4 +1,4 @@
-"""Elementwise ops: neutral operands, pairs that cancel, cheaper spellings, constants to the right."""
+"""Elementwise ops: neutral operands, inverse pairs, cheaper equivalents, constants to the right."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ from .exactness import has_no_sign, holds_exactly, is_neutral_zero, may_merge
 Commutative: TypeAlias = AddOp | MulOp | MinOp | MaxOp | AndOp | OrOp | XorOp | EqualOp
 Idempotent: TypeAlias = ReluOp | AbsOp | FloorOp | CeilOp | RoundOp | SignOp
 
-# The right operand that changes nothing, per op.
+# The neutral right operand of each op.
 _NEUTRAL: dict[type[Operation], float] = {AddOp: 0, SubOp: 0, MulOp: 1, DivOp: 1, PowOp: 1}
 _NEUTRAL_BOOL: dict[type[Operation], float] = {AndOp: True, OrOp: False, XorOp: False}
 
 
 def replace_by_value(op: GraphOp, value: SSAValue, rewriter: PatternRewriter) -> None:
-    """Replaces an op of one result by a value that broadcasts to its shape."""
+    """Replaces an op with one result by a value, broadcast to the result's shape."""
     shape = shape_of(op.results[0])
     if shape_of(value) == shape:
         rewriter.replace(op, [], [value])
@@ -63,7 +63,7 @@ def replace_by_value(op: GraphOp, value: SSAValue, rewriter: PatternRewriter) ->
 
 
 class ConstantToTheRight(GraphPattern):
-    """c + x -> x + c, for ops whose operands may be swapped"""
+    """c + x -> x + c, for commutative ops"""
 
     @rewrites
     @override
@@ -160,7 +160,7 @@ class OneOverX(GraphPattern):
 
 
 class MergeConstants(GraphPattern):
-    """(x + c) + d -> x + (c + d), and the same for products, where that is as exact and no larger than c or d"""
+    """(x + c) + d -> x + (c + d), and likewise for products, if that is as exact and no larger than c or d"""
 
     @rewrites
     @override
@@ -243,7 +243,7 @@ class SimplifyWhere(GraphPattern):
 
 
 class DropOperandBroadcast(GraphPattern):
-    """add(broadcast_to(x), y) -> add(x, y), broadcast afterwards where y is no larger than x"""
+    """add(broadcast_to(x), y) -> add(x, y), broadcast afterwards if y is no larger than x"""
 
     @rewrites
     @override
@@ -251,7 +251,7 @@ class DropOperandBroadcast(GraphPattern):
         if not any(isinstance(operand.owner, BroadcastToOp) for operand in op.operands):
             return
         if isinstance(op, QuantizeOp | DequantizeOp) and any(shape_of(each) for each in op.operands[1:]):
-            return  # a scale of several entries has no operand that is smaller
+            return  # with a scale of several entries no operand is smaller
         operands = [
             operand.owner.operands[0] if isinstance(operand.owner, BroadcastToOp) else operand
             for operand in op.operands

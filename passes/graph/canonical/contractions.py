@@ -1,4 +1,4 @@
-"""Matrix products and convolutions take transposes, constants per channel and padding into themselves."""
+"""Patterns that absorb transposes, per-channel constants and padding into matrix products and convolutions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ..support.pattern_utils import GraphPattern, defining, only_use, rewrites
 
 
 def _untransposed(value: SSAValue) -> tuple[TransposeOp | None, SSAValue] | None:
-    """How to get a matrix operand with its last two dims swapped: (new transpose or None, value).
+    """A matrix operand with its last two dims swapped: (new transpose or None, value).
 
-    None where `value` isn't a transpose that puts the last two dims out of order.
+    None if `value` isn't a transpose that moves the last two dims.
     """
     transpose = defining(value, TransposeOp)
     if transpose is None:
@@ -36,7 +36,7 @@ def _untransposed(value: SSAValue) -> tuple[TransposeOp | None, SSAValue] | None
 
 
 class TransposeIntoMatmul(GraphPattern):
-    """matmul(a, transpose(b)) that swaps b's last two dims -> matmul(a, b) {transpose_b}; for a likewise"""
+    """matmul(a, transpose(b)) with b's last two dims swapped -> matmul(a, b) {transpose_b}; likewise for a"""
 
     @rewrites
     @override
@@ -55,7 +55,7 @@ class TransposeIntoMatmul(GraphPattern):
 
 
 class TransposeOfMatmul(GraphPattern):
-    """transpose(matmul(w, x)) that swaps the last two dims, w constant -> matmul(transpose x, transpose w)"""
+    """transpose(matmul(w, x)) with the last two dims swapped, w constant -> matmul(transpose x, transpose w)"""
 
     @rewrites
     @override
@@ -86,12 +86,12 @@ class DropUnitBatchOfWeight(GraphPattern):
 
 
 def _conv_before(value: SSAValue) -> AnyConv | None:
-    """The convolution that makes `value` for one user only."""
+    """The convolution that defines `value`, if that has a single use."""
     return only_use(value, ConvOp) or only_use(value, ConvTransposeOp)
 
 
 class ChannelConstantIntoConv(GraphPattern):
-    """conv(x, w, b) * c, / c, + c, - c with one c per channel -> a conv with other weight and bias"""
+    """conv(x, w, b) * c, / c, + c, - c with per-channel c -> a conv with another weight and bias"""
 
     @rewrites
     @override
@@ -117,7 +117,7 @@ class ChannelConstantIntoConv(GraphPattern):
 
 
 def _pads_alike(op: ConvOp, pad: PadOp) -> bool:
-    """Whether a convolution can pad with what its operand is padded with: floats know 0 only."""
+    """Whether a convolution supports the padding value of its operand's pad: floats only 0."""
     value = pad.value.value.data
     if not any(ints(op.pads)) and is_byte(element_type_of_value(op.x)):
         return True
@@ -125,7 +125,7 @@ def _pads_alike(op: ConvOp, pad: PadOp) -> bool:
 
 
 class PadIntoConv(GraphPattern):
-    """conv(pad(x)) with what it pads with itself around the spatial dims -> conv(x) with larger pads"""
+    """conv(pad(x)), padded spatially with the conv's own padding value -> conv(x) with larger pads"""
 
     @rewrites
     @override

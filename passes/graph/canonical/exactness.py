@@ -1,4 +1,4 @@
-"""What simplifications of arithmetic ask first: does the result stay as exact, to the sign of zero?"""
+"""Conditions under which simplifications of arithmetic are exact, including the sign of zero."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..support.pattern_utils import Constants
 
 
 def has_no_sign(value: SSAValue, constants: Constants, depth: int = 6) -> bool:
-    """Whether floats are seen, at most `depth` ops up, to be neither below 0 nor -0."""
+    """Whether floats are provably neither negative nor -0, looking at most `depth` ops up."""
     if (number := constants.scalar(value)) is not None:
         return copysign(1, number) > 0
     match value.owner:
@@ -30,15 +30,15 @@ def has_no_sign(value: SSAValue, constants: Constants, depth: int = 6) -> bool:
 
 
 def is_neutral_zero(kind: type[Operation], zero: float) -> bool:
-    """Whether adding or subtracting this zero leaves -0 as it is: x + -0 and x - 0 do."""
+    """Whether adding or subtracting this zero preserves -0: true for x + -0 and x - 0."""
     return (copysign(1, zero) < 0) == (kind is AddOp)
 
 
 def may_merge(kind: type[Operation], c: Array, d: Array) -> bool:
-    """Whether x + (c + d), or x * (c * d), is as exact as one constant after the other.
+    """Whether x + (c + d), or x * (c * d), is as exact as applying the constants one after the other.
 
-    Sums must not cancel: (x + c) - c rounds x, and models do so on purpose. Products must stay among the normal
-    numbers: x * c * d may be one where c * d overflows or vanishes.
+    Sums must not cancel: (x + c) - c rounds x, and models do so on purpose. Products must stay normal numbers: x * c *
+    d may be one where c * d overflows or underflows.
     """
     with np.errstate(all="ignore"):
         merged = widened(c + d if kind is AddOp else c * d)
@@ -49,7 +49,7 @@ def may_merge(kind: type[Operation], c: Array, d: Array) -> bool:
 
 
 def holds_exactly(narrow: Attribute, wide: Attribute) -> bool:
-    """Whether every value of the first type is one of the second."""
+    """Whether every value of the first type is representable in the second."""
     source, target = numpy_dtype(narrow), numpy_dtype(wide)
     # numpy calls the cast of 64-bit integers to float64 safe
     return np.can_cast(source, target, "safe") and not (source.kind in "iu" and source.itemsize == 8 and is_float(wide))

@@ -1,4 +1,4 @@
-"""Reshapes and broadcasts: no-ops dropped, neighbours merged, reshapes moved to where they cancel."""
+"""Reshapes and broadcasts: identities removed, adjacent ones merged, reshapes moved to where they cancel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SimplifyReshape(GraphPattern):
 
 
 class SimplifyBroadcast(GraphPattern):
-    """broadcast_to the same shape -> x; broadcasts merge; one that only adds ones is a reshape"""
+    """broadcast_to the same shape -> x; broadcasts merge; one that only adds dims of size 1 is a reshape"""
 
     @rewrites
     @override
@@ -45,7 +45,7 @@ class SimplifyBroadcast(GraphPattern):
 
 
 class MovementOfSplat(GraphPattern):
-    """reshape, transpose or slice of one number broadcast -> the number broadcast to the result's shape"""
+    """reshape, transpose or slice of a broadcast scalar -> the scalar broadcast to the result's shape"""
 
     @rewrites
     @override
@@ -58,7 +58,7 @@ class MovementOfSplat(GraphPattern):
 
 
 class KeepReducedDims(GraphPattern):
-    """reshape(reduce(x)) that puts the reduced dims back as ones -> reduce(x) {keepdims}"""
+    """reshape(reduce(x)) that restores the reduced dims with size 1 -> reduce(x) {keepdims}"""
 
     @rewrites
     @override
@@ -74,15 +74,15 @@ class KeepReducedDims(GraphPattern):
 
 
 def _last_dim_only(shape: Sequence[int]) -> bool:
-    """Whether a tensor of this shape has no dim but the last one."""
+    """Whether all dims but the last one have size 1."""
     return all(size == 1 for size in shape[:-1])
 
 
 class HoistReshape(GraphPattern):
     """reshape(f(reshape(x))) -> f(reshape(x)), where f works on rows and the outer reshape keeps the last dim
 
-    Exporters flatten [batch, tokens, features] around matrix products; these reshapes meet and cancel. f is
-    an elementwise op, a product with a matrix, or a softmax or normalisation over the last dim.
+    Exporters flatten [batch, tokens, features] around matrix products; hoisted reshapes meet and cancel. f is an
+    elementwise op, a product with a matrix, or a softmax or normalisation over the last dim.
     """
 
     @rewrites
@@ -107,7 +107,7 @@ class HoistReshape(GraphPattern):
         rewriter.replace(op, [*made, new])
 
     def _meets_reshape(self, value: SSAValue, depth: int) -> bool:
-        """Whether another reshape is found on every way up from `value` through ops that work on rows."""
+        """Whether every path up from `value` through row-wise ops leads to another reshape."""
         if isinstance(value.owner, ReshapeOp):
             return True
         producer, shape = only_use(value, GraphOp), shape_of(value)
@@ -121,7 +121,7 @@ class HoistReshape(GraphPattern):
 
 
 def _on_rows(op: GraphOp, operands: Sequence[SSAValue], last: int) -> GraphOp:
-    """The row-wise op on operands of another rank, whose last dim is `last`."""
+    """The row-wise op on operands of another rank, with last dim `last`."""
     match op:
         case SoftmaxLikeOp():
             return type(op)(operands[0], last, location=op.location)
@@ -134,7 +134,7 @@ def _on_rows(op: GraphOp, operands: Sequence[SSAValue], last: int) -> GraphOp:
 
 
 def _operand_shapes(op: GraphOp, old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[int, ...] | None] | None:
-    """Per operand its shape (None: as it is) for a result of shape `new`; None where op isn't row-wise."""
+    """Each operand's shape (None: unchanged) for a result of shape `new`; None if op isn't row-wise."""
     match op:
         case ElementwiseOp():
             return _elementwise_shapes(op, old, new)

@@ -1,4 +1,4 @@
-"""Slices, gathers, concatenations and pads: what takes or joins parts."""
+"""Slices, gathers, concatenations and pads."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ....dialects.sizes.sizes import is_fixed, surely_below
 from ...geometry.shape_maps import inverse, permuted, reshape_groups
 from ..support.pattern_utils import GraphPattern, defining, only_use, rewrites, with_operands
 
-MAX_ELEMENTS = 1 << 16  # gathers are followed element by element up to this size
+MAX_ELEMENTS = 1 << 16  # gathers are checked element by element up to this size
 
 
 class DropFullSlice(GraphPattern):
-    """slice that takes everything in order -> x"""
+    """slice that selects everything in order -> x"""
 
     @rewrites
     @override
@@ -32,7 +32,7 @@ class DropFullSlice(GraphPattern):
 
 
 class MergeSlices(GraphPattern):
-    """slice(slice(x)) -> slice(x), where neither runs backwards"""
+    """slice(slice(x)) -> slice(x), for positive steps"""
 
     @rewrites
     @override
@@ -54,7 +54,7 @@ class MergeSlices(GraphPattern):
 
 
 class SliceOfConcat(GraphPattern):
-    """slice(concat(a, b, ..)) that stays within one operand -> slice of that operand"""
+    """slice(concat(a, b, ..)) within one operand -> slice of that operand"""
 
     @rewrites
     @override
@@ -79,9 +79,9 @@ class SliceOfConcat(GraphPattern):
 
 
 class SliceOfConv(GraphPattern):
-    """slice(conv(x)) that cuts off what its pads alone give room for, as causal ones do -> conv(x) with smaller pads
+    """slice(conv(x)) that crops what only the pads produce, as in causal convolutions -> conv(x) with smaller pads
 
-    Of a transposed convolution, whose pads are cut off its result: with larger ones.
+    For a transposed convolution, whose pads crop its result: with larger ones.
     """
 
     @rewrites
@@ -106,7 +106,7 @@ class SliceOfConv(GraphPattern):
 
 
 class SliceBeforeTranspose(GraphPattern):
-    """slice(transpose(x)) -> transpose(slice(x)), where nothing but slices takes the transpose"""
+    """slice(transpose(x)) -> transpose(slice(x)), if the transpose has only slices as users"""
 
     @rewrites
     @override
@@ -122,7 +122,7 @@ class SliceBeforeTranspose(GraphPattern):
 
 
 class SliceBeforeReshape(GraphPattern):
-    """slice(reshape(x)) -> reshape(slice(x)), where what is cut is a dim of x or the first of its parts"""
+    """slice(reshape(x)) -> reshape(slice(x)), if the sliced dim is a dim of x or the outermost part of one"""
 
     @rewrites
     @override
@@ -154,7 +154,7 @@ class SliceBeforeReshape(GraphPattern):
 
 
 class GatherAsSlice(GraphPattern):
-    """gather with constant indices that are one number, or count up evenly -> slice"""
+    """gather with a single or evenly increasing constant index -> slice"""
 
     @rewrites
     @override
@@ -176,7 +176,7 @@ class GatherAsSlice(GraphPattern):
 
 
 class GatherOfEverything(GraphPattern):
-    """a gather whose constant indices take all elements in their order -> reshape"""
+    """gather whose constant indices select all elements in order -> reshape"""
 
     @rewrites
     @override
@@ -193,7 +193,7 @@ class GatherOfEverything(GraphPattern):
 
 
 class SimplifyConcat(GraphPattern):
-    """concat of one operand -> the operand; operands without elements go"""
+    """concat of one operand -> the operand; empty operands are removed"""
 
     @rewrites
     @override

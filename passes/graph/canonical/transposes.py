@@ -1,4 +1,4 @@
-"""Transposes: no-ops dropped, neighbours merged, pairs brought together so that they cancel."""
+"""Transposes: identities removed, adjacent ones merged, pairs brought together so that they cancel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..support.pattern_utils import GraphPattern, defining, only_use, rewrites, 
 
 
 class SimplifyTranspose(GraphPattern):
-    """transposes merge; one that changes nothing goes; one that moves only dims of size 1 is a reshape"""
+    """transposes merge; an identity is removed; one that moves only dims of size 1 is a reshape"""
 
     @rewrites
     @override
@@ -35,10 +35,10 @@ class SimplifyTranspose(GraphPattern):
 
 
 class TransposeBeforeReshape(GraphPattern):
-    """transpose(reshape(y)) -> reshape(transpose(y)) for a y that is transposed or broadcast itself
+    """transpose(reshape(y)) -> reshape(transpose(y)) if y is itself a transpose or broadcast
 
-    The reshape must only merge dims or move ones. So a reshape that hides a dim from one transpose and brings
-    it back afterwards meets its opposite.
+    The reshape must only merge dims or move dims of size 1. So a transpose and its inverse around a pair of reshapes
+    meet.
     """
 
     @rewrites
@@ -75,7 +75,7 @@ class TransposeBeforeBroadcast(GraphPattern):
 
 
 class LeaveOnesInPlace(GraphPattern):
-    """reshape(transpose(x)) -> the same where dims of size 1 stay where they were"""
+    """reshape(transpose(x)) -> the same with dims of size 1 left in place"""
 
     @rewrites
     @override
@@ -92,9 +92,9 @@ class LeaveOnesInPlace(GraphPattern):
 
 
 class AttentionOperands(GraphPattern):
-    """attention(reshape(transpose(x)), ..) where the reshape only adds ones -> the transpose comes last
+    """attention(reshape(transpose(x)), ..) whose reshape only adds dims of size 1 -> the transpose comes last
 
-    So that it is plain how attention's operands lie in memory. A mask needs no broadcast.
+    This exposes the memory layout of attention's operands. A mask needs no broadcast.
     """
 
     @rewrites
@@ -115,7 +115,7 @@ class AttentionOperands(GraphPattern):
 
 
 def _transposed_last(value: SSAValue) -> list[Operation]:
-    """reshape(transpose(x)) as transpose(reshape(x)) where the reshape only adds ones; otherwise nothing."""
+    """reshape(transpose(x)) as transpose(reshape(x)) if the reshape only adds dims of size 1; otherwise []."""
     reshape = defining(value, ReshapeOp)
     transpose = None if reshape is None else defining(reshape.x, TransposeOp)
     if reshape is None or transpose is None:
@@ -147,7 +147,7 @@ class CancelTransposeAcrossElementwise(GraphPattern):
         rewriter.replace(op, made, [value])
 
     def _absorbs(self, value: SSAValue, permutation: Sequence[int], depth: int) -> bool:
-        """Whether the transposition costs nothing at `value`; it must meet a transpose on each path."""
+        """Whether transposing `value` is free: every path up must meet a transpose."""
         transpose = defining(value, TransposeOp)
         if transpose is not None:
             merged = compose(ints(transpose.permutation), permutation)

@@ -1,4 +1,4 @@
-"""Reductions, pools and resizes that change nothing, or are simpler ops."""
+"""Reductions, pools and resizes that are identities or equivalent to simpler ops."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ReduceOfOnes(GraphPattern):
 
 
 class PoolOfEverything(GraphPattern):
-    """a pool with one window that is all of the image -> reduce_mean, reduce_max over the spatial dims"""
+    """a pool whose single window is the whole image -> reduce_mean, reduce_max over the spatial dims"""
 
     @rewrites
     @override
@@ -42,7 +42,7 @@ class PoolOfEverything(GraphPattern):
 
 
 class DropUnitPool(GraphPattern):
-    """max_pool and avg_pool under a window of one element at every place -> x"""
+    """max_pool and avg_pool with 1x1 windows at every position -> x"""
 
     @rewrites
     @override
@@ -53,7 +53,7 @@ class DropUnitPool(GraphPattern):
 
 
 class DropFullResize(GraphPattern):
-    """resize that leaves every axis as it is -> x"""
+    """resize that leaves every axis unchanged -> x"""
 
     @rewrites
     @override

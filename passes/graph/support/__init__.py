@@ -1,1 +1,1 @@
-"""What the graph passes share: patterns, layouts, chains of products, masks of attention."""
+"""Helpers shared by the graph passes: patterns, layouts, chains of products, attention masks."""

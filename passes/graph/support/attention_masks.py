@@ -1,4 +1,4 @@
-"""What is between the scores of an attention and its softmax: scales and masks, peeled off one by one."""
+"""Parsing of scales and masks between the matrix product and the softmax of an attention."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ....dialects.graph.ops.unary import NotOp
 from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from .pattern_utils import Constants, defining, only_use
 
-# Added to a score, this leaves a weight of exactly zero beside any score that it isn't added to.
+# Added to a score, this gives a probability of exactly zero next to any score without it.
 NEVER = -1e4
 
 
 @dataclass
 class Scores:
-    """softmax's operand, read as matmul * scale + added masks, where the kept masks hold."""
+    """softmax's operand as matmul * scale + added masks, valid where the `kept` masks hold."""
 
     matmul: MatmulOp
     scale: float = 1.0
@@ -31,7 +31,7 @@ class Scores:
 
 
 def scalar_factor(value: SSAValue, constants: Constants) -> tuple[SSAValue, float]:
-    """(x, c) where `value` is x * c or x / (1 / c) for one user, otherwise (value, 1)."""
+    """(x, c) if `value` is x * c or x / (1 / c) with a single use, otherwise (value, 1)."""
     op = only_use(value, MulOp) or only_use(value, DivOp)
     if op is None or shape_of(op.lhs) != shape_of(value):
         return value, 1.0
@@ -42,7 +42,7 @@ def scalar_factor(value: SSAValue, constants: Constants) -> tuple[SSAValue, floa
 
 
 def read_scores(value: SSAValue, constants: Constants) -> Scores | None:
-    """How a softmax's operand is made of a matrix product, or None where it isn't."""
+    """The decomposition of a softmax's operand; None if it is not computed from a matrix product."""
     shape = shape_of(value)
     matmul = only_use(value, MatmulOp)
     if matmul is not None:
@@ -65,7 +65,7 @@ def read_scores(value: SSAValue, constants: Constants) -> Scores | None:
 
 
 def _add_mask(scores: Scores, mask: SSAValue, constants: Constants) -> Scores:
-    """Takes an added mask along; one that chooses between 0 and minus infinity says which scores are kept."""
+    """Adds a mask; one with values 0 and minus infinity only becomes a kept mask."""
     where = defining(mask, WhereOp)
     if where is not None:
         values = constants.scalar(where.lhs), constants.scalar(where.rhs)
@@ -92,7 +92,7 @@ def _read_where(where: WhereOp, constants: Constants) -> Scores | None:
 
 
 def _keeps_in_every_row(condition: SSAValue, keeps: bool, fill: float, constants: Constants) -> bool:
-    """Whether a finite fill is as good as minus infinity: every row is known to keep a score."""
+    """Whether a finite fill is equivalent to minus infinity: every row provably keeps a score."""
     array = constants.array(condition)
     return fill <= NEVER and array is not None and bool((array == keeps).any(axis=-1).all())
 
@@ -103,21 +103,21 @@ def _tokens_only(array: Array) -> Array | None:
 
 
 def _known_kept(array: Array) -> Array | None:
-    """Which scores a constant added mask keeps, if it does nothing else and every row keeps one."""
+    """The scores that a constant added mask keeps, if it does nothing else and every row keeps one."""
     kept = array == 0
     return kept if (kept | (array <= NEVER)).all() and kept.any(axis=-1).all() else None
 
 
 @dataclass
 class Mask:
-    """What an attention op takes: a mask or none, and whether rows see only what is before them."""
+    """The mask operand of an attention op, if any, and whether it is causal."""
 
     value: SSAValue | None
     causal: bool
 
 
 def build_mask(scores: Scores, made: list[Operation], location: LocationAttr, constants: Constants) -> Mask:
-    """The masks of some scores as one; those that are known to keep all, or the past, need no value."""
+    """Combines the masks of some scores; those known to keep everything, or to be causal, need no value."""
     causal = False
     added: list[SSAValue] = []
     kept: list[tuple[SSAValue, bool]] = []
@@ -138,7 +138,7 @@ def build_mask(scores: Scores, made: list[Operation], location: LocationAttr, co
 
 
 def _is_causal(kept: Array, scores: tuple[int, ...]) -> bool:
-    """Whether a mask keeps exactly the columns 0..t of each row t, of a square."""
+    """Whether a mask of square scores keeps exactly columns 0..t of each row t."""
     square = _tokens_only(kept)
     if square is None or square.shape != scores[-2:] or square.shape[0] != square.shape[1]:
         return False
@@ -153,7 +153,7 @@ def _merged(
     scores: Scores,
     constants: Constants,
 ) -> SSAValue | None:
-    """One mask from several: truth values where there is nothing to add."""
+    """Several masks combined to one: booleans if nothing is added."""
     condition: SSAValue | None = None
     for value, keeps in kept:
         if not keeps:

@@ -1,4 +1,4 @@
-"""Multiplying and shifting a convolution's channels by changing its weight and bias.
+"""Scaling and shifting of a convolution's channels by modifying its weight and bias.
 
 All arithmetic is in double precision; results are rounded once, to the weight's type.
 """
@@ -23,7 +23,7 @@ AnyConv: TypeAlias = ConvOp | ConvTransposeOp
 
 
 def channel_vector(constants: Constants, value: SSAValue, shape: tuple[int, ...], layout: str) -> Array | None:
-    """A constant that differs only between channels of a tensor of this shape, as float64 [C], or None."""
+    """A constant that varies only by channel of a tensor of this shape, as float64 [C], or None."""
     own = shape_of(value)
     axis = channel_axis(layout, len(shape))
     padded = (1,) * (len(shape) - len(own)) + own
@@ -36,7 +36,7 @@ def channel_vector(constants: Constants, value: SSAValue, shape: tuple[int, ...]
 
 
 def _rounded_product(weight: Array, factors: Array) -> Array:
-    """weight * factors, computed in double precision, in the weight's type, without a wide temporary."""
+    """weight * factors, computed in double precision and rounded to the weight's type, without a wide temporary."""
     result = np.empty(weight.shape, weight.dtype)
     np.multiply(weight, factors, out=result, dtype=np.float64, casting="unsafe")
     return result
@@ -54,7 +54,7 @@ def _scaled(conv: AnyConv, grouped: Sequence[int], factors: Array, constants: Co
 
 
 def scale_outputs(conv: AnyConv, scale: Array, shift: Array, constants: Constants) -> list[Operation] | None:
-    """conv * scale + shift (both float64 [Cout]) as weight, bias and conv ops; None for unknown weights."""
+    """conv * scale + shift (both float64 [Cout]) as weight, bias and conv ops; None for non-constant weights."""
     shape = shape_of(conv.weight)
     bias = np.zeros(1) if conv.bias is None else constants.array(conv.bias)
     if bias is None or not constants.is_constant(conv.weight):
@@ -72,7 +72,7 @@ def scale_outputs(conv: AnyConv, scale: Array, shift: Array, constants: Constant
 
 
 def scale_inputs(conv: ConvOp, scale: Array, shift: Array, constants: Constants) -> list[Operation] | None:
-    """conv(x * scale + shift) (both float64 [Cin]) as an op on x; right only where the conv pads nothing."""
+    """conv(x * scale + shift) (both float64 [Cin]) as a conv on x; valid only without padding."""
     weight = constants.array(conv.weight)
     bias = np.zeros(shape_of(conv.weight)[0]) if conv.bias is None else constants.array(conv.bias)
     if weight is None or bias is None or not constants.is_constant(conv.weight):

@@ -1,4 +1,4 @@
-"""Products of quantised numbers as products of integers and terms for their zero points.
+"""Products of quantised numbers as integer products with correction terms for zero points.
 
     sum((a - za) (b - zb)) = sum(a b) - za sum(b) - zb (sum(a) - depth za)
 
@@ -25,13 +25,13 @@ from ....dialects.sizes.sizes import is_fixed
 from .pattern_utils import GraphPattern, defining, rewrites
 from .quantized import Levels, Writer, integer, levels_of, summed
 
-_UNIT = 1e-6  # by how much a bias's unit may differ, relatively: f32 scales are multiplied by various tools
+_UNIT = 1e-6  # relative tolerance of a bias's unit: tools differ in rounding the product of f32 scales
 
 
 def beside_result(value: SSAValue, transposed: bool, depth_axis: int, writer: Writer) -> SSAValue | None:
-    """A parameter of a product's operand so that it broadcasts to the result; None where it varies along the sums.
+    """A parameter of a product's operand, broadcast to the result; None if it varies along the contracted axis.
 
-    `depth_axis` is the axis of the operand, as the product sees it, along which is summed: -1 or -2.
+    `depth_axis` is the contracted axis of the operand: -1 or -2.
     """
     shape = shape_of(value)
     if prod(shape) == 1:
@@ -45,7 +45,7 @@ def beside_result(value: SSAValue, transposed: bool, depth_axis: int, writer: Wr
 
 
 def matmul_sums(op: MatmulOp, a: Levels, b: Levels, writer: Writer) -> SSAValue | None:
-    """The i32 sums of a product without scales; None where a zero point varies along the sums."""
+    """The i32 sums of a product, unscaled; None if a zero point varies along the contracted axis."""
     flags = (op.transpose_a is not None, op.transpose_b is not None)
     zeros: list[SSAValue | None] = []
     for levels, flag, axis in ((a, flags[0], -1), (b, flags[1], -2)):
@@ -80,7 +80,7 @@ def matmul_sums(op: MatmulOp, a: Levels, b: Levels, writer: Writer) -> SSAValue 
 
 
 def per_channel(value: SSAValue, rank: int, writer: Writer) -> SSAValue | None:
-    """A parameter of a weight with one entry for each output channel, beside a result of `rank`; None for others."""
+    """A weight's per-output-channel parameter, reshaped to broadcast with a result of `rank`; None for others."""
     shape = shape_of(value)
     if prod(shape) == 1:
         return writer.reshape(value, ())
@@ -90,7 +90,7 @@ def per_channel(value: SSAValue, rank: int, writer: Writer) -> SSAValue | None:
 
 
 def conv_sums(op: ConvOp, x: Levels, weight: Levels, bias: SSAValue | None, writer: Writer) -> SSAValue | None:
-    """The i32 sums of a convolution (in NCHW) without scales, `bias` of i32 included; None where there is no form."""
+    """The i32 sums of a convolution (in NCHW), unscaled, with an i32 `bias`; None if they can't be expressed."""
     zx = x.zero
     if zx is not None and prod(shape_of(zx)) != 1:
         return None
@@ -143,7 +143,7 @@ def conv_sums(op: ConvOp, x: Levels, weight: Levels, bias: SSAValue | None, writ
 
 
 def _padded(x: Levels, pads: list[int], writer: Writer) -> SSAValue:
-    """The numbers with their zero point, which is known at run time only, around them."""
+    """The numbers padded with their zero point, which is known at run time only."""
     assert x.zero is not None
     spatial = len(pads) // 2
     low, high = ([0, 0, *pads[:spatial]], [0, 0, *pads[spatial:]])
@@ -158,7 +158,7 @@ def _padded(x: Levels, pads: list[int], writer: Writer) -> SSAValue:
 
 
 def _scaled(sums: SSAValue, scales: tuple[SSAValue, SSAValue], type: Attribute, writer: Writer) -> SSAValue:
-    """The sums times both scales, in the type that a product of floats has, or in f32 where that is shorter."""
+    """The sums times both scales, in the type of a float product, or in f32 if that is narrower."""
     wide = f64 if isinstance(type, Float64Type) else f32
     scale = writer.emit(MulOp(writer.cast(scales[0], wide), writer.cast(scales[1], wide)))
     return writer.emit(MulOp(writer.cast(sums, wide), scale))
@@ -222,7 +222,7 @@ class IntegerConv(GraphPattern):
         rewriter.replace(op, writer.ops)
 
     def _steps(self, bias: SSAValue | None, x_scale: SSAValue, scale: SSAValue) -> SSAValue | None:
-        """The i32 that a bias is dequantised from, where its unit is the product of the scales."""
+        """The i32 from which a bias is dequantised, if its unit is the product of the scales."""
         inner = None if bias is None else defining(bias, DequantizeOp)
         if inner is None or element_type_of_value(inner.x) != i32:
             return None

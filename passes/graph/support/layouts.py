@@ -1,7 +1,7 @@
-"""Values held in other layouts than the graph says.
+"""Values kept in permuted layouts.
 
-A value may be held as one or more permuted copies. What asks for it in a permutation gets the copy, or a
-transpose of the copy that was made first; constants are permuted at compile time.
+A value may be kept as one or more permuted copies. A request for a permutation returns an existing copy, or a transpose
+of the first one; constants are permuted at compile time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .pattern_utils import Constants
 
 
 class HeldValues:
-    """The copies of each value, by permutation; ops that make more are inserted before `here`."""
+    """The copies of each value, by permutation; ops that create more are inserted before `here`."""
 
     def __init__(self, constants: Constants) -> None:
         self.constants = constants
@@ -30,26 +30,26 @@ class HeldValues:
         self._spread: dict[tuple[SSAValue, Permutation], SSAValue] = {}
 
     def insert(self, op: Operation) -> SSAValue:
-        """Adds an op before the one that is being rebuilt; returns its result."""
+        """Inserts an op before the one being rebuilt; returns its result."""
         assert self.here is not None
         Rewriter.insert_op(op, InsertPoint.before(self.here))
         return op.results[0]
 
     def hold(self, value: SSAValue, copy: SSAValue, permutation: Permutation) -> None:
-        """From now on the value is made as `copy`, which is transpose(value, permutation)."""
+        """From now on the value is represented by `copy`, which is transpose(value, permutation)."""
         self._copies[value] = {permutation: copy}
         self._home[value] = permutation
 
     def home(self, value: SSAValue) -> Permutation:
-        """The permutation in which the value is made."""
+        """The permutation in which the value is computed."""
         return self._home.get(value) or identity(len(shape_of(value)))
 
     def is_moved(self, value: SSAValue) -> bool:
-        """Whether the value is made in another permutation than the graph says."""
+        """Whether the value is computed in another permutation than in the graph."""
         return value in self._home
 
     def get(self, value: SSAValue, permutation: Permutation) -> SSAValue:
-        """The value in a permutation: a copy that is there, or a new one."""
+        """The value in a permutation: an existing copy, or a new one."""
         copies = self._copies.setdefault(value, {self.home(value): value})
         if permutation not in copies:
             if isinstance(value.owner, (ConstantOp, WeightOp)):
@@ -78,7 +78,7 @@ class HeldValues:
         return self.insert(self.constants.computed([value], type, how, transposed, owner.location))
 
     def spread(self, value: SSAValue, permutation: Permutation) -> SSAValue:
-        """An operand that broadcasts to the permutation's rank, for an op in that permutation."""
+        """A broadcasting operand extended to the permutation's rank, for an op in that permutation."""
         shape, rank = shape_of(value), len(permutation)
         if all(size == 1 for size in shape):
             return self.get(value, identity(len(shape)))
@@ -90,7 +90,7 @@ class HeldValues:
         return self._spread[key]
 
     def _widened(self, value: SSAValue, full: Sequence[int], permutation: Permutation) -> SSAValue:
-        """`value` with ones in front, as `full`, then permuted, then without ones in front again."""
+        """`value` with leading dims of size 1 as in `full`, permuted, then without leading ones again."""
         assert self.here is not None
         wanted = permuted(full, permutation)
         first = next(dim for dim, size in enumerate(wanted) if size != 1)

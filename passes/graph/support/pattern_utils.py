@@ -1,4 +1,4 @@
-"""What the graph passes' patterns share: reading and making constants, and applying patterns with counts."""
+"""Helpers of graph patterns: reading and creating constants, and applying patterns with statistics."""
 
 from __future__ import annotations
 
@@ -51,21 +51,21 @@ _KINDS = "rewritten_kinds"  # attribute of a method: the kinds of ops that it is
 
 
 def defining(value: SSAValue, kind: type[OpT]) -> OpT | None:
-    """The op that makes `value`, if it is one of the given kind."""
+    """The op that defines `value`, if it is one of the given kind."""
     owner = value.owner
     return owner if isinstance(owner, kind) else None
 
 
 def only_use(value: SSAValue, kind: type[OpT]) -> OpT | None:
-    """The op that makes `value`, if it is of the given kind and nothing else takes the value."""
+    """The op that defines `value`, if it is of the given kind and `value` has a single use."""
     owner = value.owner
     return owner if isinstance(owner, kind) and value.has_one_use() else None
 
 
 def with_operands(op: OpG, operands: Sequence[SSAValue], **changed: Attribute) -> OpG:
-    """The same op, not yet in a block, on other operands and with some properties changed.
+    """The same op, not yet in a block, with other operands and some properties changed.
 
-    Result types follow from the op's own rule.
+    Result types are inferred by the op's type rule.
     """
     properties = {**op.properties, **changed}
     new = _like(op, operands, properties, op.result_types)
@@ -89,14 +89,14 @@ def _like(
 
 
 class Constants:
-    """Reads the values known at compile time and makes new ones."""
+    """Reads values known at compile time and creates new ones."""
 
     def __init__(self, store: BlobStore) -> None:
         self._store = store
         self._scalars: dict[SSAValue, float | None] = {}
 
     def array(self, value: SSAValue) -> Array | None:
-        """The value as a read-only array, None where it isn't constant. A broadcast one takes no memory."""
+        """The value as a read-only array, None if it isn't constant. A broadcast array takes no memory."""
         match value.owner:
             case ConstantOp() as op:
                 return op.to_numpy()
@@ -111,7 +111,7 @@ class Constants:
                 return None
 
     def indices(self, op: IndexedOp) -> Array | None:
-        """The indices of a gather or scatter where they are known; InvalidModelError where one is out of range."""
+        """The indices of a gather or scatter if they are known. Raises InvalidModelError for one out of range."""
         array = self.array(op.indices)
         if array is not None:
             try:
@@ -121,14 +121,14 @@ class Constants:
         return array
 
     def is_constant(self, value: SSAValue) -> bool:
-        """Whether the value is known at compile time; reads nothing."""
+        """Whether the value is known at compile time, without reading it."""
         owner = value.owner
         if isinstance(owner, BroadcastToOp):
             return is_fixed(*shape_of(value)) and self.is_constant(owner.operands[0])
         return isinstance(owner, (ConstantOp, WeightOp))
 
     def scalar(self, value: SSAValue) -> float | None:
-        """The one number that all elements of a small constant are, or None."""
+        """The common value of all elements of a small constant, or None."""
         if value not in self._scalars:
             self._scalars[value] = self._read_scalar(value)
         return self._scalars[value]
@@ -152,12 +152,12 @@ class Constants:
         return array.flat[0].item()
 
     def is_scalar(self, value: SSAValue, expected: float, tolerance: float = 0.0) -> bool:
-        """Whether all elements are `expected`, up to a relative tolerance."""
+        """Whether all elements equal `expected`, up to a relative tolerance."""
         found = self.scalar(value)
         return found is not None and abs(found - expected) <= tolerance * abs(expected)
 
     def make(self, array: Array, location: LocationAttr) -> ConstantOp | WeightOp:
-        """An op that makes `array`: a constant when it is small, or else a weight with a new blob."""
+        """An op for `array`: a constant if small, else a weight with a new blob."""
         if array.size <= SMALL_ELEMENTS:
             return ConstantOp.from_numpy(array, location)
         return WeightOp(self._store.add(array), tensor(element_type_of(array.dtype), array.shape), location)
@@ -171,9 +171,9 @@ class Constants:
         location: LocationAttr,
         rows: int = 0,
     ) -> ConstantOp | WeightOp:
-        """An op that makes what `compute` makes of constant operands; a large weight not before it is read.
+        """An op for the result of `compute` on constant operands; a large weight is computed lazily.
 
-        `how` tells, beside operands and type, one computation from another; `rows` as in BlobStore.add_made.
+        `how` identifies the computation, together with operands and type; `rows` as in BlobStore.add_made.
         """
         count = prod(type.get_shape())
         if count <= SMALL_ELEMENTS:
@@ -201,14 +201,14 @@ class Constants:
 def rewrites(
     rewrite: Callable[[PatternT, OpT, PatternRewriter], None],
 ) -> Callable[[PatternT, Operation, PatternRewriter], None]:
-    """Marks a pattern's `match_and_rewrite` that is for ops of its argument's type, and is called for those only."""
+    """Restricts a pattern's `match_and_rewrite` to ops of its argument's type."""
     (_, op, _) = signature(rewrite, eval_str=True).parameters.values()
     vars(rewrite)[_KINDS] = get_args(op.annotation) or (op.annotation,)
     return cast("Callable[[PatternT, Operation, PatternRewriter], None]", rewrite)
 
 
 class GraphPattern(RewritePattern, ABC):
-    """One local rewrite of graph ops; its class name is the name it is counted under."""
+    """A local rewrite of graph ops; statistics count it under its class name."""
 
     def __init__(self, constants: Constants) -> None:
         self.constants = constants
@@ -216,13 +216,13 @@ class GraphPattern(RewritePattern, ABC):
     @classmethod
     @cache
     def label_for(cls, kind: type[Operation]) -> str:
-        """The class name in kebab-case; empty where no op of that kind matches."""
+        """The class name in kebab-case; "" if no op of that kind can match."""
         takes = issubclass(kind, getattr(cls.match_and_rewrite, _KINDS, Operation))
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower() if takes else ""
 
 
 class _CountingApplier(RewritePattern):
-    """Erases dead ops, applies the first pattern that matches, and counts what applied."""
+    """Erases dead ops, applies the first matching pattern, and counts."""
 
     def __init__(self, patterns: Sequence[GraphPattern]) -> None:
         self._patterns = patterns
@@ -244,16 +244,16 @@ class _CountingApplier(RewritePattern):
                 return
 
     def _of_kind(self, kind: type[Operation]) -> list[tuple[GraphPattern, str]]:
-        """The patterns that ops of a kind may match: few of many, so that the others aren't asked for every op."""
+        """The patterns that ops of a kind may match: few, so that the others aren't tried for every op."""
         if kind not in self._by_kind:
             self._by_kind[kind] = [(each, label) for each in self._patterns if (label := each.label_for(kind))]
         return self._by_kind[kind]
 
 
 def _keep_shapes(op: Operation, new: Sequence[SSAValue | None]) -> None:
-    """Sees to it that what replaces an op has the sizes that the op's results had, as others count on it.
+    """Casts replacements to the spelling of the sizes of the op's results, which users rely on.
 
-    A size of run time that a weight's size equals for now may have become that size, or the other way round.
+    A symbolic size that currently equals a weight's static size may have been replaced by it, or vice versa.
     """
     for old, value in zip(op.results, new, strict=True):
         if value is not None and old.uses and value.type != old.type:
@@ -263,7 +263,7 @@ def _keep_shapes(op: Operation, new: Sequence[SSAValue | None]) -> None:
 
 
 def apply_patterns(ctx: Context, module: ModuleOp, pass_name: str, patterns: Sequence[type[GraphPattern]]) -> bool:
-    """Applies patterns, the first that matches, until none does; counts them. Returns whether IR changed."""
+    """Applies patterns, the first match first, to a fixed point; counts them. Returns whether IR changed."""
     constants = Constants(blob_store(ctx))
     applier = _CountingApplier([pattern(constants) for pattern in patterns])
     listener = PatternRewriterListener(operation_replacement_handler=[_keep_shapes])

@@ -1,4 +1,4 @@
-"""Chains of multiplications as one product: a number times some values, however it was put together."""
+"""Chains of multiplications as a scalar times factors, in any association."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ....dialects.graph.ops.unary import NegOp
 from ....dialects.graph.values import shape_of
 from .pattern_utils import Constants
 
-# What a formula's constant may differ by when it was rounded: to single precision, or by hand to 6 digits.
+# Relative tolerance for a formula's constants, which may be rounded to single precision, or by hand to 6 digits.
 TOLERANCE = 2e-6
 
 
@@ -23,24 +23,24 @@ class Product:
     factors: list[SSAValue] = field(default_factory=list[SSAValue])
 
     def is_near(self, expected: float) -> bool:
-        """Whether the number is `expected`, up to the rounding of a model's constants."""
+        """Whether the scalar is `expected`, up to the rounding of a model's constants."""
         return is_near(self.scalar, expected)
 
 
 def is_near(found: float, expected: float) -> bool:
-    """Whether a model's constant is meant to be `expected`."""
+    """Whether a model's constant approximates `expected`."""
     return abs(found - expected) <= TOLERANCE * abs(expected)
 
 
 def product_at(root: Operation, constants: Constants) -> Product:
-    """The product that an op computes; ops inside of it are looked through if only the product uses them."""
+    """The product that an op computes, looking through inner products with a single use."""
     product = Product()
     _collect(root.results[0], product, constants, outermost=True)
     return product
 
 
 def product_of(value: SSAValue, constants: Constants) -> Product:
-    """The product that makes a value which has one user."""
+    """The product that defines a value with a single use."""
     product = Product()
     _collect(value, product, constants, outermost=False)
     return product
@@ -75,13 +75,13 @@ def _collect(value: SSAValue, product: Product, constants: Constants, outermost:
 
 
 def _same_shape(lhs: SSAValue, rhs: SSAValue, result: SSAValue, constants: Constants) -> bool:
-    """Whether each operand is a number or has the result's shape, so that factors may be put in any order."""
+    """Whether each operand is a scalar or has the result's shape, so that factors commute."""
     shape = shape_of(result)
     return all(shape_of(operand) == shape or constants.scalar(operand) is not None for operand in (lhs, rhs))
 
 
 def number_plus(value: SSAValue, constants: Constants) -> tuple[float, SSAValue] | None:
-    """`value` as number + x where that is what makes it, for one user."""
+    """`value` as number + x, if it is such a sum with a single use."""
     op = value.owner
     if not isinstance(op, AddOp) or not value.has_one_use():
         return None

@@ -1,4 +1,4 @@
-"""How patterns read quantised numbers: the levels that a value stands for, and what is known of scales."""
+"""Helpers for patterns on quantised values: levels (numbers, scale, zero point), and facts about scales."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BYTES = (i8, ui8)
 
 
 class Writer:
-    """The ops that a pattern puts in place of one, in order."""
+    """The ops with which a pattern replaces another, in order."""
 
     def __init__(self, constants: Constants, location: LocationAttr) -> None:
         self.constants = constants
@@ -32,9 +32,9 @@ class Writer:
         self.ops: list[Operation] = []
 
     def emit(self, op: GraphOp) -> SSAValue:
-        """The op's result: known now where all that it reads is, so that patterns can go on with it.
+        """The op's result, folded if all operands are known, so that patterns can continue with its value.
 
-        Not what would be larger: a dequantised weight.
+        Not if the result would be larger: a dequantised weight.
         """
         known = is_fixed(*shape_of(op.results[0])) and all(map(self.constants.is_constant, op.operands))
         if known and not isinstance(op, ContractionOp | DequantizeOp):
@@ -46,7 +46,7 @@ class Writer:
         return op.results[0]
 
     def discard(self) -> None:
-        """Takes all of it back."""
+        """Removes all of its ops."""
         for op in reversed(self.ops):
             op.erase()
 
@@ -57,17 +57,17 @@ class Writer:
         return made.results[0]
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """The value with another shape; itself when it has that shape already."""
+        """The value in another shape; itself if it has that shape already."""
         return value if shape_of(value) == tuple(shape) else self.emit(ReshapeOp(value, shape))
 
     def cast(self, value: SSAValue, to: Attribute) -> SSAValue:
-        """The value in another element type; itself when it has that type already."""
+        """The value converted to another element type; itself if it has that type already."""
         return value if element_type_of_value(value) == to else self.emit(CastOp(value, to))
 
 
 @dataclass(frozen=True)
 class Levels:
-    """(numbers - zero) * scale of 8-bit numbers, or of i32 without a scale; no `zero` is 0."""
+    """(numbers - zero) * scale of 8-bit numbers, or of i32 without a scale; `zero` None is 0."""
 
     numbers: SSAValue
     zero: SSAValue | None
@@ -75,7 +75,7 @@ class Levels:
 
 
 def levels_of(value: SSAValue, depth: Sequence[int], writer: Writer) -> Levels | None:
-    """What an operand of a product stands for, which sums along the axes `depth`; None unless that is 8-bit numbers."""
+    """The levels of a product's operand, contracted along the axes `depth`; None unless it has 8-bit numbers."""
     match value.owner:
         case DequantizeOp() as op if element_type_of_value(op.x) in BYTES:
             return settled(Levels(op.x, op.zero_point, op.scale), writer)
@@ -93,7 +93,7 @@ def levels_of(value: SSAValue, depth: Sequence[int], writer: Writer) -> Levels |
 
 
 def _narrowed(numbers: Array, depth: Sequence[int], writer: Writer) -> Levels | None:
-    """Levels of weights that were folded to i32: bytes again, with zero points beside `depth` where they need some."""
+    """Levels of weights that were folded to i32: converted back to bytes, with zero points constant along `depth`."""
     low, high = integer_range(i8)
     zero = np.zeros((), np.int32)
     if numbers.size and (numbers.min() < low or numbers.max() > high):
@@ -105,29 +105,29 @@ def _narrowed(numbers: Array, depth: Sequence[int], writer: Writer) -> Levels | 
 
 
 def integer(constants: Constants, value: SSAValue | None) -> int | None:
-    """The one number that a zero point is; None where it is unknown or there are several."""
+    """The single number of a zero point; None if it is unknown or varies."""
     found = 0 if value is None else constants.scalar(value)
     return None if found is None else int(found)
 
 
 def is_single(*parameters: SSAValue | None) -> bool:
-    """Whether each of these scales and zero points is one number for all elements."""
+    """Whether each of these scales and zero points is per tensor."""
     return all(value is None or shape_of(value) == () for value in parameters)
 
 
 def is_positive(constants: Constants, scale: SSAValue) -> bool:
-    """Whether a scale is known to keep the order of numbers."""
+    """Whether a scale is known to be positive, and so preserves order."""
     found = constants.scalar(scale)
     return found is not None and found > 0
 
 
 def bits_of(value: SSAValue) -> int:
-    """Width of a value's elements."""
+    """Bits per element of a value."""
     return numpy_dtype(element_type_of_value(value)).itemsize * 8
 
 
 def settled(levels: Levels, writer: Writer) -> Levels:
-    """Levels of constant numbers without their zero point, where the difference fits into 8 bits with a sign."""
+    """Levels of constant numbers with the zero point subtracted, if the difference fits into 8 signed bits."""
     constants = writer.constants
     if levels.zero is None or not constants.is_constant(levels.numbers) or not constants.is_constant(levels.zero):
         return levels
@@ -141,9 +141,9 @@ def settled(levels: Levels, writer: Writer) -> Levels:
 
 
 def summed(numbers: SSAValue, axes: Sequence[int], writer: Writer) -> SSAValue:
-    """Sums of 8-bit numbers in i32 along axes, which stay with size 1; those of weights are computed here.
+    """Sums of 8-bit numbers in i32 along axes, which are kept with size 1; sums of weights are folded here.
 
-    fold-constants would not: between the two stands a cast to i32, four times the weights' bytes.
+    fold-constants would not: the intermediate cast to i32 has four times the weights' bytes.
     """
     constants = writer.constants
     if constants.is_constant(numbers):
@@ -152,7 +152,7 @@ def summed(numbers: SSAValue, axes: Sequence[int], writer: Writer) -> SSAValue:
 
 
 def same_parameter(constants: Constants, a: SSAValue | None, b: SSAValue | None) -> bool:
-    """Whether two scales or zero points for all elements are the same; no zero point is 0."""
+    """Whether two per-tensor scales or zero points are equal; an absent zero point is 0."""
     if a is b:
         return True
     first, second = (0.0 if value is None else constants.scalar(value) for value in (a, b))
@@ -160,6 +160,6 @@ def same_parameter(constants: Constants, a: SSAValue | None, b: SSAValue | None)
 
 
 def dequantized(value: SSAValue) -> DequantizeOp | None:
-    """The op that makes `value`, if that is a dequantize of 8 or 16 bits with one scale for all elements."""
+    """The op that defines `value`, if it dequantises 8 or 16 bits with a per-tensor scale."""
     op = defining(value, DequantizeOp)
     return op if op is not None and is_single(op.scale, op.zero_point) and bits_of(op.x) <= MOST_BITS else None

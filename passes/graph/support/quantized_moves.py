@@ -1,4 +1,4 @@
-"""What moves numbers moves quantised ones: dequantize goes down past it, quantize goes up."""
+"""Patterns that move elements in quantised form: dequantize sinks below movement ops, quantize rises above them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class QuantizedPair(GraphPattern):
 
 
 class DequantizeLater(GraphPattern):
-    """reshape(dequantize(x)) -> dequantize(reshape(x)), and so for all that moves elements, and max pools"""
+    """reshape(dequantize(x)) -> dequantize(reshape(x)), and likewise for all movement ops and max pools"""
 
     @rewrites
     @override
@@ -60,14 +60,14 @@ class DequantizeLater(GraphPattern):
 
 
 def _transposed(parameter: SSAValue, op: TransposeOp, writer: Writer) -> SSAValue:
-    """A scale or zero point that varies along axes which a transpose moves."""
+    """A scale or zero point that varies along axes which a transpose permutes."""
     shape, permutation = shape_of(parameter), ints(op.permutation)
     full = (*[1] * (len(permutation) - len(shape)), *shape)
     return writer.emit(TransposeOp(writer.reshape(parameter, full), permutation))
 
 
 class QuantizeEarlier(GraphPattern):
-    """quantize(reshape(x)) -> reshape(quantize(x)), and so for all that moves elements, and max pools"""
+    """quantize(reshape(x)) -> reshape(quantize(x)), and likewise for all movement ops and max pools"""
 
     @rewrites
     @override
@@ -126,7 +126,7 @@ class DequantizeAfterConcat(GraphPattern):
 
 
 class LimitOfQuantize(GraphPattern):
-    """quantize(relu(x)), quantize(clip(x)) -> quantize(x) where its type ends before these limits do"""
+    """quantize(relu(x)), quantize(clip(x)) -> quantize(x) if its type saturates within these limits"""
 
     @rewrites
     @override
@@ -149,7 +149,7 @@ class LimitOfQuantize(GraphPattern):
 
 
 class UnsignedQuantize(GraphPattern):
-    """quantize to i8 for dequantize only -> the same to ui8: products of unsigned and signed bytes are the fastest"""
+    """quantize to i8 read by dequantize only -> to ui8: unsigned by signed products are the fastest"""
 
     @rewrites
     @override
@@ -171,7 +171,7 @@ class UnsignedQuantize(GraphPattern):
 
 
 def _raised(zero_point: SSAValue | None, writer: Writer) -> SSAValue:
-    """The zero point of signed bytes as that of the unsigned ones that mean the same."""
+    """The zero point of signed bytes converted to that of equivalent unsigned ones."""
     known = np.zeros((), np.int8) if zero_point is None else writer.constants.known(zero_point)
     return writer.array((known.astype(np.int16) - integer_range(i8)[0]).astype(np.uint8))
 

@@ -1,4 +1,4 @@
-"""The scale of a result is divided out of what is summed up, once, instead of every result by it."""
+"""Patterns that divide a result's scale into the factors of its sum, instead of dividing every result."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ....dialects.graph.values import element_type_of_value, shape_of
 from .pattern_utils import GraphPattern, only_use, rewrites, with_operands
 from .quantized import Writer, integer, is_positive, same_parameter
 
-_DEEPEST = 8  # ops between a product and the quantize behind it
+_DEEPEST = 8  # ops between a product and the quantize after it
 
 
 def _sums(value: SSAValue) -> CastOp | None:
-    """The sums of integers that a value is times constants, perhaps rounded: it is finite then."""
+    """The integer sums that a value is a constant multiple of, possibly rounded: the value is finite then."""
     match value.owner:
         case CastOp() as op:
             return op if element_type_of_value(op.x) == i32 else None
@@ -34,7 +34,7 @@ def _sums(value: SSAValue) -> CastOp | None:
 
 
 def _rounded_sums(op: DequantizeOp) -> QuantizeOp | None:
-    """The quantize of sums, in between of which and `op` there is nothing."""
+    """The quantize of sums that `op` dequantises directly."""
     inner = only_use(op.x, QuantizeOp)
     if inner is None or _sums(inner.x) is None:
         return None
@@ -58,7 +58,7 @@ class ScaleIntoProduct(GraphPattern):
         rewriter.replace(op, writer.ops)
 
     def _holds_sums(self, value: SSAValue, depth: int) -> bool | None:
-        """Whether a product of integers is in a value; None where there is something that can't be divided."""
+        """Whether a value contains an integer product; None if it contains an op that can't be rescaled."""
         known = self.constants.is_constant
         match value.owner:
             case _ if known(value):
@@ -90,7 +90,7 @@ class ScaleIntoProduct(GraphPattern):
 
 
 class RoundedProduct(GraphPattern):
-    """dequantize(quantize(x, s, z), t, z) of a product -> clip(round(x / s)) * t, without the way through integers"""
+    """dequantize(quantize(x, s, z), t, z) of a product -> clip(round(x / s)) * t, without integers in between"""
 
     @rewrites
     @override
@@ -111,7 +111,7 @@ class RoundedProduct(GraphPattern):
         rewriter.replace(op, writer.ops)
 
     def _waits(self, op: DequantizeOp) -> bool:
-        """Whether another product, which comes first, is what this one is added to: its kernel reads bytes then."""
+        """Whether it is added to another, earlier product, whose kernel should read bytes."""
         users = [use.operation for use in op.result.uses]
         others = [_sums(operand) for user in users if isinstance(user, AddOp) for operand in user.operands]
         own = _sums(op.result)

@@ -1,4 +1,4 @@
-"""Elementwise ops behind a convolution that are done to its result in another shape, with channels several times."""
+"""Elementwise ops after a convolution, applied to its result in a form with repeated channels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .pattern_utils import Constants, with_operands
 
 
 def followers_of(value: SSAValue, constants: Constants) -> list[ElementwiseOp]:
-    """Elementwise ops behind a value [N, C, ...], one after the other, that need else constants per channel only."""
+    """The chain of elementwise ops after a value [N, C, ...] whose other operands are per-channel constants."""
     found: list[ElementwiseOp] = []
     shape, block = shape_of(value), value.owner.parent if isinstance(value.owner, Operation) else value.owner
     while isinstance(user := value.get_user_of_unique_use(), ElementwiseOp) and user.parent is block:
@@ -30,14 +30,14 @@ def followers_of(value: SSAValue, constants: Constants) -> list[ElementwiseOp]:
 
 
 def is_per_channel(shape: Sequence[int], rank: int) -> bool:
-    """Whether what has that shape differs between channels only, beside a value [N, C, ...] of that rank."""
+    """Whether a value of that shape, broadcast to a value [N, C, ...] of that rank, varies by channel only."""
     return len(shape) <= rank and all(size == 1 for axis, size in enumerate(reversed(shape), 1) if axis != rank - 1)
 
 
 def followed(
     followers: Sequence[ElementwiseOp], value: SSAValue, part: SSAValue, times: int, constants: Constants
 ) -> list[Operation]:
-    """Ops, in order, that do to `part` what `followers` do to `value`: it has each channel `times` as often."""
+    """Ops, in order, that apply `followers` of `value` to `part`, which has each channel `times` times."""
     made: list[Operation] = []
     for op in followers:
         operands: list[SSAValue] = []
@@ -57,7 +57,7 @@ def followed(
 def repeated(
     value: SSAValue, times: int, axes: int, constants: Constants, location: LocationAttr
 ) -> ConstantOp | WeightOp:
-    """A constant of a number per channel, all of them `times` one after the other, in front of so many axes."""
+    """A per-channel constant repeated `times` times, reshaped to precede `axes` axes."""
     shape = (times * prod(shape_of(value)), *[1] * axes)
 
     def tiled(array: Array) -> Array:
