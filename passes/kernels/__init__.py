@@ -1,1 +1,1 @@
-"""Kernel passes: which ops share a loop nest, how it is carried out, and what it asks of its buffers."""
+"""Kernel passes: fusion of ops into kernels, their schedules, and their interfaces to memory."""

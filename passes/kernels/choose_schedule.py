@@ -1,18 +1,16 @@
-"""choose-schedule: every kernel gets its schedule and its interface.
+"""choose-schedule: assigns every kernel a schedule and an interface.
 
 before:  graph.kernel @matmul_0(%a, %w) attributes {form = #kernel.form<"contraction">} { ... }
 after:   graph.kernel @matmul_0(%a, %w) attributes {form = #kernel.form<"contraction">,
            schedule = #kernel.schedule<"panels", {mr = 14, nr = 32}>, interface = #kernel.interface<> } { ... }
 
-form-kernels has said what the body computes. Each schedule that is registered for that form and the device of the
-module's `kernel.target` (a portable CPU where there is none) offers candidates with an estimate of their time, and the
-cheapest is taken, with a PRICE for very large weights; with `compact`, of those that take at most COMPACT times as long
-as the fastest, that with the smallest weights. `forbid=depthwise` leaves schedules out, `pick=conv_3:direct` says which
-one a kernel gets.
+form-kernels has classified the body. Each schedule registered for that form and the device of the module's
+`kernel.target` (by default a portable CPU) offers candidates with an estimated time, and the cheapest is taken, where
+very large weights have a PRICE; with `compact`, the one with the smallest weights among those that take at most COMPACT
+times as long as the fastest. `forbid=depthwise` excludes schedules, `pick=conv_3:direct` fixes that of a kernel.
 
-What a tuner measured goes before estimates: a kernel of which the context knows the key (tuned_schedules) gets what is
-written there, as far as it is still among the candidates or their neighbours and nothing forbids it; with `compact` it
-does not.
+Tuning measurements override estimates: a kernel whose key is in the context (tuned_schedules) gets the schedule stored
+there, if it is still among the candidates or their neighbours and not forbidden; not with `compact`.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ transformed for tiles of 4 from pictures of 28 pixels on and for tiles of 2 belo
 
 @dataclass(frozen=True)
 class Choice:
-    """The candidates for a kernel, each with its seconds on one core, and the one that was taken."""
+    """The candidates of a kernel with their estimated seconds on one core, and the chosen one."""
 
     kernel: str
     form: str
@@ -62,13 +60,13 @@ class Choice:
 
 
 def choices_of(ctx: Context) -> list[Choice]:
-    """What choose-schedule has chosen in a context."""
+    """The choices of choose-schedule recorded in a context."""
     return kept_in(ctx, "schedule_choices", list[Choice])
 
 
 @dataclass(frozen=True)
 class ChooseSchedule(ModulePass):
-    """Every kernel gets its schedule and its interface."""
+    """Assigns every kernel a schedule and an interface."""
 
     name = "choose-schedule"
 
@@ -109,9 +107,9 @@ class ChooseSchedule(ModulePass):
 
 
 def candidates_of(kernel: KernelOp, target: Target) -> list[tuple[AnySchedule, float]]:
-    """The ways to carry a kernel out on a target, each with its estimated seconds on one core.
+    """The candidate schedules of a kernel on a target, each with its estimated seconds on one core.
 
-    Raises CompileError where the kernel has no form, or the device no schedule for it.
+    Raises CompileError if the kernel has no form, or the device no schedule for it.
     """
     where = f"{describe(kernel)} @{kernel.sym_name.data}"
     if not isinstance(kernel.form, FormAttr):
@@ -134,11 +132,9 @@ def schedule_kernel(
     tuned: ScheduleAttr | None = None,
     compact: bool = False,
 ) -> Choice:
-    """Gives a kernel the schedule that is `pick`ed, or `tuned`, or the cheapest not forbidden one, and its interface.
+    """Sets a kernel's schedule (`pick`ed, else `tuned`, else the cheapest that is not forbidden) and interface.
 
-    With `compact` that with the smallest weights of those that are not much slower.
-
-    Raises CompileError where there is none.
+    With `compact` the one with the smallest weights among those not much slower. Raises CompileError if there is none.
     """
     found = candidates_of(kernel, target)
     allowed = [each for each in found if each[0].name == pick or (pick is None and each[0].name not in forbid)]
@@ -166,14 +162,14 @@ def schedule_kernel(
 
 
 def _found(wanted: ScheduleAttr, kernel: KernelOp, target: Target, candidates: list[AnySchedule]) -> AnySchedule | None:
-    """The candidate, or a neighbour of one, that an attribute stands for."""
+    """The candidate, or a neighbour of one, that the attribute describes; None if there is none."""
     alike = [each for each in candidates if each.name == wanted.kind.data]
     neighbours = (neighbour for each in alike for neighbour in each.neighbours(kernel, target))
     return next((each for each in (*alike, *neighbours) if each.attribute() == wanted), None)
 
 
 def _packed_bytes(kernel: KernelOp, schedule: AnySchedule) -> int:
-    """Bytes of a kernel's weights as a schedule wants them."""
+    """Bytes of a kernel's weights in the packing of a schedule."""
     packing = schedule.interface(kernel).packing
     values = [(value, packing.get(position)) for position, value in enumerate(kernel.arguments)]
     return sum(

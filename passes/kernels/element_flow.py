@@ -1,4 +1,4 @@
-"""How elements flow through a kernel's body: which results may be written over which operands."""
+"""Analysis of element positions in a kernel's body: which results may be computed in place."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from .kernel_facts import constant_operands
 
 
 def same_place_pairs(kernel: KernelOp, also: Container[Operation] = ()) -> list[tuple[int, int]]:
-    """(operand, result) pairs of equal type where an operand's element is read for the result's at the same
-    place.
+    """(operand, result) pairs of equal type in which result elements depend on the operand's same element only.
 
-    On the way from the operand to any result there are only elementwise ops that keep the shape, and ops of
-    `also`. No pair where results differ in shape: then they are not written together.
+    All paths from the operand to any result consist of elementwise ops that keep the shape, and ops of `also`. Empty if
+    results differ in shape: then they are not written together.
     """
     results = list(kernel.terminator.arguments)
     if len({shape_of(value) for value in results}) != 1:
@@ -34,7 +33,7 @@ def same_place_pairs(kernel: KernelOp, also: Container[Operation] = ()) -> list[
 
 
 def _stays_in_place(argument: SSAValue, also: Container[Operation]) -> bool:
-    """Whether all that is computed from an argument keeps its elements where they are."""
+    """Whether all values computed from an argument keep the position of its elements."""
     reached, left = {argument}, [argument]
     while left:
         value = left.pop()

@@ -1,8 +1,8 @@
-"""Where code would do something with nothing: what a kernel makes of operands without elements.
+"""Guards for empty operands: kernels whose code is wrong if an operand has no elements.
 
-Dimensions that may be 0 are compiled as if they were not (`InputSymbol`), for a loop over nothing doesn't run. That is
-so in elementwise kernels, which join and move; what sums, tiles or packs may count on something. There, and where an op
-makes something of nothing (an element of it, say), code is right only where nothing is empty, which a guard says.
+Dimensions that may be 0 are compiled as if they were not (`InputSymbol`), since a loop over nothing doesn't run. That
+suffices for elementwise kernels, which may also concatenate and move; reductions, tiles and packing may rely on
+elements. There, and where an op computes something from an empty operand, a guard states that nothing is empty.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...dialects.sizes.sizes import symbols_of, terms_of
 
 
 def note_empty_operands(kernel: KernelOp, elementwise: bool) -> None:
-    """Notes that what the kernel's ops can't do without is not empty: everything, unless it is `elementwise`."""
+    """Notes guards that operands are not empty: all of them, or in an `elementwise` kernel those that matter."""
     for op in kernel.body.block.ops:
         if elementwise and isinstance(op, ConcatOp | PadOp):
             continue
@@ -35,7 +35,7 @@ def _is_empty(value: SSAValue, symbol: Symbol) -> bool:
 
 
 def _empties(size: int, symbol: Symbol) -> bool:
-    """Whether a size is 0 where a symbol is that may be."""
+    """Whether a size becomes 0 when the symbol, which may be 0, does."""
     if not isinstance(symbol, InputSymbol) or not symbol.may_be_empty:
         return False
     values = {each: 0 if each is symbol else each.low for each in symbols_of(size)}

@@ -1,4 +1,4 @@
-"""form-kernels: the ops of `main` become calls of kernels.
+"""form-kernels: groups the ops of `main` into kernels and calls them.
 
 before:  %1 = graph.conv %x, %w, %b {...}    %2 = graph.relu %1
 after:   %2 = graph.call @conv_0(%x, %w, %b)
@@ -50,7 +50,7 @@ PACKED: dict[type[Operation], tuple[int, ...]] = {ConvOp: (1,), **dict.fromkeys(
 
 @dataclass(frozen=True)
 class FormKernels(ModulePass):
-    """The ops of `main` become calls of kernels."""
+    """Groups the ops of `main` into kernels and calls them."""
 
     name = "form-kernels"
     fuse: bool = True
@@ -79,7 +79,7 @@ class FormKernels(ModulePass):
 
 
 def _constants_to_weights(ctx: Context, main: func.FuncOp) -> None:
-    """Only repeated values stay constants: code has no room for tables, and `main` hands on buffers only."""
+    """Constants that aren't splats become weights: code has no tables, and `main` passes buffers only."""
     store = blob_store(ctx)
     for op in list(main.body.walk()):
         if not isinstance(op, ConstantOp):
@@ -118,9 +118,9 @@ def _outline(module: ModuleOp, group: Group, kernels: dict[str, KernelOp], count
 
 
 def _separate_weights(group: Group) -> None:
-    """A weight that a group reads more than once becomes several, as one of them may be packed and the others not.
+    """Duplicates weights that a group reads more than once, as one of them may be packed and the others not.
 
-    One that is computed gets a second name.
+    A computed one gets a second name.
     """
     seen: set[SSAValue] = set()
     for op in group.ops:
@@ -140,7 +140,7 @@ def _separate_weights(group: Group) -> None:
 
 
 def _stem(group: Group) -> str:
-    """`conv`, `matmul_gelu`, ...: the root, and the last op where that is another one."""
+    """`conv`, `matmul_gelu`, ...: the root, and the last op if it is another one."""
     ends = dict.fromkeys((group.root, group.ops[-1]))
     return "_".join(op.name.removeprefix("graph.") for op in ends)
 

@@ -55,7 +55,7 @@ FREE = (WeightOp, ConstantOp, ReshapeOp)
 
 @dataclass
 class Group:
-    """Ops that become one kernel of a form, in order: `root` and those that ride along."""
+    """Ops that become one kernel of a form, in order: `root` and the ops fused with it."""
 
     form: str
     root: Operation
@@ -70,7 +70,7 @@ class Group:
         return [result for op in self.ops for result in op.results if self.is_used_outside(result)]
 
     def is_used_outside(self, value: SSAValue) -> bool:
-        """Whether an op that is no member reads the value."""
+        """Whether an op outside of the group reads the value."""
         return any(use.operation not in self.members for use in value.uses)
 
 
@@ -115,7 +115,7 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
 
 
 def _take_views(group: Group, root: Operation, taken: set[Operation]) -> None:
-    """Views in front of the root's operands that nobody else uses."""
+    """Adds views of the root's operands with no other users."""
     for operand in root.operands[: 2 if isinstance(root, MatmulOp) else 3]:
         chain: list[Operation] = []
         base = operand
@@ -139,13 +139,13 @@ def _take_views(group: Group, root: Operation, taken: set[Operation]) -> None:
 
 
 def _take_epilogue(group: Group, root: Operation, order: dict[Operation, int], taken: set[Operation]) -> None:
-    """Elementwise users of the root's shape, as long as one value leaves the group."""
+    """Adds elementwise users of the root's shape, as long as one value leaves the group."""
     if len(root.results) == 1:
         _take_elementwise(group, root, [root], order, taken)
 
 
 def _take_halves(group: Group, root: MatmulOp, order: dict[Operation, int], taken: set[Operation]) -> None:
-    """Elementwise ops that make one value of the two halves of a product's columns, which nobody else reads."""
+    """Adds elementwise ops that combine the two halves of a product's columns, which have no other users."""
     halves = _users(root, group, order)
     if len(halves) != 2 or not halves_of(root.result, halves) or taken.intersection(halves):
         return
@@ -161,7 +161,7 @@ def _take_halves(group: Group, root: MatmulOp, order: dict[Operation, int], take
 def _take_elementwise(
     group: Group, root: Operation, read: Sequence[Operation], order: dict[Operation, int], taken: set[Operation]
 ) -> None:
-    """Elementwise users of what ops that are `read` make, in its shape, as long as one value leaves the group."""
+    """Adds elementwise users, of equal shape, of the results of `read`, as long as one value leaves the group."""
     shape = shape_of(read[0].results[0])
     best = len(group.ops)
     frontier = sorted({user for op in read for user in _users(op, group, order)}, key=order.__getitem__)
@@ -185,9 +185,9 @@ def _take_elementwise(
 def _widened_beside(
     group: Group, op: Operation, root: Operation, shape: tuple[int, ...], taken: set[Operation]
 ) -> list[Operation]:
-    """Elementwise ops, in order, that make other operands of `op` for the group alone from narrower elements.
+    """Elementwise ops, in order, that compute other operands of `op`, for the group only, from narrower elements.
 
-    Made by themselves they would be written and read again as wide as they are needed only for a moment.
+    As separate kernels they would store and reload these operands in a width that is needed only temporarily.
     """
     found: list[Operation] = []
     if not isinstance(root, ContractionOp):
@@ -217,7 +217,7 @@ def _item_bytes(value: SSAValue) -> int:
 
 
 def _take_output_view(group: Group, taken: set[Operation]) -> None:
-    """A transpose behind the root becomes part of how its result is stored."""
+    """Adds a transpose after the root, which becomes part of how its result is stored."""
     users = _readers(group.ops[-1])
     if len(users) == 1 and isinstance(users[0], TransposeOp) and users[0] not in taken:
         permutation = users[0].permutation.get_values()
@@ -227,7 +227,7 @@ def _take_output_view(group: Group, taken: set[Operation]) -> None:
 
 
 def _take_prologue(group: Group, root: Operation, taken: set[Operation]) -> None:
-    """Elementwise ops that make the left-hand side, one after the other, where each is read once."""
+    """Adds a chain of elementwise ops that compute the left-hand side, where each element is evaluated once."""
     value, shape = root.operands[0], shape_of(root.operands[0])
     chain: list[Operation] = []
     while (
@@ -250,7 +250,7 @@ def _take_prologue(group: Group, root: Operation, taken: set[Operation]) -> None
 
 
 def _take_narrow_weight(group: Group, root: Operation, rules: FusionRules, taken: set[Operation]) -> None:
-    """What makes of a weight of narrower elements those that the root computes with, for it alone."""
+    """Adds the ops that widen the root's weight, if the root is their only user."""
     if not isinstance(root, MatmulOp | ConvOp):
         return
     wide = root.operands[1]
@@ -264,7 +264,7 @@ def _take_narrow_weight(group: Group, root: Operation, rules: FusionRules, taken
 
 
 def _only_pool(group: Group, taken: set[Operation]) -> MaxPoolOp | None:
-    """A max pool that alone reads the group's result."""
+    """A max pool that is the only user of the group's result."""
     users = _readers(group.ops[-1])
     if len(users) == 1 and isinstance(pool := users[0], MaxPoolOp) and pool not in taken:
         return pool
@@ -274,7 +274,7 @@ def _only_pool(group: Group, taken: set[Operation]) -> MaxPoolOp | None:
 def _take_convolutions(
     group: Group, root: ConvOp, rules: FusionRules, order: dict[Operation, int], taken: set[Operation]
 ) -> None:
-    """A depthwise convolution of the group's result, and a pointwise one of that one's, with their epilogues."""
+    """Adds a depthwise convolution of the group's result, and a pointwise one of its result, with their epilogues."""
 
     def take(conv: ConvOp) -> None:
         group.ops.append(conv)
@@ -291,7 +291,7 @@ def _take_convolutions(
 
 
 def _take_means(group: Group, rules: FusionRules, order: dict[Operation, int], taken: set[Operation]) -> None:
-    """Means of the rows of pictures that the group's last convolution makes, which are first to read them."""
+    """Adds means of the rows of the group's last convolution, if they are its first users."""
     last = [op for op in group.ops if isinstance(op, ConvOp)][-1]
     readers = _readers(group.ops[-1])
     means = min(readers, key=order.__getitem__, default=None)
@@ -304,7 +304,7 @@ def _take_means(group: Group, rules: FusionRules, order: dict[Operation, int], t
 
 
 def _only_convolution(group: Group, taken: set[Operation]) -> ConvOp | None:
-    """A convolution that alone reads the group's result, and nothing else of the group."""
+    """A convolution that is the only user of the group's result."""
     (result, *others) = group.results()
     users = _readers(group.ops[-1])
     if others or len(users) != 1 or not isinstance(conv := users[0], ConvOp) or conv in taken:
@@ -317,14 +317,14 @@ def _users(op: Operation, group: Group, order: dict[Operation, int]) -> list[Ope
 
 
 def _readers(op: Operation) -> list[Operation]:
-    """The ops beside `op` that read its results, or hold what does."""
+    """The ops in the block of `op` that read its results, directly or in their regions."""
     block = op.parent
     assert block is not None
     return [user for result in op.results for user in users_in(block, result)]
 
 
 def external_operands(ops: Sequence[Operation]) -> list[SSAValue]:
-    """Values that a group reads from outside, in the order of their first use; constants are not among them."""
+    """Values from outside that a group reads, in order of first use, without constants."""
     inside = {result for op in ops for result in op.results}
     seen = [value for op in ops for value in op.operands if value not in inside]
     return [value for value in dict.fromkeys(seen) if not isinstance(value.owner, ConstantOp)]

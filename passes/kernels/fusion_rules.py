@@ -1,6 +1,6 @@
-"""What a device says of fusion: where there is code for what rides along, and where it is worth the while.
+"""A device's rules of fusion: what its code supports, and what is profitable.
 
-Legality is not asked here: fusion.py sees to it that `main` stays acyclic and that nothing is computed twice.
+Legality is not decided here: fusion.py ensures that `main` stays acyclic and that nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...dialects.graph.ops.windows import MaxPoolOp
 
 
 def weight_of(value: SSAValue) -> SSAValue | None:
-    """The weight that a contraction's operand is, perhaps widened; None where it is none."""
+    """The weight that is a contraction's operand, possibly widened; None if it is no weight."""
     if isinstance(value.owner, CastOp | BlockWeightOp):
         value = value.owner.operands[0]
     return value if isinstance(value.owner, WeightOp) else None
@@ -36,32 +36,32 @@ class FusionRules(ABC):
 
     @abstractmethod
     def widens_weights(self, root: Operation) -> bool:
-        """Whether the code of `root`, a contraction, reads a weight of narrower elements than it computes with."""
+        """Whether the code of `root`, a contraction, supports a weight of narrower elements than it computes with."""
 
     @abstractmethod
     def takes_epilogue(self, root: Operation) -> bool:
-        """Whether elementwise ops behind `root` can be done with it."""
+        """Whether elementwise ops after `root` can be fused with it."""
 
     @abstractmethod
     def takes_halves(self, root: MatmulOp) -> bool:
-        """Whether elementwise ops that join the two halves of `root`'s columns can be done with it."""
+        """Whether elementwise ops that combine the two halves of `root`'s columns can be fused with it."""
 
     @abstractmethod
     def takes_prologue(self, root: Operation) -> bool:
-        """Whether elementwise ops in front of `root`, one of the contractions, should be done with it."""
+        """Whether elementwise ops before `root`, a contraction, should be fused with it."""
 
     @abstractmethod
     def takes_pool(self, root: Operation, pool: MaxPoolOp) -> bool:
-        """Whether a pool that alone reads what follows from `root` should be done with it."""
+        """Whether a pool that is the only user of `root`'s epilogue should be fused with it."""
 
     @abstractmethod
     def takes_depthwise(self, root: ConvOp, depthwise: ConvOp) -> bool:
-        """Whether a convolution that alone reads what follows from `root` is a depthwise one to be done with it."""
+        """Whether a convolution that is the only user of `root`'s epilogue is depthwise and should be fused."""
 
     @abstractmethod
     def makes_means(self, root: ConvOp) -> bool:
-        """Whether the means of the rows of pictures that follow from `root` should be made with them."""
+        """Whether the means of rows after `root` should be computed with it."""
 
     @abstractmethod
     def takes_pointwise(self, depthwise: ConvOp, pointwise: ConvOp) -> bool:
-        """Whether one that alone reads what follows from `depthwise` is of single pixels, to be done with both."""
+        """Whether a convolution that is the only user of `depthwise`'s epilogue is 1x1 and should be fused."""

@@ -1,4 +1,4 @@
-"""Facts about a kernel's operands that several schedules ask for."""
+"""Facts about a kernel's operands, shared by schedules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Root = TypeVar("Root", bound=Operation)
 
 
 def argument_index(kernel: KernelOp, value: SSAValue) -> int:
-    """Which operand of the kernel a block argument is."""
+    """The number of the operand that a block argument stands for."""
     return next(i for i, argument in enumerate(kernel.arguments) if argument is value)
 
 
@@ -32,7 +32,7 @@ def all_results(kernel: KernelOp) -> range:
 
 
 def constant_operands(kernel: KernelOp) -> tuple[int, ...]:
-    """Operands that are weights in every call (`constant_operands`, written by form-kernels)."""
+    """Operands that are weights in every call (`constant_operands`, set by form-kernels)."""
     attribute = kernel.attributes.get("constant_operands")
     if not isinstance(attribute, DenseArrayBase):
         return ()
@@ -40,7 +40,7 @@ def constant_operands(kernel: KernelOp) -> tuple[int, ...]:
 
 
 def plain_operands(kernel: KernelOp, ops: Sequence[Operation]) -> list[int]:
-    """Operands that are no weights and that only `ops` read, as they are and not through views."""
+    """Operands that are no weights and are read by `ops` only, directly and not through views."""
     inside, constants = set(ops), constant_operands(kernel)
     return [
         position
@@ -50,7 +50,7 @@ def plain_operands(kernel: KernelOp, ops: Sequence[Operation]) -> list[int]:
 
 
 def the_root(kernel: KernelOp, kind: type[Root]) -> Root:
-    """The one op of a kind in a kernel's body; raises CompileError where there are none or several."""
+    """The one op of a kind in a kernel's body. Raises CompileError if there are none or several."""
     roots = [op for op in kernel.body.block.ops if isinstance(op, kind)]
     if len(roots) != 1:
         name = kind.name.removeprefix("graph.")

@@ -1,4 +1,4 @@
-"""limit-threads: a model gets no more threads than its work is worth.
+"""limit-threads: limits a small model's threads by its estimated work.
 
 before:  builtin.module attributes {kernel.target = #kernel.cpu<..., threads = 8>}
 after:   builtin.module attributes {kernel.target = #kernel.cpu<..., threads = 1>}
@@ -26,7 +26,7 @@ from ..work import MODEL_GRAIN, nanoseconds
 
 @dataclass(frozen=True)
 class LimitThreads(ModulePass):
-    """A model gets no more threads than its work is worth."""
+    """Limits a small model's threads by its estimated work."""
 
     name = "limit-threads"
 

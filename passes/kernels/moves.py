@@ -1,7 +1,7 @@
-"""What a kernel only moves: reshapes, slices, splits, concatenations, transposes of unit axes.
+"""Moves: the results of a kernel that only copy operands, by reshape, slice, split, concat or transpose of unit axes.
 
-A move takes a window of an operand to a window of a result, element by element. Where both windows can be the same
-bytes there is nothing left to do: choose-schedule writes moves on the kernel's interface for the memory passes.
+A move copies a window of an operand to a window of a result, element by element. If both windows can be the same bytes,
+nothing is left to do: choose-schedule puts moves on the kernel's interface for the memory passes.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ..geometry.strided_views import strided_view
 
 
 def moves_of(kernel: KernelOp) -> list[MoveAttr]:
-    """The moves of the results that are only moved, as windows that memory can have."""
+    """The moves of results that are only copied, as strided windows."""
     return [move for result, value in enumerate(kernel.terminator.arguments) for move in _moves(kernel, result, value)]
 
 
 def _moves(kernel: KernelOp, result: int, value: SSAValue) -> list[MoveAttr]:
-    """How all of a result is moved; none where it is computed, or a part of it is no window."""
+    """The moves that make up a whole result; [] if a part is computed or no window."""
     owner = value.owner
     parts = _parts(owner) if isinstance(owner, ConcatOp) else [(value, Box.dense(shape_of(value)))]
     moves: list[MoveAttr] = []
@@ -39,7 +39,7 @@ def _moves(kernel: KernelOp, result: int, value: SSAValue) -> list[MoveAttr]:
 
 
 def _parts(concat: ConcatOp) -> list[tuple[SSAValue, Box]]:
-    """The operands of a concatenation and where they go in its result."""
+    """The operands of a concatenation and their boxes in its result."""
     axis, position = concat.axis.value.data, 0
     strides = row_major(shape_of(concat.result))
     parts: list[tuple[SSAValue, Box]] = []

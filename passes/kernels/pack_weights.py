@@ -1,4 +1,4 @@
-"""pack-weights: weights are laid out in the panels that their kernels read.
+"""pack-weights: lays weights out in the packing that their kernels' interfaces ask for.
 
 before:  %w = graph.weight #graph.blob<...> : tensor<512x256xf32>
          %1 = graph.call @matmul_0(%x, %w)              (interface: packed = [1 : #kernel.packing<"panels", {nr = 32}>])
@@ -36,7 +36,7 @@ from .choose_schedule import schedule_kernel
 
 @dataclass(frozen=True)
 class PackWeights(ModulePass):
-    """Weights are laid out in the panels that their kernels read."""
+    """Lays weights out in the packing that their kernels' interfaces ask for."""
 
     name = "pack-weights"
 
@@ -66,12 +66,12 @@ class PackWeights(ModulePass):
 
 
 def _pack(packing: Packing, arrays: Sequence[Array], out: Array) -> None:
-    """Writes the packed form of the one weight, or of some of its rows."""
+    """Packs a weight, or some of its rows."""
     packing.pack(arrays[0], out)
 
 
 class _Packer:
-    """Packs the weights of `main`, each once for every form that is asked for."""
+    """Packs the weights of `main`, each once per packing."""
 
     def __init__(self, ctx: Context, module: ModuleOp) -> None:
         self._store = blob_store(ctx)
@@ -80,7 +80,7 @@ class _Packer:
         self._kernels: dict[tuple[Attribute, Packing], KernelOp] = {}
 
     def pack(self, value: SSAValue, packing: Packing) -> SSAValue:
-        """The panels in `main`, in front of everything that reads them."""
+        """The packed weight in `main`, defined before all its users."""
         if (value, packing) not in self._packed:
             owner = value.owner
             made = self._weight(owner, packing) if isinstance(owner, WeightOp) else self._call(value, packing)
@@ -118,7 +118,7 @@ class _Packer:
 
 
 def _unpack_in_body(kernel: KernelOp, position: int, packing: Packing, packed_type: Attribute) -> None:
-    """The argument becomes the panels, and an unpack in front of the body gives the weight back."""
+    """Changes the argument to the packed weight and inserts an unpack at the start of the body."""
     argument = kernel.arguments[position]
     plain = type_of(argument)
     block = kernel.body.block

@@ -1,4 +1,4 @@
-"""split-means: the means of a depthwise convolution's pictures are made of those of their rows.
+"""split-means: means of a depthwise convolution's images are computed from the means of their rows.
 
 before:  %y = graph.conv %x, %w    %z = graph.relu %y
          %m = graph.reduce_mean %z {axes = array<i64: 1, 2>}        %p = graph.mul %z, ...
@@ -34,7 +34,7 @@ from .schedules import fusion_rules
 
 @dataclass(frozen=True)
 class SplitMeans(ModulePass):
-    """The means of a depthwise convolution's pictures are made of those of their rows."""
+    """Means of a depthwise convolution's images are computed from the means of their rows."""
 
     name = "split-means"
 
@@ -52,7 +52,7 @@ class SplitMeans(ModulePass):
 
 
 def _splits(op: ReduceMeanOp, rules: FusionRules) -> bool:
-    """Whether these are means of pictures, channels-last, that a convolution makes and something else reads too."""
+    """Whether these are means of channels-last images that a convolution computes and that have another user."""
     if ints(op.axes) != (1, 2) or op.x.has_one_use():
         return False
     value = op.x

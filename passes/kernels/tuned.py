@@ -1,7 +1,7 @@
-"""Schedules that were measured to be the fastest, by what a kernel is: kept with the context, for choose-schedule.
+"""Tuned schedules, measured to be the fastest, by kernel key: stored in the context for choose-schedule.
 
-A kernel's key is made of its text without its name, and of the target: kernels of other models that are alike have the
-same, and another CPU, or another number of threads, is another key.
+A kernel's key is computed from its text without its name, and from the target: equal kernels of different models have
+one key; another CPU, or another number of threads, gives another.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ...dialects.xdsl_repairs import kept_in
 
 
 def tuned_schedules(ctx: Context) -> dict[str, ScheduleAttr]:
-    """What is known in a context, by the keys of kernels: who runs the pipeline fills it in."""
+    """The tuned schedules of a context, by kernel key; filled in by the caller of the pipeline."""
     return kept_in(ctx, "tuned_schedules", dict[str, ScheduleAttr])
 
 
 def kernel_key(kernel: KernelOp, target: Target) -> str:
-    """What tells a kernel that has no schedule yet from others, on a target."""
+    """The key of a kernel without a schedule, on a target."""
     nameless = kernel.clone()
     nameless.sym_name = StringAttr("")
     stream = StringIO()

@@ -1,4 +1,4 @@
-"""The form "attention": its sizes, whatever machine carries it out."""
+"""The form "attention": its sizes, for any device."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AttentionSizes:
 
     @property
     def group(self) -> int:
-        """How many heads of queries read one head of keys."""
+        """Number of query heads that share one key head."""
         return self.heads // max(1, self.key_heads)
 
 
@@ -40,7 +40,7 @@ def attention_sizes(op: AttentionOp) -> AttentionSizes:
 
 
 def check_attention(op: AttentionOp) -> AttentionSizes:
-    """The sizes of an attention op that there is code for; raises CompileError for others."""
+    """The sizes of an attention op. Raises CompileError for unsupported element types."""
     element = element_type_of_value(op.result)
     if element not in (f32, f64):
         raise CompileError(f"{describe(op)}: attention on {element} has no code; only f32 and f64 do")
@@ -51,6 +51,6 @@ def check_attention(op: AttentionOp) -> AttentionSizes:
 
 
 def direct_operands(kernel: KernelOp) -> list[int]:
-    """Operands that attention itself reads, and not through views."""
+    """Operands that the attention op reads directly, not through views."""
     root = the_root(kernel, AttentionOp)
     return [i for i, each in enumerate(kernel.arguments) if all(use.operation is root for use in each.uses)]

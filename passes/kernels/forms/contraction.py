@@ -1,8 +1,8 @@
-"""The shape of a contraction kernel's body: a matrix product or a channels-last convolution with what is fused to it.
+"""The form "contraction": a matrix product or channels-last convolution with its fused ops.
 
-The body is, in order: views of the operands, elementwise ops that make the left-hand side, an unpack of a packed
-weight and a cast of it, the root, elementwise ops of the root's shape, or slices that are the halves of its columns and
-elementwise ops of their shape, and perhaps a max pool or means of rows. choose-schedule, pack-weights and the code
+The body is, in order: views of the operands; elementwise ops that compute the left-hand side; an unpack and a cast of a
+packed weight; the root; elementwise ops of the root's shape, or slices that are the halves of its columns with
+elementwise ops of their shape; and optionally a max pool or means of rows. choose-schedule, pack-weights and the code
 generator read kernels through this one form.
 """
 
@@ -28,14 +28,13 @@ from ...geometry.halves import halves_of
 
 @dataclass(frozen=True)
 class ContractionForm:
-    """A kernel's root and what surrounds it: elementwise ops in front of the left-hand side and behind the sums, and a
-    pool or means at the end.
+    """A kernel's root and its fused ops: prologue of the left-hand side, epilogue, and a final pool or mean.
 
-    `rhs` is the convolution's weight or the right-hand side, perhaps a view; where `unpack` is not None, the kernel
-    argument that holds its panels. Its elements may be narrower than the root's, for which the body casts them. `bias`
-    is the convolution's bias. `blocks` makes the right-hand side of few bits, a panel at a time. `means` are those of
-    the rows of pixels of `stored`, which is a result as well. `halves` are those of the root's columns, where the
-    epilogue begins with them: then what is stored has half as many.
+    `rhs` is the convolution's weight or the right-hand side, possibly a view; if `unpack` is not None, the kernel
+    argument that holds its panels. Its elements may be narrower than the root's, with a cast in the body. `bias` is the
+    convolution's bias. `blocks` dequantises the right-hand side, a panel at a time. `means` are those of the rows of
+    pixels of `stored`, an additional result. `halves` are those of the root's columns, if the epilogue starts with
+    them: then half as many columns are stored.
     """
 
     root: MatmulOp | ConvOp
@@ -52,12 +51,12 @@ class ContractionForm:
 
     @property
     def stored(self) -> SSAValue:
-        """The value that tiles store: the kernel's result, or what its pool reads."""
+        """The value that tiles store: the kernel's result, or the operand of its pool."""
         return self.epilogue[-1].results[0] if self.epilogue else self.root.results[0]
 
 
 def contraction_form(kernel: KernelOp) -> ContractionForm:
-    """The form of a contraction kernel; CompileError where the body has another."""
+    """The form of a contraction kernel. Raises CompileError for any other body."""
     ops = [op for op in kernel.body.block.ops if not isinstance(op, YieldOp)]
     if (roots := sum(isinstance(op, MatmulOp | ConvOp) for op in ops)) != 1:
         raise CompileError(f"{describe(kernel)} @{kernel.sym_name.data}: {roots} roots in one contraction")
@@ -65,7 +64,7 @@ def contraction_form(kernel: KernelOp) -> ContractionForm:
 
 
 def contraction_of(ops: Sequence[Operation]) -> ContractionForm:
-    """The form of ops in order, of which one is a root; CompileError where they have another."""
+    """The form of ops in order, one of which is a root. Raises CompileError for other ops."""
     root = next(op for op in ops if isinstance(op, MatmulOp | ConvOp))
     after = [*ops[ops.index(root) + 1 :]]
     before = ops[: ops.index(root)]
@@ -94,7 +93,7 @@ def contraction_of(ops: Sequence[Operation]) -> ContractionForm:
 
 @dataclass(frozen=True)
 class ConvGeometry:
-    """A channels-last convolution seen with two spatial dimensions (a 1-D one has height 1)."""
+    """A channels-last convolution with two spatial dimensions (a 1-D one has height 1)."""
 
     batch: int
     height: int
@@ -111,12 +110,12 @@ class ConvGeometry:
 
     @property
     def depth(self) -> int:
-        """Length of the inner sum: taps times channels of a group."""
+        """Length of the contracted dimension: taps times channels of a group."""
         return self.kernel[0] * self.kernel[1] * self.channels // self.groups
 
     @property
     def pointwise(self) -> bool:
-        """One tap that never leaves the picture."""
+        """Whether it has one tap that never leaves the image."""
         if self.kernel != (1, 1) or self.pad != (0, 0):
             return False
         last = ((self.out_height - 1) * self.stride[0], (self.out_width - 1) * self.stride[1])

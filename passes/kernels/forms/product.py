@@ -1,7 +1,7 @@
-"""A contraction as products of matrices: batch x (rows x depth) (depth x columns).
+"""Contractions as batched matrix products: batch x (rows x depth) (depth x columns).
 
-A convolution is one product per group: rows are the result's pixels, depth is taps times channels, columns are
-filters. Of a matrix product, those batch dimensions in which the right-hand side stays the same are rows too.
+A convolution is one product per group: rows are the result's pixels, depth is taps times channels, columns are filters.
+Batch dimensions of a matrix product along which the right-hand side is constant are rows, too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .contraction import ContractionForm, conv_geometry
 
 @dataclass(frozen=True)
 class ProductShape:
-    """`outer` and `inner` are axes of the result: its batch and its rows; a convolution's batch are its groups."""
+    """`outer` and `inner` are the batch and row axes of the result; the batch of a convolution is its groups."""
 
     outer: tuple[int, ...]
     inner: tuple[int, ...]
@@ -31,17 +31,17 @@ class ProductShape:
 
     @property
     def batch(self) -> int:
-        """How many products there are."""
+        """Number of products."""
         return prod(self.outer_sizes)
 
     @property
     def rows(self) -> int:
-        """Rows of each."""
+        """Rows of each product."""
         return prod(self.inner_sizes)
 
 
 def product_shape(root: MatmulOp | ConvOp) -> ProductShape:
-    """The sizes of a contraction; that of a convolution must be channels-last."""
+    """The sizes of a contraction; a convolution must be channels-last."""
     shape = shape_of(root.results[0])
     if isinstance(root, ConvOp):
         groups, inner = root.groups.value.data, tuple(range(len(shape) - 1))
@@ -57,13 +57,13 @@ def product_shape(root: MatmulOp | ConvOp) -> ProductShape:
 
 
 def reads_windows(kernel: KernelOp, form: ContractionForm) -> bool:
-    """Whether both operands are windows on arguments of the kernel."""
+    """Whether both operands are strided windows on the kernel's arguments."""
     arguments: set[SSAValue] = set(kernel.arguments)
     return all(strided_view(value).base in arguments for value in (form.lhs, form.rhs))
 
 
 def never_leaves(root: ConvOp) -> tuple[bool, bool]:
-    """Whether all taps lie inside the picture: along its height, along its width."""
+    """Whether all taps lie inside the image: along its height, along its width."""
     g = conv_geometry(root)
     sizes = (g.height, g.width)
     last = [

@@ -1,4 +1,4 @@
-"""The form "recurrence": what of it lives from step to step, whatever machine carries it out."""
+"""The form "recurrence": its states between steps, for any device."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from ....dialects.graph.values import element_type_of_value
 
 
 def check_recurrence(op: RecurrenceOp) -> None:
-    """Raises CompileError for a recurrence that there is no code for."""
+    """Raises CompileError for a recurrence with unsupported types."""
     check_floats(op, op.y)
 
 
 def check_floats(op: Operation, value: SSAValue) -> None:
-    """Raises CompileError for an op that hands on states of a type that there is no code for."""
+    """Raises CompileError for an op whose states have an unsupported type."""
     element = element_type_of_value(value)
     if element not in (f32, f64):
         raise CompileError(f"{describe(op)}: a recurrence on {element} has no code; only f32 and f64 do")
 
 
 def states_of(op: RecurrenceOp) -> tuple[str, ...]:
-    """What is handed on from step to step, in the order of the initial and last states."""
+    """The states carried from step to step, in the order of the initial and final states."""
     return ("h", "c") if isinstance(op, LstmOp) else ("h",)
 
 
 def between_phases(op: RecurrenceOp) -> tuple[str, ...]:
-    """What a cell's first product leaves for its second one."""
+    """Values that a cell's first phase passes to its second."""
     return ("update", "reset_h") if isinstance(op, GruOp) and op.linear_before_reset is None else ()

@@ -1,7 +1,7 @@
-"""The shape of a row kernel's body: one reduction, softmax or normalisation, and what is fused around it.
+"""The form "rows": one reduction, softmax or normalisation with its fused ops.
 
-In front of the root there may be elementwise and movement ops; behind it elementwise ops that keep the shape,
-transposes and reshapes. choose-schedule and the code generator read kernels through this one form.
+Before the root there may be elementwise and movement ops; after it elementwise ops that keep the shape, transposes and
+reshapes. choose-schedule and the code generator read kernels through this one form.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ ROW_OPS = (
 
 @dataclass(frozen=True)
 class RowForm:
-    """A kernel's root: what it reduces along which axes."""
+    """A kernel's root, and the axes along which it reduces."""
 
     root: RowOp
     axes: tuple[int, ...]  # of root.x, ascending
 
     @property
     def keeps_shape(self) -> bool:
-        """Whether the result has an element for each element of x, not one per row."""
+        """Whether the result has an element for each element of x, rather than one per row."""
         return not isinstance(self.root, ReduceOp | ArgExtremumOp)
 
     @property
     def along(self) -> bool:
-        """Whether rows run along the innermost axis: then lanes share a row, else each has its own."""
+        """Whether rows run along the innermost axis: then vector lanes split a row, else each lane has its own."""
         long = [axis for axis, size in enumerate(shape_of(self.root.x)) if size != 1]
         return not long or long[-1] in self.axes
 
@@ -61,13 +61,13 @@ class RowForm:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         shape = shape_of(self.root.x)
         return prod(size for axis, size in enumerate(shape) if axis not in self.axes)
 
     @property
     def number(self) -> Attribute:
-        """The type that elements are computed in: 16-bit floats as 32 bits, integers without a sign."""
+        """The type of computation: 16-bit floats as 32 bits, integers signless."""
         element = element_type_of_value(self.root.x)
         if isinstance(element, IntegerType):
             return IntegerType(cast("IntegerType", element).width.data)
@@ -75,7 +75,7 @@ class RowForm:
 
     @property
     def plain(self) -> bool:
-        """Whether x is an operand of the kernel, perhaps rearranged: then it is read again, not kept."""
+        """Whether x is an operand of the kernel, possibly rearranged: then it is read again rather than buffered."""
         value = self.root.x
         while isinstance(owner := value.owner, MovementOp):
             value = owner.operands[0]
@@ -83,14 +83,14 @@ class RowForm:
 
     @property
     def keeps_row(self) -> bool:
-        """Whether a row is kept in scratch between its passes."""
+        """Whether a row is buffered in scratch between its passes."""
         if isinstance(self.root, ReduceOp | CumulativeOp):
             return False
         return isinstance(self.root, SoftmaxOp) or not self.plain
 
 
 def row_form(kernel: KernelOp) -> RowForm | None:
-    """The form of a kernel; None where its body has another."""
+    """The form of a kernel; None for any other body."""
     roots = [op for op in kernel.body.block.ops if isinstance(op, ROW_OPS)]
     if len(roots) != 1 or any(not _fits(op, roots[0]) for op in kernel.body.block.ops):
         return None
@@ -113,7 +113,7 @@ def row_form(kernel: KernelOp) -> RowForm | None:
 
 
 def the_row_form(kernel: KernelOp) -> RowForm:
-    """The form of a kernel; raises CompileError where its body has another."""
+    """The form of a kernel. Raises CompileError for any other body."""
     form = row_form(kernel)
     if form is None:
         raise CompileError(f"{describe(kernel)} @{kernel.sym_name.data}: its body can't be done by rows")
@@ -125,7 +125,7 @@ def _fits(op: Operation, root: Operation) -> bool:
 
 
 def _is_written(value: SSAValue, behind: Container[SSAValue], form: RowForm) -> bool:
-    """Whether a result is written with the root's: it comes from it, or has an element per element of x."""
+    """Whether a result is stored together with the root's: it depends on it, or has an element per element of x."""
     return value in behind or (form.keeps_shape and shape_of(value) == shape_of(form.root.x))
 
 

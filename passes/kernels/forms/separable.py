@@ -1,7 +1,7 @@
-"""The shape of a separable kernel's body: a convolution, a depthwise one of its result, and perhaps a pointwise one.
+"""The form "separable": a convolution, a depthwise one of its result, and optionally a pointwise one.
 
-Each comes with elementwise ops of its shape behind it. What the first two make is read in the kernel alone. This is
-the inverted residual of MobileNet-v2 (Sandler et al., 2018): expand, depthwise, project.
+Each has an elementwise epilogue. The results of the first two are used in the kernel only. This is the inverted
+residual of MobileNet-v2 (Sandler et al., 2018): expand, depthwise, project.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .contraction import ContractionForm, ConvGeometry, contraction_of, conv_geo
 
 @dataclass(frozen=True)
 class SeparableForm:
-    """The convolutions, each with what follows it; `project` is None where the depthwise one is the last."""
+    """The convolutions with their epilogues; `project` is None if the depthwise one is the last."""
 
     expand: ContractionForm
     depthwise: ContractionForm
@@ -29,12 +29,12 @@ class SeparableForm:
 
     @property
     def stages(self) -> tuple[ContractionForm, ...]:
-        """In order."""
+        """The convolutions in order."""
         return (self.expand, self.depthwise, *([] if self.project is None else [self.project]))
 
 
 def separable_form(kernel: KernelOp) -> SeparableForm:
-    """The form of a separable kernel; CompileError where the body has another."""
+    """The form of a separable kernel. Raises CompileError for any other body."""
     stages: list[list[Operation]] = []
     for op in kernel.body.block.ops:
         if isinstance(op, ConvOp):

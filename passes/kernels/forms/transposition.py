@@ -1,7 +1,7 @@
-"""The shape of a kernel that turns faces: one transpose that changes the innermost axis, and what is elementwise.
+"""The form "transposition": one transpose that changes the innermost axis, with elementwise ops.
 
-Axes of one element are left out, and axes that stay neighbours are one, so that what is left is a permutation of few:
-[batch, height, width, channels] -> [batch, channels, height, width] is (0, 2, 1) of three.
+Axes of size 1 are dropped and axes that stay adjacent are merged, which leaves a permutation of few axes: [batch,
+height, width, channels] -> [batch, channels, height, width] is (0, 2, 1) of three.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from ....dialects.graph.values import ints, shape_of
 
 @dataclass(frozen=True)
 class Transposition:
-    """A kernel's transpose. `groups` are the axes of its result that are one, outermost first; of these `row` is the
-    one that x has innermost, and the last the result's.
+    """A kernel's transpose. `groups` are the merged axes of its result, outermost first.
+
+    `row` is the group that is innermost in x, and the last group the innermost of the result.
     """
 
     root: TransposeOp
@@ -28,18 +29,18 @@ class Transposition:
 
     @property
     def sizes(self) -> list[int]:
-        """Elements along each group."""
+        """The size of each group."""
         shape = shape_of(self.root.result)
         return [prod(shape[axis] for axis in group) for group in self.groups]
 
     @property
     def faces(self) -> int:
-        """How many faces of rows and columns are turned."""
+        """Number of (row, column) planes to transpose."""
         return prod(size for number, size in enumerate(self.sizes[:-1]) if number != self.row)
 
 
 def transposition(kernel: KernelOp) -> Transposition | None:
-    """The form of a kernel; None where its body has another, or the innermost axis stays."""
+    """The form of a kernel; None for any other body, or if the innermost axis stays."""
     ops = [op for op in kernel.body.block.ops if not isinstance(op, YieldOp | ConstantOp)]
     roots = [op for op in ops if isinstance(op, TransposeOp)]
     if len(roots) != 1 or any(op is not roots[0] and not isinstance(op, ElementwiseOp | ReshapeOp) for op in ops):
@@ -62,7 +63,7 @@ def transposition(kernel: KernelOp) -> Transposition | None:
 
 
 def _groups(shape: Sequence[int], permutation: Sequence[int]) -> list[tuple[int, ...]]:
-    """Axes of the result, those of one element left out, together where they are neighbours in x in this order too."""
+    """The axes of the result, without those of size 1, merged where they are adjacent and in the same order in x."""
     long = [axis for axis, size in enumerate(shape) if size != 1]
     of_x = sorted(permutation[axis] for axis in long)
     groups: list[tuple[int, ...]] = []

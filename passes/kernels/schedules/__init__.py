@@ -67,7 +67,7 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
 
 @cache
 def schedules_for(device: str, form: str) -> dict[str, type[AnySchedule]]:
-    """The ways of a device to carry a form out, by name."""
+    """The schedules of a device for a form, by name."""
     found = [entry.split(":") for entry in SCHEDULES.get(device, {}).get(form, ())]
     return {
         file: cast("type[AnySchedule]", getattr(import_module(f".{device}.{file}", __package__), name))
@@ -77,7 +77,7 @@ def schedules_for(device: str, form: str) -> dict[str, type[AnySchedule]]:
 
 @cache
 def names_of_schedules(device: str) -> tuple[str, ...]:
-    """All ways of a device by name."""
+    """The names of all schedules of a device."""
     entries = (entry for each in SCHEDULES.get(device, {}).values() for entry in each)
     return tuple(sorted({entry.partition(":")[0] for entry in entries}))
 
@@ -89,13 +89,13 @@ def schedule_class(device: str, name: str) -> type[AnySchedule]:
 
 
 def fusion_rules(target: Target, forbid: Sequence[str] = ()) -> FusionRules:
-    """What the target's device says of fusion, where some schedules are not to be taken."""
+    """The fusion rules of the target's device, without those for forbidden schedules."""
     module = import_module(f".{target.device}.{target.device}_fusion_rules", __package__)
     return cast("FusionRules", module.rules(target, forbid))
 
 
 def schedule_of(kernel: KernelOp, device: str) -> AnySchedule:
-    """The schedule that was chosen for a kernel; raises CompileError where there is none that could be read."""
+    """The schedule chosen for a kernel. Raises CompileError if it has none, or an invalid one."""
     where, attribute = f"{describe(kernel)} @{kernel.sym_name.data}", kernel.schedule
     if not isinstance(attribute, ScheduleAttr):
         raise CompileError(f"{where}: no schedule; run choose-schedule first")

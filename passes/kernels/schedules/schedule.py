@@ -1,4 +1,4 @@
-"""Schedule: one way to carry a kernel out, as a frozen dataclass of typed options.
+"""Schedule: one way to compute a kernel, as a frozen dataclass of typed options.
 
     @dataclass(frozen=True)
     class Panels(Schedule[CpuAttr]):
@@ -6,10 +6,10 @@
         mr: TileSize                                  <->  #kernel.schedule<"panels", {mr = 6, nr = 16, inline = 1}>
         nr: TileSize
         inline: bool
-        band: Count = 0                               left out of the attribute where it is the default
+        band: Count = 0                               left out of the attribute if it is the default
 
-All that a kernel asks of memory follows from its body and these options, so that the schedule that was chosen can be
-read back from the attribute and asked again.
+All that a kernel requires of memory follows from its body and these options, so the chosen schedule can be
+reconstructed from the attribute and queried again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .scratch import ScratchLayout
 
 @dataclass(frozen=True)
 class Between:
-    """What an option may be: a number from `least` to `most`."""
+    """The range of an option: a number from `least` to `most`."""
 
     least: int
     most: int
@@ -46,45 +46,45 @@ Machine = TypeVar("Machine", CpuAttr, GpuAttr)
 
 @dataclass(frozen=True)
 class Schedule(ABC, Generic[Machine]):
-    """One way to carry a kernel out. Options are fields of type TileSize, Count or bool."""
+    """One way to compute a kernel. Options are fields of type TileSize, Count or bool."""
 
     name: ClassVar[str]
 
     @classmethod
     @abstractmethod
     def candidates(cls, kernel: KernelOp, target: Machine) -> Iterator[Self]:
-        """The ways of this kind in which the kernel can be carried out on the target: none where it has no code.
+        """The instances of this schedule that support the kernel on the target; none if there is no code for it.
 
-        Raises CompileError where the kernel's body isn't what its form says, or no way of any kind has code for it.
+        Raises CompileError if the kernel's body doesn't have its form, or if no schedule at all supports it.
         """
 
     def neighbours(self, kernel: KernelOp, target: Machine) -> Iterator[Self]:
-        """The same way with other options near these, which only a tuner looks at: it measures what is faster."""
+        """The same schedule with similar options, tried by the tuner only, which measures them."""
         del kernel, target
         return iter(())
 
     @abstractmethod
     def cost(self, kernel: KernelOp, target: Machine) -> float:
-        """Seconds that a call of the kernel takes on one core, as far as the target's limits tell."""
+        """Estimated seconds of a call on one core, from the target's limits."""
 
     @abstractmethod
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
-        """What the code asks of its buffers and allows with them."""
+        """What the code requires of its buffers and allows with them."""
 
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """The parts of the scratch that the code uses."""
+        """The layout of the code's scratch."""
         del kernel
         return ScratchLayout()
 
     def attribute(self) -> ScheduleAttr:
-        """The schedule as the IR holds it."""
+        """The schedule as an attribute."""
         given = {each.name: int(getattr(self, each.name)) for each in fields(self)}
         usual = {each.name: each.default for each in fields(self)}
         return ScheduleAttr.of(self.name, **{key: value for key, value in given.items() if value != usual[key]})
 
     @classmethod
     def of(cls, attribute: ScheduleAttr) -> Self:
-        """The schedule that an attribute stands for; raises CompileError where its options make none."""
+        """The schedule that an attribute describes. Raises CompileError for invalid options."""
         given, hints = attribute.numbers(), _hints(cls)
         ranges = {key: next(iter(get_args(hint)[1:]), Between(0, 1)) for key, hint in hints.items()}
         what = f"the schedule '{cls.name}'"

@@ -1,7 +1,7 @@
-"""Scratch: named parts of the bytes that a kernel's code has to itself while it runs.
+"""Scratch layouts: named parts of the bytes that a kernel's code uses privately while it runs.
 
-A schedule makes one layout. The interface's bytes come from it, and the code asks it for parts by name, so that
-nothing is laid out twice.
+A schedule defines one layout. The interface's bytes are computed from it, and the code looks up parts by name, so that
+there is one definition.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CACHE_LINE = 64  # bytes
 
 @dataclass(frozen=True)
 class ScratchPart:
-    """A dense array of `shape`, `offset` bytes behind the start of its thread's scratch, or of that all share."""
+    """A dense array of `shape`, `offset` bytes from the start of the thread's scratch, or of the shared one."""
 
     name: str
     element: Attribute
@@ -34,7 +34,7 @@ class ScratchPart:
 
 @dataclass(frozen=True)
 class ScratchLayout:
-    """Parts of each thread's `own` scratch, and of that which all threads `share`."""
+    """Parts of each thread's `own` scratch, and of the scratch that all threads `share`."""
 
     own: tuple[ScratchPart, ...] = ()
     shared: tuple[ScratchPart, ...] = ()
@@ -45,17 +45,17 @@ class ScratchLayout:
         own: Iterable[tuple[str, Attribute, Sequence[int]]] = (),
         shared: Iterable[tuple[str, Attribute, Sequence[int]]] = (),
     ) -> ScratchLayout:
-        """(name, element type, shape) of each part, one behind the other."""
+        """(name, element type, shape) of each part, in sequence."""
         return cls(_placed(own), _placed(shared))
 
     @property
     def per_thread(self) -> int:
-        """Bytes of each thread, in whole cache lines."""
+        """Bytes per thread, in whole cache lines."""
         return _bytes(self.own)
 
     @property
     def together(self) -> int:
-        """Bytes that all threads share, in whole cache lines."""
+        """Bytes shared by all threads, in whole cache lines."""
         return _bytes(self.shared)
 
 

@@ -46,7 +46,7 @@ LARGEST_GROUP = 4
 
 @dataclass(frozen=True)
 class Attention(Schedule[CpuAttr]):
-    """A head at a time, its keys in panels and whole rows of scores."""
+    """One head at a time, with keys in panels and whole rows of scores."""
 
     name = "attention"
 
@@ -64,7 +64,7 @@ class Attention(Schedule[CpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """Tile sizes from the target's registers; CompileError where there is no code."""
+        """Tile sizes from the target's registers. Raises CompileError for unsupported types."""
         root = the_root(kernel, AttentionOp)
         check_attention(root)
         lanes = target.lanes(8 * item_bytes(root.result))
@@ -83,9 +83,9 @@ class Attention(Schedule[CpuAttr]):
         )
 
     def row_of_scores(self, keys: int, size: int) -> int:
-        """Elements from a row of scores, of elements of `size` bytes, to the next one.
+        """Stride of rows of scores, for elements of `size` bytes.
 
-        Rows a multiple of CACHE_PAGE apart would push each other out of the first-level cache.
+        Rows whose distance is a multiple of CACHE_PAGE would conflict in the first-level cache.
         """
         return keys + (self.lanes if is_fixed(keys) and keys * size % CACHE_PAGE == 0 else 0)
 
@@ -106,9 +106,10 @@ class Attention(Schedule[CpuAttr]):
 
 
 def _asks_ahead(root: AttentionOp, target: CpuAttr) -> bool:
-    """Whether a head's rows fit beside those of the one before, and are as many as the queries that ask for them.
+    """Whether prefetching the next head's rows pays: they fit the cache besides the present ones.
 
-    Heads lie beside each other in a token's row, so what a CPU reads ahead by itself is another head's.
+    There must also be as many as queries during which they are prefetched. Heads are adjacent in a token's row, so a
+    hardware prefetcher fetches another head's.
     """
     sizes = attention_sizes(root)
     read = now(sizes.keys) * (2 * sizes.depth + sizes.width) * item_bytes(root.result)
@@ -116,5 +117,5 @@ def _asks_ahead(root: AttentionOp, target: CpuAttr) -> bool:
 
 
 def _in_rows(root: AttentionOp) -> bool:
-    """Whether the elements of a query, and those of a key, are neighbours."""
+    """Whether the elements of a query, and those of a key, are contiguous."""
     return all(strided_view(operand).strides[-1] == 1 for operand in (root.query, root.key))

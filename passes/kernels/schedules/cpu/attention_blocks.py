@@ -41,7 +41,7 @@ MOST_TILES = 64
 
 @dataclass(frozen=True)
 class AttentionBlocks(Attention):
-    """A head at a time, its keys in panels; blocks of keys and a running softmax."""
+    """One head at a time, with keys in panels, by blocks of keys and an online softmax."""
 
     name = "attention_blocks"
 
@@ -53,7 +53,7 @@ class AttentionBlocks(Attention):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """Where there may be more keys than a block has, and never few queries."""
+        """If there may be more keys than one block has, and not for few queries."""
         root = the_root(kernel, AttentionOp)
         sizes = attention_sizes(root)
         for schedule in super().candidates(kernel, target):
@@ -67,19 +67,19 @@ class AttentionBlocks(Attention):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """Pays where a head's keys and values take much of the second-level cache."""
+        """Pays if a head's keys and values take a large part of the second-level cache."""
         root = the_root(kernel, AttentionOp)
         head = now(attention_sizes(root).keys) * _bytes_of_both(root)
         return super().cost(kernel, target) * (0.95 if head >= HEAD_SHARE * target.l2.data else 1.01)
 
     @property
     def row_of_block(self) -> int:
-        """Elements from a row of scores to the next one: see `row_of_scores`."""
+        """Stride of rows of scores in elements: see `row_of_scores`."""
         return self.block + self.lanes
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """One head's keys in panels, a tile's scores of a block, and what goes on from block to block."""
+        """One head's keys in panels, a tile's scores of a block, and the running softmax."""
         root = the_root(kernel, AttentionOp)
         sizes, element = attention_sizes(root), element_type_of_value(root.result)
         rows = self.tall * self.mr
@@ -95,6 +95,6 @@ class AttentionBlocks(Attention):
 
 
 def _bytes_of_both(root: AttentionOp) -> int:
-    """Of a key and its value; of a query and its sums."""
+    """Bytes of a key and its value; of a query and its sums."""
     sizes = attention_sizes(root)
     return (sizes.depth + sizes.width) * item_bytes(root.result)

@@ -1,4 +1,4 @@
-"""The bands schedule: convolutions of each other's results, a band of rows at a time.
+"""The bands schedule: a fused chain of convolutions, a band of rows at a time.
 
 What the depthwise convolution reads, and what it makes for the one behind it, exists only as far as a band needs it, in
 scratch that stays in the second-level cache. Rows that two bands need are kept from one to the next.
@@ -47,7 +47,7 @@ MOST_TILE_ROWS = 3  # of a depthwise convolution
 
 @dataclass(frozen=True)
 class Bands(Schedule[CpuAttr]):
-    """Two or three convolutions, a band of rows at a time."""
+    """Two or three fused convolutions, a band of rows at a time."""
 
     name = "bands"
 
@@ -67,7 +67,7 @@ class Bands(Schedule[CpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """The tiles of each convolution by itself, and as many rows as the cache has room for."""
+        """The tiles of each convolution alone, and as many rows as fit the cache."""
         form = separable_form(kernel)
         products = Panels.of_form(kernel, form.expand, target)
         pixels = Depthwise.of_form(form.depthwise, target)
@@ -95,7 +95,7 @@ class Bands(Schedule[CpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """What each convolution wastes by itself."""
+        """The sum over the convolutions, each with its waste."""
         form, tiles, pixels = separable_form(kernel), self.products_of(True), self.pixels_of(True)
         counts = [now(each.root.products) for each in form.stages]
         wasted = [
@@ -122,7 +122,7 @@ class Bands(Schedule[CpuAttr]):
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """The rows that a band of the depthwise convolution reads, and, where another one follows, those it makes."""
+        """The rows that a band of the depthwise convolution reads, and, before a pointwise one, those it writes."""
         form = separable_form(kernel)
         g = geometry_of(form.depthwise)
         parts = [("read", f32, (1, rows_read(g, self.band), g.width, g.channels))]
@@ -131,23 +131,24 @@ class Bands(Schedule[CpuAttr]):
         return ScratchLayout.of(parts)
 
     def products_of(self, epilogue: bool) -> Panels:
-        """How the convolutions in front of the depthwise one and behind it are done."""
+        """The schedule of the convolutions before and after the depthwise one."""
         return Panels(self.mr, self.nr, self.lanes, epilogue)
 
     def pixels_of(self, epilogue: bool) -> Depthwise:
-        """How the depthwise one is."""
+        """The schedule of the depthwise convolution."""
         return Depthwise(self.tile_rows, self.tile_columns, self.lanes, 1, epilogue)
 
 
 def rows_read(g: ConvGeometry, rows: int) -> int:
-    """How many rows of a picture so many rows of a convolution's result are made of."""
+    """The number of input rows for that many output rows of a convolution."""
     return (rows - 1) * g.stride[0] + (g.kernel[0] - 1) * g.dilation[0] + 1
 
 
 def takes_depthwise(root: ConvOp, then: ConvOp, l2: int) -> bool:
-    """Whether there is code for a depthwise convolution of what follows from a convolution, and whether it is worth it.
+    """Whether fusing a depthwise convolution with the preceding one is supported and pays.
 
-    It is where what they read does not fit a second-level cache of `l2` bytes, but the rows of a tile do, and weights.
+    It pays if the value between them does not fit a second-level cache of `l2` bytes, but a tile's rows and the weights
+    do.
     """
     if not (_fits(root) and _fits(then) and panels.fits(root) and depthwise.fits(then)) or winograd.pays(root):
         return False
@@ -160,7 +161,7 @@ def takes_depthwise(root: ConvOp, then: ConvOp, l2: int) -> bool:
 
 
 def takes_pointwise(then: ConvOp, l2: int) -> bool:
-    """Whether there is code for a convolution of what follows from both, and whether its weights are few."""
+    """Whether fusing a pointwise convolution after both is supported, and its weights are few."""
     if not _fits(then) or not panels.fits(then) or _too_heavy(then, l2):
         return False
     g = conv_geometry(then)
@@ -168,7 +169,7 @@ def takes_pointwise(then: ConvOp, l2: int) -> bool:
 
 
 def _fits(root: ConvOp) -> bool:
-    """Whether a convolution is of pictures of f32, channels-last, of which only the batch may be a size of run time."""
+    """Whether a convolution is f32 and channels-last, with symbolic batch at most."""
     if len(shape_of(root.result)) != 4 or root.layout.data != "NHWC" or not isinstance(root.weight.owner, WeightOp):
         return False
     if {element_type_of_value(value) for value in (root.x, root.weight, root.result)} != {f32}:

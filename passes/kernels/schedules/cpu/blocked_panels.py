@@ -42,7 +42,7 @@ PANEL_SHARE = 0.3
 
 @dataclass(frozen=True)
 class BlockedPanels(Panels):
-    """Tiles over packed panels, block of rows by block of rows."""
+    """Tiles over packed panels, by blocks of rows."""
 
     name = "blocked_panels"
 
@@ -56,7 +56,7 @@ class BlockedPanels(Panels):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """For products of one tap, of floats, with more than a tile of rows, whose weights are packed ahead."""
+        """For float products with one tap and more than a tile of rows, whose weights are packed ahead."""
         form = contraction_form(kernel)
         root = form.root
         if form.pool is not None or form.prologue or form.blocks or not fits(root):
@@ -84,14 +84,14 @@ class BlockedPanels(Panels):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """No rows are waited for, and where sums wait instead long panels are a twentieth faster."""
+        """Rows come from the cache, and where sums are kept in scratch, long panels are a twentieth faster."""
         root = contraction_form(kernel).root
         long = depth_of(root) * self.nr * item_bytes(root.results[0]) > PANEL_SHARE * target.l2.data
         return self.least_cost(kernel, target) * (0.95 if long else 1)
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """The sums of a block by a group."""
+        """The partial sums of a block by a group."""
         root = contraction_form(kernel).root
         if depth_of(root) <= PART:
             return ScratchLayout()
@@ -100,15 +100,15 @@ class BlockedPanels(Panels):
 
 
 def _are_read_again(root: MatmulOp | ConvOp, nr: int, target: CpuAttr) -> bool:
-    """Whether the most rows there may be meet several panels, and are too many for a cache.
+    """Whether the largest possible rows are read for several panels, and are too large for a cache.
 
-    So they come from memory, or from a cache that is nearly as far: asked for, 4096 x 256 x 256 takes 0.93 of the time,
-    4096 x 1024 x 256 0.98 (Zen 5).
+    They then come from memory, or from a cache that is nearly as far: prefetched, 4096 x 256 x 256 takes 0.93 of the
+    time, 4096 x 1024 x 256 0.98 (Zen 5).
     """
     return now(shape_of(root.results[0])[-1]) > nr and bytes_of_rows(root) > ROWS_SHARE * target.l2.data
 
 
 def _rows_of(root: Operation) -> tuple[int, int]:
-    """How many rows a product has now, and how many it may have at run time."""
+    """The number of rows of a product at present, and the largest at run time."""
     rows = prod(shape_of(root.results[0])[:-1])
     return now(rows), bounds_of(rows)[1]

@@ -30,7 +30,7 @@ def rules(target: CpuAttr, forbid: Sequence[str] = ()) -> FusionRules:
 
 
 class CpuFusionRules(FusionRules):
-    """`l2` is how many bytes the second-level cache holds; nothing is fused for schedules that are forbidden."""
+    """`l2` is the size in bytes of the second-level cache; nothing is fused for forbidden schedules."""
 
     def __init__(self, l2: int, forbid: Sequence[str] = ()) -> None:
         self._l2, self._cache = l2, l2 // 2
@@ -104,7 +104,7 @@ class CpuFusionRules(FusionRules):
 
 
 def _weight_bytes(root: Operation) -> float:
-    """Bytes of the one matrix of weights that tiles of a contraction read; infinite where it has no such weights."""
+    """Bytes of the single weight matrix that tiles of a contraction read; infinite without one."""
     if not panels.fits(root) or depthwise.fits(root):
         return inf
     match root:

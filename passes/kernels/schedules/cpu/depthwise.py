@@ -51,7 +51,7 @@ MOST_COLUMNS = 32
 
 @dataclass(frozen=True)
 class Depthwise(Schedule[CpuAttr]):
-    """A tile of pixels by one register of channels at a time."""
+    """Tiles of pixels by one register of channels."""
 
     name = "depthwise"
 
@@ -69,14 +69,14 @@ class Depthwise(Schedule[CpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """The tile that fits the target's registers, and how finely channels are cut for the threads."""
+        """The tile that fits the target's registers, and the division of channels between threads."""
         found = cls.of_form(contraction_form(kernel), target)
         if found is not None:
             yield found
 
     @classmethod
     def of_form(cls, form: ContractionForm, target: CpuAttr) -> Self | None:
-        """The same for a contraction, None where there is no code for it."""
+        """The same for a contraction, None for an unsupported one."""
         if not isinstance(form.root, ConvOp) or not fits(form.root) or form.prologue or form.pool is not None:
             return None
         g = conv_geometry(form.root)
@@ -102,7 +102,7 @@ class Depthwise(Schedule[CpuAttr]):
 
     @override
     def neighbours(self, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """Tiles of one row less, and of fewer pixels in a row, where there are several."""
+        """Tiles with one row less, and with fewer pixels per row, if there are several."""
         if self.tile_rows > 1:
             yield replace(self, tile_rows=self.tile_rows - 1)
             yield replace(self, tile_rows=1)
@@ -115,7 +115,7 @@ class Depthwise(Schedule[CpuAttr]):
         return seconds(kernel, target, wasted=self.wasted(geometry(kernel)))
 
     def wasted(self, g: ConvGeometry) -> float:
-        """Filters are made up to whole registers, and lanes are repeated for each of several channels."""
+        """Filters are padded to whole registers, and lanes are repeated for each of several channels."""
         group = Group.of(g)
         wasted = -(-g.filters // group.panel(self.lanes)) * self.lanes / g.filters
         repeated = 0.0
@@ -138,7 +138,7 @@ class Depthwise(Schedule[CpuAttr]):
 
 
 def fits(root: Operation) -> bool:
-    """Whether there is code for a root: channels-last of rank 1 or 2, in f32, or bytes with a channel to a group."""
+    """Whether a root is supported: channels-last of rank 1 or 2, in f32, or bytes with one channel per group."""
     if not isinstance(root, ConvOp) or not panels.fits(root) or root.groups.value.data == 1:
         return False
     channels = shape_of(root.weight)[1]
@@ -148,7 +148,7 @@ def fits(root: Operation) -> bool:
 
 
 def makes_means(root: ConvOp) -> bool:
-    """Whether there is code for the means of rows of its pictures, and no other schedule might be taken for it."""
+    """Whether means of rows are supported, and no other schedule might be chosen."""
     if not fits(root) or len(shape_of(root.result)) != 4 or element_type_of_value(root.result) != f32:
         return False
     g = conv_geometry(root)
@@ -156,7 +156,7 @@ def makes_means(root: ConvOp) -> bool:
 
 
 def geometry(kernel: KernelOp) -> ConvGeometry:
-    """The sizes of the convolution of a kernel that there is code for."""
+    """The sizes of the convolution of a supported kernel."""
     root = contraction_form(kernel).root
     assert isinstance(root, ConvOp)
     return conv_geometry(root)
@@ -164,7 +164,7 @@ def geometry(kernel: KernelOp) -> ConvGeometry:
 
 @dataclass(frozen=True)
 class Group:
-    """Channels that the same filters read, so many of each."""
+    """Channels that share filters: `channels` and `filters` per group."""
 
     channels: int
     filters: int
@@ -175,5 +175,5 @@ class Group:
         return cls(g.channels // g.groups, g.filters // g.groups)
 
     def panel(self, lanes: int) -> int:
-        """Filters of whole groups for which, as for their channels, a register of `lanes` has room; perhaps none."""
+        """Filters of the whole groups that, like their channels, fit a register of `lanes`; possibly 0."""
         return min(lanes // self.filters, lanes // self.channels) * self.filters

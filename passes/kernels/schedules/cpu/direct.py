@@ -32,17 +32,17 @@ class Direct(Schedule[CpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """The one there is."""
+        """The only candidate."""
         yield cls()
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """One number at a time, and a sum waits for itself."""
+        """Scalar code, with sums bound by latency."""
         return seconds(kernel, target, wasted=LATENCY, vectors=False)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
-        """In place only over an operand that is read at the place that is written."""
+        """In place only over an operand of which each element is read at the position being written."""
         return InterfaceAttr.of(
             inplace=same_place_pairs(kernel),
             strided_operands=all_operands(kernel),

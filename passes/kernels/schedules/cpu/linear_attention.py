@@ -25,7 +25,7 @@ REGISTERS = 2
 
 @dataclass(frozen=True)
 class LinearAttention(Schedule[CpuAttr]):
-    """Columns of the state on their own."""
+    """Columns of the state, independent of each other."""
 
     name = "linear_attention"
 
@@ -35,7 +35,7 @@ class LinearAttention(Schedule[CpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """Vectors of two registers, or of one where there are no more columns; CompileError where there is no code."""
+        """Vectors of two registers, or of one for few columns. Raises CompileError for unsupported types."""
         root = the_root(kernel, LinearAttentionOp)
         check_floats(root, root.y)
         lanes = target.lanes(8 * item_bytes(root.y))

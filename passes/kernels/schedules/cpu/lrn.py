@@ -1,4 +1,4 @@
-"""The schedule of normalisation over channels: a pixel's squares in scratch, with room for the neighbours outside."""
+"""The lrn schedule: normalisation over channels, with a pixel's squares in scratch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..scratch import ScratchLayout
 
 @dataclass(frozen=True)
 class Lrn(Schedule[CpuAttr]):
-    """A pixel at a time, in place: its squares are in scratch before it is written."""
+    """One pixel at a time, in place: its squares are in scratch before it is overwritten."""
 
     name = "lrn"
 
@@ -33,7 +33,7 @@ class Lrn(Schedule[CpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """Two registers at a time."""
+        """Vectors of two registers."""
         roots = [op for op in kernel.body.block.ops if fits(op)]
         if len(roots) == 1:
             yield cls(2 * target.lanes(8 * item_bytes(the_root(kernel, LrnOp).x)))
@@ -53,12 +53,12 @@ class Lrn(Schedule[CpuAttr]):
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """A pixel's squares, zeros for its neighbours outside, and what the last vector reads beyond them."""
+        """A pixel's squares, zero-padded, with the elements that the last vector reads beyond them."""
         root = the_root(kernel, LrnOp)
         held = shape_of(root.x)[-1] + root.size.value.data - 1 + self.vector
         return ScratchLayout.of([("squares", element_type_of_value(root.x), (held,))])
 
 
 def fits(root: Operation) -> bool:
-    """Whether there is code for a root: f32 or f64, channels-last."""
+    """Whether a root is supported: f32 or f64, channels-last."""
     return isinstance(root, LrnOp) and root.layout.data == "NHWC" and element_type_of_value(root.x) in (f32, f64)

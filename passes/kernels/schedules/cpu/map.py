@@ -1,4 +1,4 @@
-"""The map schedule: the loops follow from the shapes, so all there is to find is what may share bytes."""
+"""The map schedule: elementwise loops that follow from the shapes, in place where possible."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ..schedule import Schedule
 
 @dataclass(frozen=True)
 class Map(Schedule[CpuAttr]):
-    """Every element of the results on its own."""
+    """Every element of the results independently."""
 
     name = "map"
 
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """The one there is."""
+        """The only candidate."""
         yield cls()
 
     @override
@@ -37,7 +37,7 @@ class Map(Schedule[CpuAttr]):
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
-        """In place where elements are read just before they are written, or where a scatter changes some."""
+        """In place if elements are read just before they are written, or if a scatter changes some."""
         ops = [op for op in kernel.body.block.ops if isinstance(op, ScatterNdOp | ScatterElementsOp)]
         scatter = ops[0] if ops else None
         return InterfaceAttr.of(
@@ -50,7 +50,7 @@ class Map(Schedule[CpuAttr]):
 
 
 def _scatter_pairs(kernel: KernelOp, scatter: ScatterNdOp | ScatterElementsOp) -> list[tuple[int, int]]:
-    """x and the result, where x is read for nothing else."""
+    """x and the result of a scatter, if x has no other use."""
     for position, argument in enumerate(kernel.arguments):
         if argument is scatter.x and argument.has_one_use():
             return [(position, 0)]

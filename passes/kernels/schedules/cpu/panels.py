@@ -86,7 +86,7 @@ BLOCK_TILES = 4  # tiles of a left-hand side that is computed: the panels are re
 
 @dataclass(frozen=True)
 class Panels(Schedule[CpuAttr]):
-    """Tiles over packed panels, a panel's tiles one after the other."""
+    """Tiles over packed panels, panel by panel."""
 
     name = "panels"
 
@@ -117,7 +117,7 @@ class Panels(Schedule[CpuAttr]):
 
     @classmethod
     def of_form(cls, kernel: KernelOp, form: ContractionForm, target: CpuAttr) -> Self | None:
-        """The same for one contraction of a kernel, None where there is no code for it."""
+        """The same for one contraction of a kernel, None for an unsupported one."""
         if not fits(form.root) or form.means is not None:
             return None
         size = item_bytes(form.root.results[0])
@@ -139,9 +139,9 @@ class Panels(Schedule[CpuAttr]):
 
     @override
     def neighbours(self, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """Panels of four registers, with as many rows as are left for sums; and asking ahead, or not.
+        """Panels of four registers, with as many rows as registers are left for; and prefetching switched.
 
-        LLVM makes no code worth having of three, and with one all rows are read again for each register.
+        LLVM makes poor code of three registers, and with one all rows are read again for each register.
         """
         form = contraction_form(kernel)
         root = form.root
@@ -156,7 +156,7 @@ class Panels(Schedule[CpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """Rows that no cache of a core's own keeps are waited for by each panel but the first."""
+        """Rows that don't fit a core's own cache are loaded again for each panel but the first."""
         root = contraction_form(kernel).root
         time, again = self.least_cost(kernel, target), -(-now(shape_of(root.results[0])[-1]) // self.nr) - 1
         grouped = isinstance(root, ConvOp) and root.groups.value.data > 1
@@ -165,11 +165,11 @@ class Panels(Schedule[CpuAttr]):
         return time + moving_seconds(rows, target, again)
 
     def least_cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """What tiles take in whatever order, seconds."""
+        """Seconds of the tiles in any order."""
         return seconds(kernel, target, wasted=self.wasted(contraction_form(kernel).root, target))
 
     def wasted(self, root: Operation, target: CpuAttr) -> float:
-        """Columns are made up to whole registers, and bytes of a tap to whole groups; all else is used."""
+        """Columns are padded to whole registers, and a tap's bytes to whole groups."""
         assert isinstance(root, MatmulOp | ConvOp)
         groups = root.groups.value.data if isinstance(root, ConvOp) else 1
         columns = shape_of(root.results[0])[-1] // groups
@@ -198,7 +198,7 @@ class Panels(Schedule[CpuAttr]):
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """The rows of the left-hand side or of the convolution that are held, or one panel that isn't packed ahead."""
+        """Buffered rows of the left-hand side or of the convolution, or one panel that isn't packed ahead."""
         form = contraction_form(kernel)
         element = element_type_of_value(form.root.results[0])
         if form.pool is not None:
@@ -216,9 +216,9 @@ class Panels(Schedule[CpuAttr]):
 
 
 def fits(root: Operation) -> bool:
-    """Whether there is code for a root.
+    """Whether a root is supported.
 
-    For f32, f64 or bytes, convolutions channels-last of rank 1 or 2, and something to sum.
+    f32, f64 or bytes; convolutions channels-last of rank 1 or 2; a contracted dimension that is not empty.
     """
     if not isinstance(root, MatmulOp | ConvOp):
         return False
@@ -233,22 +233,22 @@ def fits(root: Operation) -> bool:
 
 
 def pairs(root: Operation) -> bool:
-    """Whether there is code for a product's columns j and N + j in one tile, where its right-hand side is a weight."""
+    """Whether a product's columns j and N + j can be in one tile, if its right-hand side is a weight."""
     if not isinstance(root, MatmulOp) or not fits(root) or isinstance(root.rhs.owner, BlockWeightOp):
         return False
     return len(shape_of(root.rhs)) == 2 and element_type_of_value(root.rhs) in (f32, f64)
 
 
 def _line(kernel: KernelOp, form: ContractionForm, nr: int) -> int:
-    """Elements of a cache line of panels that are packed ahead and read where they lie; 0: they are not."""
+    """Elements of a cache line of panels that are packed ahead and read in place; 0 for others."""
     return CACHE_LINE // item_bytes(form.rhs) if form.blocks is None and packed_operands(kernel, form, nr) else 0
 
 
 def _next_fits(form: ContractionForm, nr: int, target: CpuAttr) -> bool:
-    """Whether the next panel, asked for, pushes nothing out of the second-level cache that is still used.
+    """Whether prefetching the next panel evicts nothing from the second-level cache that is still used.
 
-    A convolution reads a panel of all taps again for each row of pixels. Where two of them are too large it
-    takes longer: 3x3 of 512 channels to 14x14 pixels 4.9 instead of 3.9 ms, of 768 to 7x7 1.9 instead of 1.6 (Zen 5).
+    A convolution reads a panel of all taps again for each row of pixels. If two of them are too large it takes longer:
+    3x3 of 512 channels to 14x14 pixels 4.9 instead of 3.9 ms, of 768 to 7x7 1.9 instead of 1.6 (Zen 5).
     """
     if not isinstance(form.root, ConvOp):
         return True
@@ -257,7 +257,7 @@ def _next_fits(form: ContractionForm, nr: int, target: CpuAttr) -> bool:
 
 
 def _row_bytes(form: ContractionForm) -> int:
-    """How far the rows of a tile lie apart in the left-hand side, where it has no gaps."""
+    """Stride in bytes of a tile's rows in a left-hand side without gaps."""
     root = form.root
     if isinstance(root, MatmulOp) and root.transpose_a is not None:
         return item_bytes(form.lhs)
@@ -266,7 +266,7 @@ def _row_bytes(form: ContractionForm) -> int:
 
 
 def bytes_of_rows(root: MatmulOp | ConvOp) -> int:
-    """Bytes of all rows that the root may have to read, each once."""
+    """Bytes of all rows that the root may read, each once."""
     if isinstance(root, ConvOp) and not conv_geometry(root).pointwise:
         return bounds_of(nbytes_of(type_of(root.x)))[1]
     rows = prod(shape_of(root.results[0])[:-1])
@@ -274,16 +274,16 @@ def bytes_of_rows(root: MatmulOp | ConvOp) -> int:
 
 
 def _block(form: ContractionForm, mr: int, size: int, target: CpuAttr) -> int:
-    """How many rows of a left-hand side are computed at a time: a few tiles, in half the second-level cache."""
+    """Number of rows of a left-hand side computed at a time: a few tiles, in half the second-level cache."""
     *rows, depth = shape_of(form.lhs)
     return max(1, min(BLOCK_TILES * mr, prod(rows), target.l2.data // 2 // (depth * size)))
 
 
 def _band(form: ContractionForm, pool: MaxPoolOp, size: int, target: CpuAttr) -> int:
-    """How many pooled rows are made at a time.
+    """Number of pooled rows computed at a time.
 
-    As many as a quarter of the second-level cache holds, because weights are read once for each band; but every
-    thread should get a band.
+    As many as fit a quarter of the second-level cache, because weights are read once for each band; but every thread
+    should get a band.
     """
     _, _, width, channels = shape_of(pool.x)
     images, height = shape_of(pool.result)[:2]
@@ -293,11 +293,11 @@ def _band(form: ContractionForm, pool: MaxPoolOp, size: int, target: CpuAttr) ->
 
 
 def _splits_rows(kernel: KernelOp, form: ContractionForm, nr: int) -> bool:
-    """Whether threads should share out rows, because the left-hand side weighs more than half of the right-hand side.
+    """Whether to distribute rows over threads: the left-hand side weighs more than half of the right-hand side.
 
-    Each reads its share of the one and all of the other. Nobody has written weights meanwhile, but of a left-hand side
-    that is shared out by rows each thread has itself written about what it reads. With cores that are far apart (35
-    GB/s of what the other one wrote, 440 ns there and back) MobileNet-v2 takes 1.97 ms on 2 threads instead of 2.27,
+    Each thread reads its share of the one and all of the other. Weights are read-only, but of a left-hand side
+    distributed by rows each thread has itself written about what it reads. With cores that are far apart (35 GB/s for
+    data written by the other one, 440 ns round trip) MobileNet-v2 takes 1.97 ms on 2 threads instead of 2.27,
     ShuffleNet-v2 1.14 instead of 1.41, ResNet-50 18.6 instead of 20.4; where right-hand sides count whole, 1.98, 1.16
     and 18.8. With cores that share a cache (90 GB/s, 75 ns) it is within two percent (Zen 5).
     """
@@ -308,14 +308,14 @@ def _splits_rows(kernel: KernelOp, form: ContractionForm, nr: int) -> bool:
 
 
 def _bands(pool: MaxPoolOp, band: int) -> int:
-    """How many bands there are, where one needs rows of the band before; else 0."""
+    """Number of bands if one needs rows of the previous band; else 0."""
     images, height = shape_of(pool.result)[:2]
     overlap = ints(pool.kernel)[0] > ints(pool.strides)[0]
     return now(images) * -(-height // band) if overlap else 0
 
 
 def _held(pool: MaxPoolOp, band: int) -> int:
-    """Rows of the convolution that a band of pooled rows looks at."""
+    """Rows of the convolution that a band of pooled rows reads."""
     return (band - 1) * ints(pool.strides)[0] + ints(pool.kernel)[0]
 
 
@@ -326,31 +326,31 @@ def runs_inline(form: ContractionForm) -> bool:
 
 
 def _byte_dot(root: MatmulOp | ConvOp, target: CpuAttr) -> str:
-    """The instruction that a CPU multiplies the root's bytes by."""
+    """The instruction by which the CPU multiplies the root's bytes."""
     return target.byte_dot(len({element_type_of_value(operand) for operand in root.operands[:2]}) == 1)
 
 
 def _beside_sums(root: MatmulOp | ConvOp, target: CpuAttr) -> int:
-    """Registers that a tile needs beside its sums.
+    """Registers that a tile needs besides its sums.
 
-    For bytes without an instruction of their own they are all in two halves; with ARM's, LLVM reads several rows ahead,
-    and with fewer registers it keeps sums on the stack.
+    Bytes without an instruction of their own are split in two halves; with ARM's, LLVM loads several rows ahead, and
+    with fewer registers it spills sums.
     """
     bytes = is_byte(element_type_of_value(root.operands[0]))
     return 8 if bytes and _byte_dot(root, target) != "vpdpbusd" else beside_float_sums(target)
 
 
 def beside_float_sums(target: CpuAttr) -> int:
-    """For two columns of the panel and one row; LLVM reads more rows ahead on CPUs that aren't x86.
+    """Registers for two columns of the panel and one row; more on CPUs other than x86, where LLVM loads ahead.
 
-    Those are the ones with more than 16 registers of less than 512 bits. With 14 x 8 for a Neoverse N1 a sum lay on the
-    stack, and where inner sums are made of parts, half of the inner loop were moves between registers.
+    Those are the ones with more than 16 registers of less than 512 bits. With 14 x 8 for a Neoverse N1 a sum was
+    spilled, and with contractions split into parts, half of the inner loop were register moves.
     """
     return 5 if target.registers.data > 16 and target.vector_bits.data < 512 else 3
 
 
 def packed_operands(kernel: KernelOp, form: ContractionForm, nr: int) -> dict[int, Packing]:
-    """A filter, and a right-hand side that is a weight and one matrix, not seen through a view."""
+    """The packing of a filter, or of a right-hand side that is a single weight matrix and no view."""
     root = form.root
     if form.blocks is not None:
         panels = PanelPacking(nr, transposed=True)
@@ -367,17 +367,17 @@ def packed_operands(kernel: KernelOp, form: ContractionForm, nr: int) -> dict[in
 
 
 def _argument_of(value: SSAValue) -> SSAValue:
-    """The kernel argument that a weight is, packed or not."""
+    """The kernel argument of a weight, packed or not."""
     return value.owner.operands[0] if isinstance(value.owner, UnpackOp) else value
 
 
 def _made_depth(blocks: BlockWeightOp) -> int:
-    """The length of the inner sum, in whole blocks."""
+    """Length of the contracted dimension in whole blocks."""
     return shape_of(blocks.scale)[1] * blocks.block.value.data
 
 
 def depth_of(root: MatmulOp | ConvOp) -> int:
-    """Length of the inner sum."""
+    """Length of the contracted dimension."""
     if isinstance(root, ConvOp):
         return prod(shape_of(root.weight)[1:])
     return shape_of(root.lhs)[-2 if root.transpose_a is not None else -1]

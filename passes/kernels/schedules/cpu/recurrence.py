@@ -37,7 +37,7 @@ TILES_AT_ONCE = 2
 
 @dataclass(frozen=True)
 class Recurrence(Schedule[CpuAttr]):
-    """The input's share of all steps first, then one step after the other."""
+    """The input products of all steps first, then step by step."""
 
     name = "recurrence"
 
@@ -55,7 +55,7 @@ class Recurrence(Schedule[CpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """Tile sizes from the target's registers; CompileError where there is no code."""
+        """Tile sizes from the target's registers. Raises CompileError for unsupported types."""
         root = the_root(kernel, RecurrenceOp)
         check_recurrence(root)
         lanes = target.lanes(8 * item_bytes(root.y))
@@ -69,7 +69,7 @@ class Recurrence(Schedule[CpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """The input's products at once; in each step a block waits for its recurrent weights or their products."""
+        """The input products; and per step and block the larger of loading and multiplying the recurrent weights."""
         root = the_root(kernel, RecurrenceOp)
         directions, batch = map(now, shape_of(root.y)[1:3])
         steps = directions * now(shape_of(root.x)[0])
@@ -87,7 +87,7 @@ class Recurrence(Schedule[CpuAttr]):
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """One step's products, the input's share of the gates of all steps, and what the cell keeps."""
+        """One step's products, the input products of all steps, and the cell's states."""
         root = the_root(kernel, RecurrenceOp)
         hidden, steps, element = root.hidden.value.data, shape_of(root.x)[0], element_type_of_value(root.y)
         width = root.GATES * hidden

@@ -42,7 +42,7 @@ class Rows(Schedule[CpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """Where the body allows it."""
+        """If the body has the form."""
         form = row_form(kernel)
         if form is not None:
             lanes = target.lanes(8 * max(4, numpy_dtype(form.number).itemsize))
@@ -64,7 +64,7 @@ class Rows(Schedule[CpuAttr]):
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """A row that is computed, in whole registers; or one for each element of a vector."""
+        """A computed row, in whole registers; or one for each lane of a vector."""
         form = the_row_form(kernel)
         if not form.keeps_row:
             return ScratchLayout()

@@ -28,14 +28,14 @@ from .panels import Panels, packed_operands
 
 @dataclass(frozen=True)
 class RowsBeforePanels(Panels):
-    """Tiles over packed panels, a row's tiles one after the other."""
+    """Tiles over packed panels, row by row."""
 
     name = "rows_before_panels"
 
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """Where all weights are packed ahead, and no rows are computed or pooled in scratch."""
+        """If all weights are packed ahead, and no rows are computed or pooled in scratch."""
         form = contraction_form(kernel)
         for schedule in super().candidates(kernel, target):
             in_place = form.blocks is None and packed_operands(kernel, form, schedule.nr)
@@ -44,9 +44,9 @@ class RowsBeforePanels(Panels):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """All weights are read again for every row of pixels, while products go on: the longer of the two.
+        """All weights are read again for every row of pixels, overlapped with products: the larger of the two times.
 
-        Added up they were twice what panels first take, on layers of ResNet-50 where both took the same within 3 %.
+        Their sum would be twice what panels first take, on layers of ResNet-50 where both took the same within 3 %.
         """
         form = contraction_form(kernel)
         if not isinstance(form.root, ConvOp):

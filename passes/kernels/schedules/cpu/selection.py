@@ -1,4 +1,4 @@
-"""The selection schedule: a row at a time, whose best elements so far are kept where the result goes."""
+"""The selection schedule: TopK row by row, with a heap in the result's memory."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ..schedule import Schedule
 
 @dataclass(frozen=True)
 class Selection(Schedule[CpuAttr]):
-    """Rows on their own, in a heap each."""
+    """Rows independently, with a heap each."""
 
     name = "selection"
 
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """The one there is."""
+        """The only candidate."""
         yield cls()
 
     @override

@@ -1,4 +1,4 @@
-"""The windows schedule: the loops follow from the shapes; no result lies over what its windows read."""
+"""The windows schedule: pools and normalisation over channels, by loops that follow from the shapes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .direct import Direct
 
 @dataclass(frozen=True)
 class Windows(Direct):
-    """In place only over an operand that elementwise ops behind the window read."""
+    """In place only over an operand of elementwise ops after the window op."""
 
     name = "windows"
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """A square is computed again for each of its neighbours."""
+        """LRN computes a square again for each of its neighbours."""
         again = sum(prod(shape_of(op.x)) * op.size.value.data for op in kernel.body.block.ops if isinstance(op, LrnOp))
         return seconds(kernel, target, more=again)

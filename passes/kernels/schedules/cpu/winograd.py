@@ -131,10 +131,9 @@ class Winograd(Schedule[CpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """Products, the transforms before and behind them, and what is read and written meanwhile.
+        """Products, the transforms before and after them, and the traffic meanwhile.
 
-        Tiles overlap in the picture. Filters are read while products are made, and once for each block if no cache
-        keeps them.
+        Tiles overlap in the image. Filters are loaded during products, and again for each block if no cache holds them.
         """
         form = contraction_form(kernel)
         root = form.root
@@ -181,7 +180,7 @@ class Winograd(Schedule[CpuAttr]):
         return WinogradPacking(self.nr, self.tile, self.panels, self.half)
 
     def _blocks(self, root: Operation) -> int:
-        """Blocks of tiles; whoever multiplies any chunk of one transforms the tiles first."""
+        """Number of blocks; every share of a block's chunks repeats its input transforms."""
         assert isinstance(root, ConvOp)
         g = conv_geometry(root)
         together = tiles_together(g, self.tile)
@@ -202,7 +201,7 @@ class Winograd(Schedule[CpuAttr]):
 
 
 def fits(root: Operation) -> bool:
-    """Whether there is code for a root: f32, channels-last, 3x3, each row and column in turn, one group.
+    """Whether a root is supported: f32, channels-last, 3x3, stride and dilation 1, one group, symbolic batch at most.
 
     Only the batch may be a size of run time.
     """
@@ -216,12 +215,12 @@ def fits(root: Operation) -> bool:
 
 
 def pays(root: Operation) -> bool:
-    """Whether transforms save more of a root with such channels than a pool fused to it that tiles don't hold."""
+    """Whether the transforms save more than a fused pool that doesn't fit tiles."""
     return fits(root) and isinstance(root, ConvOp) and min(shape_of(root.weight)[:2]) >= FEW
 
 
 def pools(pool: MaxPoolOp) -> bool:
-    """Whether tiles hold whole windows of a pool: of 2x2 results each, all of them in the picture."""
+    """Whether tiles hold whole windows of a pool: 2x2 results each, all inside the image."""
     _, height, width, _ = shape_of(pool.result)
     given = [*ints(pool.kernel), *ints(pool.strides), *ints(pool.dilations), *ints(pool.pads)]
     plain = pool.layout.data == "NHWC" and element_type_of_value(pool.x) == f32
@@ -231,6 +230,6 @@ def pools(pool: MaxPoolOp) -> bool:
 
 
 def tiles_together(g: ConvGeometry, tile: int) -> int:
-    """Tiles that are cut into blocks: those of all pictures, or of one where it is not known how many there are."""
+    """Tiles that are divided into blocks: those of all images, or of one if the batch is symbolic."""
     each = -(-g.out_height // tile) * -(-g.out_width // tile)
     return each * g.batch if is_fixed(g.batch) else each

@@ -1,7 +1,7 @@
-"""The block_rows schedule: a block has a row, or a part of one where rows are few and long.
+"""The block_rows schedule: one block per row, or several where rows are few and long.
 
-Sums go through shuffles and then through shared memory. Parts of rows are reduced in a launch of their own for each
-pass, whose results lie in scratch; the next launch begins by putting them together.
+Sums are reduced by shuffles, then through shared memory. Partial results of split rows are stored to scratch by one
+launch for each pass; the next launch starts by combining them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BLOCKS = (64, 128, 256, 512, 1024)
 
 @dataclass(frozen=True)
 class BlockRows(Schedule[GpuAttr]):
-    """Rows by blocks."""
+    """One block per row or part of a row."""
 
     name = "block_rows"
 

@@ -1,8 +1,7 @@
-"""The column_rows schedule: rows lie across the innermost axis, so neighbouring threads have neighbouring rows.
+"""The column_rows schedule: strided rows, so adjacent threads have adjacent rows.
 
 A block has `columns` threads along the innermost axis, each with up to `vector` rows, times `shares` threads for parts
-of these rows; their sums are put together in shared memory. Where there are few rows, and they are long, blocks share
-rows as in block_rows.
+of these rows; their sums are combined in shared memory. Few and long rows are split between blocks as in block_rows.
 """
 
 from __future__ import annotations

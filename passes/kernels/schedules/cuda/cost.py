@@ -1,4 +1,4 @@
-"""How long a launch takes on a GPU: the longest of its arithmetic, its bytes and its waves of blocks, and a start.
+"""The cost model of GPU launches: the maximum of arithmetic, bytes and waves of blocks, plus the launch.
 
 A prediction from shapes and the limits that the target states. It ranks candidates, and says what a kernel could take
 at best; it has not been compared with times on hardware.
@@ -40,20 +40,20 @@ RESIDENT = 32  # blocks that a multiprocessor holds at most
 
 
 def memory_seconds(nbytes: float, target: GpuAttr) -> float:
-    """How long so many bytes take between the device and its memory."""
+    """Time of that many bytes between the device and its memory."""
     return nbytes / target.gbytes.data * 1e-9
 
 
 def resident_blocks(block: int) -> int:
-    """How many blocks of so many threads a multiprocessor holds, as far as their threads tell."""
+    """Blocks of `block` threads that are resident on a multiprocessor, as limited by threads."""
     return max(1, min(RESIDENT, THREADS // block))
 
 
 def stream_seconds(nbytes: float, read: float, blocks: int, block: int, in_flight: int, target: GpuAttr) -> float:
-    """How long so many bytes take, of which `read` are waited for by `blocks` x `block` threads, `in_flight` at a time.
+    """Time of `nbytes`, of which `read` are loads by `blocks` x `block` threads with `in_flight` outstanding each.
 
-    The memory, the multiprocessors that have blocks, and the latency over what is on its way bound the rate. The last
-    wave of blocks may be a small one.
+    The rate is bound by memory, by the number of multiprocessors with blocks, and by latency over the bytes in flight.
+    The last wave of blocks may be incomplete.
     """
     machine, resident = target.multiprocessors.data, resident_blocks(block)
     waves = occupied(blocks, resident, target) if blocks > resident * machine else 1
@@ -63,7 +63,7 @@ def stream_seconds(nbytes: float, read: float, blocks: int, block: int, in_fligh
 
 
 def occupied(blocks: int, resident: int, target: GpuAttr) -> float:
-    """Which part of the multiprocessors works on average, where each holds `resident` blocks at a time."""
+    """The average fraction of busy multiprocessors, with `resident` blocks on each."""
     wave = target.multiprocessors.data * max(1, resident)
     if blocks >= wave:
         return blocks / (ceil(blocks / wave) * wave)
@@ -71,24 +71,24 @@ def occupied(blocks: int, resident: int, target: GpuAttr) -> float:
 
 
 def arithmetic_seconds(kernel: KernelOp, target: GpuAttr, share: float = 1.0) -> float:
-    """How long the operations of a kernel take where `share` of the device's units for 32 bits work."""
+    """Time of a kernel's operations if `share` of the device's 32-bit units work."""
     products, others = operations(kernel)
     return (2 * products + others) / (target.gflops.data * share) * 1e-9
 
 
 def bytes_of(kernel: KernelOp) -> int:
-    """What a kernel reads and writes at least: of a table that rows are gathered from, as much as is gathered."""
+    """Bytes that a kernel must read and write: of a gathered table only what is gathered."""
     return sum(map(bytes_of_value, kernel.terminator.operands)) + sum(map(read_bytes, kernel.arguments))
 
 
 def limit_seconds(kernel: KernelOp, target: GpuAttr) -> float:
-    """The least that a kernel could take: its products at the precision's full speed, or its bytes."""
+    """A lower bound of a kernel's time: its products at the precision's full speed, or its bytes."""
     products, others = operations(kernel)
     work = 2 * products / product_gflops(target) + others / target.gflops.data
     return max(work * 1e-9, memory_seconds(bytes_of(kernel), target))
 
 
 def product_gflops(target: GpuAttr) -> float:
-    """Multiplications and additions per nanosecond of products at the target's precision."""
+    """Operations per nanosecond of products at the target's precision."""
     speed = TENSOR_SPEED.get(target.precision.data)
     return target.gflops.data if speed is None else target.tensor_gflops.data * speed

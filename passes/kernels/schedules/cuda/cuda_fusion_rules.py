@@ -1,4 +1,4 @@
-"""A GPU's rules of fusion: what rides along saves a launch and the bytes between two."""
+"""A GPU's rules of fusion: every fused op saves a launch and the bytes in between."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rules(target: GpuAttr, forbid: Sequence[str] = ()) -> FusionRules:
 
 
 class CudaFusionRules(FusionRules):
-    """Sums are in registers when they are complete, so all that follows element by element is done there."""
+    """Completed sums are in registers, so elementwise ops after them are applied there."""
 
     @override
     def reads_views(self, root: Operation) -> bool:

@@ -1,4 +1,4 @@
-"""The depthwise schedule: a thread has a vector of channels of a few pixels that lie side by side.
+"""The depthwise schedule: a thread computes a vector of channels of several adjacent pixels.
 
 Neighbouring threads have neighbouring channels, so that all reads are whole vectors in a row. Each pixel that a thread
 reads serves all taps of a row of the filter; rows of pixels that several threads read come from the first-level cache.
@@ -33,7 +33,7 @@ MOST_COLUMNS = 16
 
 @dataclass(frozen=True)
 class Depthwise(Schedule[GpuAttr]):
-    """Vectors of channels of some pixels in a row."""
+    """Vectors of channels of several pixels in a row."""
 
     name = "depthwise"
 
@@ -45,7 +45,7 @@ class Depthwise(Schedule[GpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """Of floats with the channels last, one filter for each channel."""
+        """For floats with channels last, and one filter per channel."""
         form = code_for(kernel)
         if form is None:
             return
@@ -56,7 +56,7 @@ class Depthwise(Schedule[GpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
-        """All pixels that are read again are read from near caches."""
+        """Pixels read again come from near caches."""
         found = code_for(kernel)
         assert found is not None
         g, size = conv_geometry(found[1]), item_bytes(found[1].x)
@@ -71,7 +71,7 @@ class Depthwise(Schedule[GpuAttr]):
         return LAUNCH + max(moving, near, arithmetic_seconds(kernel, target, share) * wasted)
 
     def tiles(self, g: ConvGeometry) -> int:
-        """Threads for one vector of channels."""
+        """Number of threads for one vector of channels."""
         return g.batch * g.out_height * -(-g.out_width // self.pixels)
 
     @override
@@ -87,7 +87,7 @@ class Depthwise(Schedule[GpuAttr]):
 
 
 def code_for(kernel: KernelOp) -> tuple[ContractionForm, ConvOp] | None:
-    """The form and the root of a kernel that there is code for."""
+    """The form and root of a supported kernel; None for others."""
     form = contraction_form(kernel)
     root = form.root
     if not isinstance(root, ConvOp) or root.layout.data != "NHWC" or form.prologue or form.pool or form.means:

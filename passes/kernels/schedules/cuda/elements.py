@@ -47,7 +47,7 @@ BLOCKS = (64, 128, 256)
 
 @dataclass(frozen=True)
 class Elements(Schedule[GpuAttr]):
-    """Every element on its own."""
+    """Every element independently."""
 
     name = "elements"
 
@@ -57,7 +57,7 @@ class Elements(Schedule[GpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """Blocks of some sizes: small ones where there are few elements, so that more multiprocessors have some."""
+        """Several block sizes: smaller ones for few elements, so that more multiprocessors are used."""
         if scatter_of(kernel) is not None:
             return
         for block in BLOCKS:
@@ -65,7 +65,7 @@ class Elements(Schedule[GpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
-        """Every element of a reduction reads all that it is made of."""
+        """Every element of a reduction reads all its operands' elements."""
         elements = sum(prod(shape_of(value)) for value in kernel.terminator.operands)
         share = occupied(-(-elements // self.block), THREADS // self.block, target)
         ops, serial, waits = list(kernel.body.block.ops), 1, 0.0
@@ -90,7 +90,7 @@ class Elements(Schedule[GpuAttr]):
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
-        """In place only over an operand that is read at the place that is written."""
+        """In place only over an operand of which each element is read at the position being written."""
         one_shape = len({shape_of(value) for value in kernel.terminator.operands}) == 1
         return InterfaceAttr.of(
             inplace=same_place_pairs(kernel) if one_shape else [],

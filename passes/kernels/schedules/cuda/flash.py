@@ -1,4 +1,4 @@
-"""The flash schedule: attention without scores in memory.
+"""The flash schedule: flash attention, without scores in memory.
 
 A block has a tile of queries, and walks over tiles of keys and values that it copies into shared memory. Half a warp
 shares some queries: each of its lanes has the scores of every sixteenth key, and some columns of the result. Where
@@ -43,7 +43,7 @@ SPLITS = (1, 2, 4, 8, 16, 32, 64)
 
 @dataclass(frozen=True)
 class Flash(Schedule[GpuAttr]):
-    """Tiles of queries by tiles of keys, with sums that are corrected when a larger score comes."""
+    """Tiles of queries by tiles of keys, with an online softmax."""
 
     name = "flash"
 
@@ -58,7 +58,7 @@ class Flash(Schedule[GpuAttr]):
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return self.groups * LANES
 
     @property
@@ -72,15 +72,15 @@ class Flash(Schedule[GpuAttr]):
         return self.keys * LANES
 
     def row_tiles(self, sizes: AttentionSizes) -> int:
-        """How many blocks have queries of one head of keys."""
+        """Number of blocks for the queries of one key head."""
         return -(-sizes.queries * sizes.group // self.tile_rows)
 
     def blocks(self, sizes: AttentionSizes) -> int:
-        """Of the whole grid."""
+        """Blocks of the whole grid."""
         return self.row_tiles(sizes) * sizes.batch * sizes.key_heads * self.splits
 
     def key_tiles(self, sizes: AttentionSizes) -> int:
-        """Tiles of keys of one block."""
+        """Tiles of keys per block."""
         tiles = -(-sizes.keys // self.tile_keys)
         return -(-tiles // self.splits)
 
@@ -95,7 +95,7 @@ class Flash(Schedule[GpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """Tiles that fit into registers and shared memory; CompileError where there are none."""
+        """Tiles that fit registers and shared memory. Raises CompileError if there are none."""
         root = the_root(kernel, AttentionOp)
         sizes, itemsize = check_attention(root), item_bytes(root.result)
         found = False
@@ -115,12 +115,12 @@ class Flash(Schedule[GpuAttr]):
             raise CompileError(f"{describe(root)}: heads of {sizes.depth} elements are too large for shared memory")
 
     def _sums(self, sizes: AttentionSizes, itemsize: int) -> int:
-        """32-bit numbers of a thread: its columns of results, and scores."""
+        """32-bit registers of a thread for its result columns and scores."""
         columns = whole(sizes.width, LANES * ACCESS // itemsize) // LANES
         return self.rows * (columns + self.keys) * itemsize // 4
 
     def resident(self, sizes: AttentionSizes, itemsize: int, target: GpuAttr) -> int:
-        """Blocks that a multiprocessor holds at a time, by threads, shared memory and registers."""
+        """Resident blocks of a multiprocessor, as limited by threads, shared memory and registers."""
         registers = min(255, 48 + self._sums(sizes, itemsize) + 4 * (self.rows + self.keys))
         by_shared = target.shared.data // max(1, self.shared(sizes, itemsize) + 1024)
         by_registers = target.registers.data // (self.threads * registers)
@@ -128,7 +128,7 @@ class Flash(Schedule[GpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
-        """Instructions of a tile of keys, as often as a multiprocessor has blocks and these have tiles."""
+        """Instructions per tile of keys, times tiles of the blocks on a multiprocessor."""
         root = the_root(kernel, AttentionOp)
         sizes, itemsize = check_attention(root), item_bytes(root.result)
         lanes = ACCESS // itemsize
@@ -160,7 +160,7 @@ class Flash(Schedule[GpuAttr]):
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
-        """What is read or written without views may have any strides."""
+        """Operands and results accessed without views may have any strides."""
         return InterfaceAttr.of(
             strided_operands=direct_operands(kernel),
             strided_results=[0],
@@ -169,7 +169,7 @@ class Flash(Schedule[GpuAttr]):
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """Where keys are shared: each block's results, not divided yet, and the largest score and sum of each row."""
+        """If blocks share keys: each block's undivided results, and the maximum and sum of each row."""
         if self.splits == 1:
             return ScratchLayout()
         root = the_root(kernel, AttentionOp)
@@ -185,11 +185,11 @@ class Flash(Schedule[GpuAttr]):
 
 
 def whole(size: int, lanes: int) -> int:
-    """A size in whole vectors."""
+    """A size rounded up to whole vectors."""
     return -(-size // lanes) * lanes
 
 
 def padded_row(size: int, lanes: int) -> int:
-    """Elements of a row in shared memory: an odd number of vectors, so that lanes in a column use all banks."""
+    """Stride of rows in shared memory: an odd number of vectors, so that lanes in a column use all banks."""
     vectors = -(-size // lanes)
     return (vectors + 1 - vectors % 2) * lanes

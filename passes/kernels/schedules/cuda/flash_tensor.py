@@ -1,4 +1,4 @@
-"""The flash_tensor schedule: attention without scores in memory, its products by tensor units.
+"""The flash_tensor schedule: flash attention with products on tensor cores.
 
 A warp has 16 queries. Some warps of a block share its queries and take turns at the keys of a tile; at the end they add
 their results up in shared memory. For precisions below that of 32 bits, which the target must allow.
@@ -40,7 +40,7 @@ KEYS = (2, 4, 8)
 
 @dataclass(frozen=True)
 class FlashTensor(Schedule[GpuAttr]):
-    """Tiles of 16 queries by tiles of keys, in fragments of tensor units."""
+    """Tiles of 16 queries by tiles of keys, in mma fragments."""
 
     name = "flash_tensor"
 
@@ -53,7 +53,7 @@ class FlashTensor(Schedule[GpuAttr]):
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return 32 * self.row_warps * self.key_warps
 
     @property
@@ -67,7 +67,7 @@ class FlashTensor(Schedule[GpuAttr]):
         return self.key_warps * self.keys * WARP_COLUMNS
 
     def blocks(self, sizes: AttentionSizes) -> int:
-        """Of the whole grid."""
+        """Blocks of the whole grid."""
         return -(-sizes.queries * sizes.group // self.tile_rows) * sizes.batch * sizes.key_heads
 
     def shared(self, sizes: AttentionSizes, precision: str) -> int:
@@ -81,7 +81,7 @@ class FlashTensor(Schedule[GpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """Tiles that fit into registers and shared memory, where products may be rounded."""
+        """Tiles that fit registers and shared memory, if the precision permits rounding."""
         root, precision = the_root(kernel, AttentionOp), target.precision.data
         sizes = check_attention(root)
         if precision == "fp32" or element_type_of_value(root.result) != f32:
@@ -95,14 +95,14 @@ class FlashTensor(Schedule[GpuAttr]):
                         yield tiles
 
     def _registers(self, sizes: AttentionSizes, precision: str) -> int:
-        """Of a thread's fragments of queries, scores and results; what rounding cuts off is kept for 3xtf32."""
+        """Registers of a thread's fragments of queries, scores and results; twice for 3xtf32."""
         queries = whole(sizes.depth, step_of(precision)) // (4 if step_of(precision) == 16 else 2)
         queries *= 2 if precision == "3xtf32" else 1
         return queries + 4 * self.keys + whole(sizes.width, WARP_COLUMNS) // 2
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
-        """Products of a tile by tensor units at half their speed, or the reads from shared memory that feed them."""
+        """Products of a tile on tensor cores at half their peak, or the shared-memory reads that feed them."""
         root, precision = the_root(kernel, AttentionOp), target.precision.data
         sizes = check_attention(root)
         step, rounds = step_of(precision), 3 if precision == "3xtf32" else 1
@@ -135,17 +135,17 @@ class FlashTensor(Schedule[GpuAttr]):
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
-        """What is read or written without views may have any strides."""
+        """Operands and results accessed without views may have any strides."""
         return InterfaceAttr.of(strided_operands=direct_operands(kernel), strided_results=[0])
 
 
 def step_of(precision: str) -> int:
-    """The depth of one product of a tensor unit."""
+    """The depth of one mma instruction."""
     return 16 if precision in ("fp16", "bf16") else 8
 
 
 def key_row(depth: int, precision: str) -> int:
-    """Numbers from one row of queries or keys in shared memory to the next, so that what a warp reads uses all banks.
+    """Stride of queries or keys in shared memory, such that a warp's reads use all banks.
 
     A lane reads at row lane / 4, column lane % 4, or in pairs for 16 bits.
     """

@@ -1,4 +1,4 @@
-"""The schedule of linear attention: a thread for each column of the state, through all steps."""
+"""The linear_attention schedule: a thread for each column of the state, through all steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .rows import STEP
 
 @dataclass(frozen=True)
 class LinearAttention(Schedule[GpuAttr]):
-    """Columns of the state on their own."""
+    """Columns of the state, independent of each other."""
 
     name = "linear_attention"
 
@@ -34,14 +34,14 @@ class LinearAttention(Schedule[GpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """The one there is; CompileError where there is no code."""
+        """The only candidate. Raises CompileError for unsupported types."""
         root = the_root(kernel, LinearAttentionOp)
         check_floats(root, root.y)
         yield cls()
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
-        """Each row of the state is read and written once for each step."""
+        """Each row of the state is read and written once per step."""
         steps, size = shape_of(the_root(kernel, LinearAttentionOp).key)[1::2]
         return LAUNCH + memory_seconds(bytes_of(kernel), target) + 2 * steps * size * STEP
 
@@ -51,7 +51,7 @@ class LinearAttention(Schedule[GpuAttr]):
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """The state, with all columns beside each other."""
+        """The state, with all columns adjacent."""
         root = the_root(kernel, LinearAttentionOp)
         batch, groups, size, width = shape_of(root.last)
         return ScratchLayout.of(shared=[("state", element_type_of_value(root.y), (size, prod((batch, groups, width))))])

@@ -1,4 +1,4 @@
-"""The mma schedule: a product by the tensor units, each warp a tile of sums in registers.
+"""The mma schedule: products on tensor cores, each warp with a tile of sums in registers.
 
 Tiles lie in shared memory as with `tiles`; a warp multiplies its wm x wn part in pieces of 16 x 8. Numbers are rounded
 as the target's precision says: to tf32 on their way to registers, or to 16 bits on their way to shared memory; as
@@ -54,7 +54,7 @@ _READS = 20
 
 @dataclass(frozen=True)
 class Mma(Schedule[GpuAttr]):
-    """Tiles of sums of warps."""
+    """Tiles of sums by warps."""
 
     name = "mma"
 
@@ -83,7 +83,7 @@ class Mma(Schedule[GpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """Blocks of some sizes that fit on a multiprocessor, and parts of the depth for each."""
+        """Blocks of several sizes that fit a multiprocessor, and split-K factors for each."""
         form, precision = code_for(kernel), target.precision.data
         if form is None or precision not in WIDTH:
             return
@@ -127,5 +127,5 @@ class Mma(Schedule[GpuAttr]):
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """Partial sums, where there are some."""
+        """Partial sums under split-K."""
         return partial_sums(kernel, self.splits)

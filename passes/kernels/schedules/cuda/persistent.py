@@ -1,4 +1,4 @@
-"""The persistent schedule: one block runs all steps of a direction and a few batch elements.
+"""The persistent schedule: one block runs all steps of a direction for a few batch elements.
 
 The recurrent weights of the direction lie in shared memory all the time, so the hidden states must be few; then a step
 takes two barriers instead of a launch. The input's share of all steps is made before, as in the steps schedule.
@@ -34,7 +34,7 @@ ROWS = (1, 2, 4, 8)
 
 @dataclass(frozen=True)
 class Persistent(Schedule[GpuAttr]):
-    """All steps in one launch, states and weights in shared memory."""
+    """All steps in one launch, with states and weights in shared memory."""
 
     name = "persistent"
 
@@ -48,11 +48,11 @@ class Persistent(Schedule[GpuAttr]):
     """Elements of batch and steps together that these have."""
 
     def threads(self, root: RecurrenceOp) -> int:
-        """Of a block: whole warps for all hidden units."""
+        """Threads of a block: whole warps for all hidden units."""
         return -(-root.hidden.value.data * self.lanes // 32) * 32
 
     def shared(self, root: RecurrenceOp) -> int:
-        """Bytes of shared memory: the weights, h before and after a step, and h with the reset gate laid on it."""
+        """Bytes of shared memory: the weights, h before and after a step, and h multiplied by the reset gate."""
         hidden, itemsize = root.hidden.value.data, item_bytes(root.y)
         states = (3 if between_phases(root) else 2) * self.rows * hidden
         return (root.GATES * hidden * hidden + states) * itemsize + 3 * ACCESS
@@ -60,7 +60,7 @@ class Persistent(Schedule[GpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """Where a direction's weights fit into shared memory, and its units into a block."""
+        """If a direction's weights fit shared memory, and its units a block."""
         root = the_root(kernel, RecurrenceOp)
         check_recurrence(root)
         inputs, wide = best_for_input(root, target), item_bytes(root.y) // 4
@@ -75,7 +75,7 @@ class Persistent(Schedule[GpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
-        """Two launches; each step waits for shared memory, for barriers, and for the cell."""
+        """Two launches; each step waits for shared memory, barriers, and the cell."""
         root = the_root(kernel, RecurrenceOp)
         steps, directions, batch, hidden = shape_of(root.y)
         itemsize, phases = item_bytes(root.y), 2 if between_phases(root) else 1
@@ -98,7 +98,7 @@ class Persistent(Schedule[GpuAttr]):
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """The input's share in the order of each direction's steps."""
+        """The input products, in the order of each direction's steps."""
         root = the_root(kernel, RecurrenceOp)
         steps, directions, batch, hidden = shape_of(root.y)
         shape = (steps, directions, batch, root.GATES * hidden)

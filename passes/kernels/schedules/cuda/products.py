@@ -1,4 +1,4 @@
-"""What the schedules of products have in common: for which kernels there is code, what it asks of buffers, its time."""
+"""Shared parts of the product schedules: supported kernels, interfaces, and the cost model."""
 
 from __future__ import annotations
 
@@ -41,8 +41,11 @@ _STEP = 60e-9
 
 
 def code_for(kernel: KernelOp) -> ContractionForm | None:
-    """The form of a kernel that there is code for: floats of at most 32 bits, operands that are windows on arguments,
-    convolutions channels-last of rank 1 or 2."""
+    """The form of a supported kernel; None for others.
+
+    Supported are floats of at most 32 bits, operands that are windows on arguments, channels-last convolutions of rank
+    1 or 2.
+    """
     form = contraction_form(kernel)
     root, values = form.root, (*form.root.operands, *form.root.results)
     if form.prologue or form.halves or form.pool is not None or len(kernel.terminator.operands) != 1:
@@ -59,7 +62,7 @@ def code_for(kernel: KernelOp) -> ContractionForm | None:
 
 
 def interface_of(kernel: KernelOp, *, transposed: bool = False, scratch: int = 0) -> InterfaceAttr:
-    """Filters as matrices of depth by columns, or `transposed`; all else by its own strides."""
+    """Filters as matrices of depth by columns, or `transposed`; all other operands with any strides."""
     form = contraction_form(kernel)
     packed: dict[int, Packing] = {}
     if isinstance(form.root, ConvOp):
@@ -76,7 +79,7 @@ def interface_of(kernel: KernelOp, *, transposed: bool = False, scratch: int = 0
 
 
 def partial_sums(kernel: KernelOp, splits: int) -> ScratchLayout:
-    """Room for the sums over each part of the depth."""
+    """Scratch for the sums over each part of the depth."""
     if splits == 1:
         return ScratchLayout()
     shape = product_shape(contraction_form(kernel).root)
@@ -85,9 +88,9 @@ def partial_sums(kernel: KernelOp, splits: int) -> ScratchLayout:
 
 @dataclass(frozen=True)
 class Tiled:
-    """A product in tiles: how many, and what one of them takes of a multiprocessor.
+    """A tiled product: the number of tiles, and the resources of one.
 
-    `speed` is the part of `gflops` that a full multiprocessor reaches, `warps` how many of them that needs.
+    `speed` is the fraction of `gflops` that a full multiprocessor reaches, `warps` the number it needs for that.
     """
 
     bm: int
@@ -102,13 +105,13 @@ class Tiled:
     warps: int
 
     def resident(self, target: GpuAttr) -> int:
-        """Blocks that a multiprocessor holds at a time; 0: none fits."""
+        """Resident blocks of a multiprocessor; 0: none fits."""
         by_registers = target.registers.data // (self.threads * self.registers)
         by_shared = target.shared.data // max(1, self.shared)
         return min(THREADS // self.threads, by_registers, by_shared)
 
     def seconds(self, kernel: KernelOp, target: GpuAttr) -> float:
-        """The longest of arithmetic, copies and latencies of the busiest multiprocessor, and the kernel's bytes."""
+        """The maximum of arithmetic, copies and latencies of the busiest multiprocessor, and the kernel's bytes."""
         shape = product_shape(contraction_form(kernel).root)
         machines, resident = target.multiprocessors.data, self.resident(target)
         blocks = ceil(shape.rows / self.bm) * ceil(shape.columns / self.bn) * shape.batch * self.splits
@@ -129,16 +132,16 @@ class Tiled:
         return time + self._adding(shape.batch * shape.rows * shape.columns * 4, target)
 
     def _adding(self, nbytes: int, target: GpuAttr) -> float:
-        """What it takes to write the partial sums and to add them up."""
+        """Seconds of writing the partial sums and adding them up."""
         if self.splits == 1:
             return 0.0
         return LAUNCH + LATENCY + memory_seconds(2 * self.splits * nbytes / _CACHE_SPEED, target)
 
 
 def splits_for(kernel: KernelOp, bm: int, bn: int, bk: int, target: GpuAttr) -> list[int]:
-    """Into how many parts the depth may be cut: as many as make the blocks fill all multiprocessors once, twice, ...
+    """Split-K factors: those for which the blocks fill all multiprocessors once, twice, ...
 
-    Each part has several steps, and all but the last are of one length.
+    Each part has several steps, and all but the last have one length.
     """
     shape = product_shape(contraction_form(kernel).root)
     tiles = ceil(shape.rows / bm) * ceil(shape.columns / bn) * shape.batch

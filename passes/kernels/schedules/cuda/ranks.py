@@ -1,4 +1,4 @@
-"""The ranks schedule: a thread for each element of a row, which counts how many come before it."""
+"""The ranks schedule: TopK by a thread for each element, which counts the elements that precede it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .rows import STEP
 
 @dataclass(frozen=True)
 class Ranks(Schedule[GpuAttr]):
-    """Every element of a row compared with every other: all at once, where a heap would be one thread's."""
+    """Every element of a row is compared with every other, in parallel; a heap would be sequential."""
 
     name = "ranks"
 
@@ -32,7 +32,7 @@ class Ranks(Schedule[GpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """The one there is."""
+        """The only candidate."""
         yield cls()
 
     @override

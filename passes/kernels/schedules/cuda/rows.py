@@ -1,4 +1,4 @@
-"""What the schedules of row kernels have in common: how often rows are read, what lies in registers, what it costs."""
+"""Shared parts of the row schedules: number of passes, buffering in registers, cost."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ Expected, not measured."""
 
 
 def rows_for(kernel: KernelOp, *, along: bool) -> RowForm | None:
-    """The form of a kernel that there is code for, with rows along the innermost axis or across it."""
+    """The form of a supported kernel, with rows along the innermost axis or across it; None for others."""
     form = row_form(kernel)
     return form if form is not None and form.along == along and form.rows > 0 else None
 
 
 def reduced_types(form: RowForm) -> list[Attribute]:
-    """The type of the number that a row is reduced to, for each pass that reduces it."""
+    """The types of the values to which a row is reduced, for each reducing pass."""
     match form.root:
         case CumulativeOp():
             return []
@@ -65,7 +65,7 @@ def reduced_types(form: RowForm) -> list[Attribute]:
 
 
 def keeps_in_registers(form: RowForm, threads: int, vector: int = 1) -> bool:
-    """Whether rows are read once: where several passes need them, and `threads` have the registers for `vector`."""
+    """Whether rows are read once: several passes need them, and `threads` have registers for them."""
     passes = len(reduced_types(form)) + form.keeps_shape
     words = max(1, cast("FixedBitwidthType", form.number).bitwidth // 32)
     return passes > 1 and -(-form.length // threads) * words * vector <= KEPT_WORDS
@@ -83,7 +83,7 @@ def splits(form: RowForm, rows: int, threads: int, target: GpuAttr) -> Iterator[
 
 
 def partial_sums(form: RowForm, parts: int) -> ScratchLayout:
-    """The numbers that the parts of rows are reduced to, [parts of each row] for each pass; none for whole rows."""
+    """Scratch for the partial results of split rows, [parts of each row] for each pass; none for whole rows."""
     if parts == 1:
         return ScratchLayout()
     types = enumerate(reduced_types(form))
@@ -91,7 +91,7 @@ def partial_sums(form: RowForm, parts: int) -> ScratchLayout:
 
 
 def interface_of(kernel: KernelOp, scratch: ScratchLayout) -> InterfaceAttr:
-    """Any strides; in place over what is read at the place that is written."""
+    """Any strides; in place over an operand of which each element is read at the position being written."""
     form = the_row_form(kernel)
     return InterfaceAttr.of(
         inplace=same_place_pairs(kernel, (form.root,) if form.keeps_shape else ()),
@@ -112,7 +112,7 @@ def seconds(
     exchange: float,
     vector: int = 1,
 ) -> float:
-    """How long a kernel takes of whose rows `vector` have `threads` threads, in `parts` blocks."""
+    """Time of a kernel in which groups of `vector` rows have `threads` threads, in `parts` blocks."""
     form = the_row_form(kernel)
     reductions = len(reduced_types(form))
     launches = reductions + 1 if parts > 1 else 1

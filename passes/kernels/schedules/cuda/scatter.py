@@ -1,4 +1,4 @@
-"""The scatter schedule: a thread for each row that one update replaces, which looks at all updates in their order."""
+"""The scatter schedule: a thread for each row that an update may replace, which scans all updates in order."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ ScatterOp = ScatterNdOp | ScatterElementsOp
 
 
 def scatter_of(kernel: KernelOp) -> ScatterOp | None:
-    """The scatter that a kernel consists of."""
+    """The scatter op that a kernel consists of."""
     return next((op for op in kernel.body.block.ops if isinstance(op, ScatterNdOp | ScatterElementsOp)), None)
 
 
 def rows_of(op: ScatterOp) -> int:
-    """Into how many pieces the result is divided that one update replaces as a whole."""
+    """The number of rows of the result, each replaced as a whole by an update."""
     shape = shape_of(op.result)
     return prod(shape[: shape_of(op.indices)[-1]]) if isinstance(op, ScatterNdOp) else prod(shape)
 
 
 @dataclass(frozen=True)
 class Scatter(Schedule[GpuAttr]):
-    """Rows of the result on their own, updates in order."""
+    """Rows of the result independently, updates in order."""
 
     name = "scatter"
 
@@ -44,7 +44,7 @@ class Scatter(Schedule[GpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """The one there is, where the kernel is a scatter."""
+        """The only candidate, if the kernel is a scatter."""
         if scatter_of(kernel) is not None:
             yield cls()
 
@@ -54,7 +54,7 @@ class Scatter(Schedule[GpuAttr]):
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
-        """Over x, where it is read for nothing else."""
+        """In place over x, if it has no other use."""
         scatter = scatter_of(kernel)
         assert scatter is not None
         inplace = [(i, 0) for i, each in enumerate(kernel.arguments) if each is scatter.x and each.has_one_use()]

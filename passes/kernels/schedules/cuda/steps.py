@@ -1,4 +1,4 @@
-"""The steps schedule: a launch for the input's share of all steps, then a launch for each step.
+"""The steps schedule: a launch for the input products of all steps, then a launch for each step.
 
 Some lanes share a hidden unit: each has a part of the products' depth for all gates and a few rows (of the batch, or of
 batch and steps), and shuffles add the parts up. Weights are read as they lie, along their rows.
@@ -34,7 +34,7 @@ SHAPES = [(lanes, rows) for lanes in LANES for rows in ROWS if rows <= lanes]
 
 @dataclass(frozen=True)
 class Steps(Schedule[GpuAttr]):
-    """One launch after the other, states in memory."""
+    """Launches in sequence, with states in memory."""
 
     name = "steps"
 
@@ -50,7 +50,7 @@ class Steps(Schedule[GpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """The best numbers of lanes and rows for either product; CompileError where there is no code."""
+        """The best numbers of lanes and rows for either product. Raises CompileError for unsupported types."""
         root = the_root(kernel, RecurrenceOp)
         check_recurrence(root)
         inputs = best_for_input(root, target)
@@ -59,7 +59,7 @@ class Steps(Schedule[GpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
-        """A launch for each step, and each product on its own."""
+        """A launch for each step, and each product separately."""
         root = the_root(kernel, RecurrenceOp)
         phases = 2 if between_phases(root) else 1
         step = phases * LAUNCH + product_seconds(root, target, self.lanes, self.rows, of_input=False)
@@ -72,7 +72,7 @@ class Steps(Schedule[GpuAttr]):
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """The input's share in the order of each direction's steps, states before and after a step, and the rest."""
+        """The input products in the order of each direction's steps, states around a step, and temporaries."""
         root = the_root(kernel, RecurrenceOp)
         steps, directions, batch, hidden = shape_of(root.y)
         element, states = element_type_of_value(root.y), (directions, batch, hidden)
@@ -86,17 +86,17 @@ class Steps(Schedule[GpuAttr]):
 
 
 def blocks_of(units: int, lanes: int, of_rows: int, rows: int) -> int:
-    """Blocks that have all units and rows of one direction."""
+    """Number of blocks for all units and rows of one direction."""
     return -(-units * lanes // BLOCK) * -(-of_rows // rows)
 
 
 def best_for_input(root: RecurrenceOp, target: GpuAttr) -> tuple[int, int]:
-    """Lanes and rows for the input's share of the gates."""
+    """Lanes and rows for the input products."""
     return min(SHAPES, key=lambda each: product_seconds(root, target, *each, of_input=True))
 
 
 def product_seconds(root: RecurrenceOp, target: GpuAttr, lanes: int, rows: int, *, of_input: bool) -> float:
-    """Seconds of the input's share of all steps, or of one step's products, without the launch."""
+    """Seconds of the input products of all steps, or of one step's state products, without the launch."""
     steps, batch, inputs = shape_of(root.x)
     directions, hidden = shape_of(root.weight)[0], root.hidden.value.data
     depth, of_rows = (inputs, steps * batch) if of_input else (hidden, batch)

@@ -74,7 +74,7 @@ class Tiles(Schedule[GpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """Blocks of some sizes that fit on a multiprocessor, and parts of the depth for each."""
+        """Blocks of several sizes that fit a multiprocessor, and split-K factors for each."""
         form = code_for(kernel)
         if form is None:
             return
@@ -114,5 +114,5 @@ class Tiles(Schedule[GpuAttr]):
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """Partial sums, where there are some."""
+        """Partial sums under split-K."""
         return partial_sums(kernel, self.splits)

@@ -1,7 +1,6 @@
-"""The transpose_tiles schedule: faces whose innermost axis changes go through shared memory, a square at a time.
+"""The transpose_tiles schedule: transposes planes by square tiles in shared memory.
 
-Read as x lies and written as the result does, both are whole lines: a thread that read its own element would fetch 32
-bytes for it.
+Loads follow x's memory order and stores the result's: a thread that loaded its own element would fetch 32 bytes for it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ MEETING = 0.1e-6
 
 @dataclass(frozen=True)
 class TransposeTiles(Schedule[GpuAttr]):
-    """Squares by blocks."""
+    """Square tiles by blocks."""
 
     name = "transpose_tiles"
 
@@ -49,7 +48,7 @@ class TransposeTiles(Schedule[GpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
-        """Squares at the rim are not full."""
+        """Squares at the edges are incomplete."""
         form = transposition(kernel)
         assert form is not None
         squares, block = self.squares(form), self.tile * self.rows
@@ -58,7 +57,7 @@ class TransposeTiles(Schedule[GpuAttr]):
         return LAUNCH + MEETING + stream_seconds(nbytes / used, nbytes / 2, squares, block, waiting, target)
 
     def squares(self, form: Transposition) -> int:
-        """How many squares there are."""
+        """Number of squares."""
         rows, columns = form.sizes[form.row], form.sizes[-1]
         return form.faces * -(-rows // self.tile) * -(-columns // self.tile)
 

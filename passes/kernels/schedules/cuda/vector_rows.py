@@ -1,4 +1,4 @@
-"""The vector_rows schedule: products with few rows, which read the right-hand side once and are done.
+"""The vector_rows schedule: products with few rows, bound by reading the right-hand side once.
 
 The threads of a block share its `columns` and the depth. Where the right-hand side's columns are neighbours, threads
 side by side read a row of them, and others the rows below; where its depth is, the lanes of a warp go along a column.
@@ -54,7 +54,7 @@ class VectorRows(Schedule[GpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """Blocks of some sizes, where there are few rows."""
+        """Blocks of several sizes, for few rows."""
         form = code_for(kernel)
         if form is None:
             return
@@ -66,7 +66,7 @@ class VectorRows(Schedule[GpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
-        """The bytes: as fast as memory, or as the blocks that there are have them under way."""
+        """The bytes, bound by memory or by the number of bytes in flight."""
         form = contraction_form(kernel)
         shape = product_shape(form.root)
         blocks = ceil(shape.columns / self.columns) * shape.batch
@@ -86,7 +86,7 @@ class VectorRows(Schedule[GpuAttr]):
 
 
 def runs_along_depth(form: ContractionForm) -> bool:
-    """Whether neighbours of the right-hand side lie along the depth."""
+    """Whether the right-hand side is contiguous along the depth."""
     if not isinstance(form.root, MatmulOp):
         return False
     strides = strided_view(form.root.rhs).strides

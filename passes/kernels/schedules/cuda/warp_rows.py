@@ -1,4 +1,4 @@
-"""The warp_rows schedule: a warp, or a part of one, has a row; blocks have several rows.
+"""The warp_rows schedule: a warp, or a part of one, per row; several rows per block.
 
 Neighbouring lanes read neighbouring elements, 16 bytes each where they are aligned. Sums are put together by shuffles;
 no thread waits for another warp.
@@ -41,7 +41,7 @@ class WarpRows(Schedule[GpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """Lanes of a warp part company only where rows are used up: parts of a warp need whole warps of rows."""
+        """Lanes of a warp diverge only at the last rows: parts of a warp need whole warps of rows."""
         form = rows_for(kernel, along=True)
         if form is None:
             return
