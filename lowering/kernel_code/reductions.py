@@ -1,4 +1,4 @@
-"""Combining many numbers into one: sums, products and extrema, on scalars and on vectors."""
+"""Reductions: sums, products and extrema, on scalars and on vectors."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _HORIZONTAL = {"sum": "add", "prod": "mul"}
 
 @dataclass(frozen=True)
 class Reduction:
-    """One way of combining elements of a graph type: sum, prod, max, min or peak.
+    """A combining operation on elements of a graph type: sum, prod, max, min or peak.
 
-    NaN wins in max and min; peak is the largest of the floats that are numbers. `products` are fused with their sum.
+    max and min propagate NaN; peak is the maximum that ignores NaN. `products`: sums are fused with the products of
+    their terms.
     """
 
     b: LoopBuilder
@@ -31,15 +32,15 @@ class Reduction:
 
     @property
     def element(self) -> Attribute:
-        """The type that is accumulated in: f32 for 16-bit floats."""
+        """The accumulator type: f32 for 16-bit floats."""
         return signless(wide_float(self.source))
 
     def on(self, type: Attribute) -> Arithmetic:
-        """Arithmetic on accumulators of a scalar or vector type."""
+        """Arithmetic on scalar or vector accumulators."""
         return Arithmetic(self.b, type, is_unsigned(self.source))
 
     def neutral(self) -> float | int:
-        """The number that changes nothing."""
+        """The neutral element."""
         if self.kind in ("sum", "prod"):
             return 0 if self.kind == "sum" else 1
         if not is_integer(self.element):
@@ -50,13 +51,13 @@ class Reduction:
         return -(2 ** (bits - 1)) if self.kind == "max" else 2 ** (bits - 1) - 1
 
     def start(self, type: Attribute | None = None) -> SSAValue:
-        """An accumulator of no elements."""
+        """An accumulator holding the neutral element."""
         type = type or self.element
         number = self.neutral()
         return self.b.constant(number if is_integer(scalar_of(type)) else float(number), type)
 
     def combine(self, accumulator: SSAValue, value: SSAValue) -> SSAValue:
-        """The accumulator with one more element."""
+        """The accumulator combined with one more element."""
         m = self.on(accumulator.type)
         match self.kind:
             case "sum":
@@ -71,7 +72,7 @@ class Reduction:
                 return m.min(accumulator, value)
 
     def across(self, accumulators: SSAValue) -> SSAValue:
-        """The lanes of a vector of accumulators as one."""
+        """The lanes of a vector accumulator reduced to a scalar."""
         if self.kind in _HORIZONTAL:
             return self.b.insert(ReductionOp(accumulators, _HORIZONTAL[self.kind]))
         if is_integer(self.element):
@@ -80,7 +81,7 @@ class Reduction:
         return self.b.insert(ExtractOp(self.folded(accumulators, 1), [0], self.element))
 
     def folded(self, accumulators: SSAValue, lanes: int) -> SSAValue:
-        """The lanes of a vector of accumulators as those of a vector of only so many."""
+        """A vector accumulator reduced to one of `lanes` lanes."""
         own = lanes_of(accumulators)
         while own > lanes:
             own //= 2

@@ -1,6 +1,6 @@
-"""What the passes over a row compute, for each kind of root of a row kernel.
+"""The passes over a row, for each kind of root of a row kernel.
 
-All numbers are wide: 16-bit floats as f32. Results go to `Row.emit`, per element of the row or once.
+All values have the wide type: 16-bit floats as f32. Results go to `Row.emit`, once per element or once per row.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .reductions import Reduction
 
 
 class Passes(Protocol):
-    """Runs over the elements of a row; see row_sweep.Sweep. `keeps` says whether there is room for a row."""
+    """Iterates over the elements of a row; see row_sweep.Sweep. `keeps`: a row can be buffered."""
 
     @property
     def keeps(self) -> bool: ...
@@ -41,7 +41,7 @@ class Passes(Protocol):
 
 
 class NoPasses(Passes):
-    """Stands in where only single elements are asked for."""
+    """A placeholder where only single elements are built."""
 
     @property
     @override
@@ -63,7 +63,7 @@ class NoPasses(Passes):
 
 @dataclass(frozen=True)
 class Row:
-    """One row (or, across rows, one vector of rows) of a kernel; `keeps` says whether the first pass keeps x."""
+    """One row (or, across rows, one vector of rows) of a kernel; `keeps`: the first pass buffers x."""
 
     v: Values
     form: RowForm
@@ -73,7 +73,7 @@ class Row:
     keeps: bool
 
     def first(self, position: Expr) -> SSAValue:
-        """The element of x, which is kept if it is to be."""
+        """The element of x, buffered if `keeps`."""
         value = wide(self.v, self.form.root.x, self.index(position))
         if self.keeps:
             self.passes.keep(position, value)
@@ -90,11 +90,11 @@ class Row:
         return Reduction(self.v.b, kind, element_type_of_value(self.form.root.x), products)
 
     def total(self, kind: str, body: Callable[[Expr], SSAValue], products: bool = False) -> SSAValue:
-        """The elements that `body` gives, combined."""
+        """The reduction of the elements that `body` returns."""
         return self.passes.run([self.reduction(kind, products)], lambda position: [body(position)])[0]
 
     def each(self, body: Callable[[Expr], SSAValue]) -> None:
-        """Emit what `body` gives for each element."""
+        """Emits the result of `body` for each element."""
 
         def run(position: Expr) -> Sequence[SSAValue]:
             self.emit(position, body(position))
@@ -103,13 +103,13 @@ class Row:
         self.passes.run([], run)
 
     def both(self, x: SSAValue, y: SSAValue) -> tuple[Arithmetic, SSAValue, SSAValue]:
-        """Two values alike, and arithmetic on them."""
+        """Two values, both scalars or both vectors, and arithmetic on them."""
         a, b = self.v.alike([x, y])
         return Arithmetic(self.v.b, a.type), a, b
 
 
 def write_row(row: Row) -> None:
-    """All passes over one row."""
+    """Builds all passes over one row."""
     root = row.form.root
     match root:
         case SoftmaxOp():
@@ -127,7 +127,7 @@ def write_row(row: Row) -> None:
 
 
 def result_at(row: Row, position: Expr, value: SSAValue) -> SSAValue:
-    """What a normalisation makes of a normalised element; other roots leave theirs as it is."""
+    """A normalisation's result from a normalised element; other roots' elements are unchanged."""
     root, v = row.form.root, row.v
     match root:
         case LayerNormOp() | RmsNormOp():
@@ -245,7 +245,7 @@ def _arg_extremum(row: Row, root: ArgExtremumOp) -> None:
 
 
 def _position(row: Row, position: Expr) -> SSAValue:
-    """The position in the row as i32, one per lane where lanes run along the row."""
+    """The position in the row as i32, one per lane if lanes run along the row."""
     v = row.v
     if v.vector is None or not v.depends_on_lane(position):
         return v.b.insert(IndexCastOp(v.b.index(position.emit(v.b)), i32))
@@ -256,7 +256,7 @@ def _position(row: Row, position: Expr) -> SSAValue:
 
 
 def _cumulative(row: Row, root: CumulativeOp) -> None:
-    """In order, one element (of each row) at a time."""
+    """A sequential scan, one element (of each row) at a time."""
     v, reduction = row.v, row.reduction(root.KIND)
     size = row.form.length
 

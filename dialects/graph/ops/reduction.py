@@ -1,4 +1,4 @@
-"""Reductions over axes: sums, extrema and their places, running sums, softmax."""
+"""Reductions over axes: sums, extrema and their indices, scans, softmax."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..values import AnyTensor, Array, ints, shape_of, tensor, type_of, widened
 
 
 def reduced_shape(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
-    """`shape` with each of `axes` gone, or of size 1."""
+    """`shape` with each of `axes` removed, or of size 1."""
     if keepdims:
         return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
     return tuple(size for axis, size in enumerate(shape) if axis not in axes)
@@ -28,7 +28,7 @@ Kind: TypeAlias = Literal["sum", "prod", "max", "min"]
 
 
 class ReduceOp(ReductionOp, ABC):
-    """Combines all elements along `axes` (sorted, non-negative); `keepdims` leaves dimensions of size 1."""
+    """Reduces over `axes` (sorted, non-negative); `keepdims` keeps them as dimensions of size 1."""
 
     KIND: ClassVar[Kind]
 
@@ -69,7 +69,7 @@ class ReduceOp(ReductionOp, ABC):
 
 @irdl_op_definition
 class ReduceSumOp(ReduceOp):
-    """The sum; of no elements, 0."""
+    """The sum; 0 for no elements."""
 
     name = "graph.reduce_sum"
     KIND: ClassVar[Kind] = "sum"
@@ -81,7 +81,7 @@ class ReduceSumOp(ReduceOp):
 
 @irdl_op_definition
 class ReduceMeanOp(ReduceOp):
-    """The arithmetic mean; of integers, rounded toward zero."""
+    """The arithmetic mean; truncated toward zero for integers."""
 
     name = "graph.reduce_mean"
     KIND: ClassVar[Kind] = "sum"
@@ -93,7 +93,7 @@ class ReduceMeanOp(ReduceOp):
 
 @irdl_op_definition
 class ReduceProdOp(ReduceOp):
-    """The product; of no elements, 1."""
+    """The product; 1 for no elements."""
 
     name = "graph.reduce_prod"
     KIND: ClassVar[Kind] = "prod"
@@ -105,7 +105,7 @@ class ReduceProdOp(ReduceOp):
 
 @irdl_op_definition
 class ReduceMaxOp(ReduceOp):
-    """The largest element, NaN where there is one; of no elements, the least value of the type."""
+    """The maximum, propagating NaN; for no elements, the type's minimum."""
 
     name = "graph.reduce_max"
     KIND: ClassVar[Kind] = "max"
@@ -118,7 +118,7 @@ class ReduceMaxOp(ReduceOp):
 
 @irdl_op_definition
 class ReduceMinOp(ReduceOp):
-    """The smallest element, NaN where there is one; of no elements, the greatest value of the type."""
+    """The minimum, propagating NaN; for no elements, the type's maximum."""
 
     name = "graph.reduce_min"
     KIND: ClassVar[Kind] = "min"
@@ -130,7 +130,7 @@ class ReduceMinOp(ReduceOp):
 
 
 class ArgExtremumOp(ReductionOp, ABC):
-    """The place (i64) of an extremum along an axis: the first one, or with `select_last` the last one."""
+    """The index (i64) of an extremum along an axis: the first one, or with `select_last` the last one."""
 
     KIND: ClassVar[Kind]
     FUNCTION: ClassVar[Callable[..., Array]]
@@ -172,7 +172,7 @@ class ArgExtremumOp(ReductionOp, ABC):
 
 @irdl_op_definition
 class ArgMaxOp(ArgExtremumOp):
-    """Where the largest element stands."""
+    """The index of the largest element."""
 
     name = "graph.arg_max"
     KIND: ClassVar[Kind] = "max"
@@ -181,7 +181,7 @@ class ArgMaxOp(ArgExtremumOp):
 
 @irdl_op_definition
 class ArgMinOp(ArgExtremumOp):
-    """Where the smallest element stands."""
+    """The index of the smallest element."""
 
     name = "graph.arg_min"
     KIND: ClassVar[Kind] = "min"
@@ -189,7 +189,7 @@ class ArgMinOp(ArgExtremumOp):
 
 
 class CumulativeOp(ReductionOp, ABC):
-    """All elements up to each along an axis, combined; `exclusive` leaves out the element itself, `reverse` starts at
+    """An inclusive scan along an axis; `exclusive` excludes the element itself, `reverse` starts at the end.
     the end."""
 
     KIND: ClassVar[Kind]
@@ -234,7 +234,7 @@ class CumulativeOp(ReductionOp, ABC):
 
 @irdl_op_definition
 class CumsumOp(CumulativeOp):
-    """Running sums."""
+    """Prefix sums."""
 
     name = "graph.cumsum"
     KIND: ClassVar[Kind] = "sum"
@@ -243,7 +243,7 @@ class CumsumOp(CumulativeOp):
 
 @irdl_op_definition
 class CumprodOp(CumulativeOp):
-    """Running products."""
+    """Prefix products."""
 
     name = "graph.cumprod"
     KIND: ClassVar[Kind] = "prod"
@@ -251,7 +251,7 @@ class CumprodOp(CumulativeOp):
 
 
 class SoftmaxLikeOp(ReductionOp, ABC):
-    """Along an axis, in the shape of the operand."""
+    """A function along an axis that keeps the operand's shape."""
 
     x = operand_def()
     axis = prop_def(IntegerAttr[IntegerType])
@@ -262,7 +262,7 @@ class SoftmaxLikeOp(ReductionOp, ABC):
 
     @abstractmethod
     def compute(self, x: Array, axis: int) -> Array:
-        """The function of an array."""
+        """The function on an array."""
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -293,7 +293,7 @@ class SoftmaxOp(SoftmaxLikeOp):
 
 @irdl_op_definition
 class LogSoftmaxOp(SoftmaxLikeOp):
-    """The logarithm of softmax, without the detour."""
+    """The logarithm of softmax, computed without exp of large numbers."""
 
     name = "graph.log_softmax"
     INSTRUCTIONS: ClassVar[int] = 16
