@@ -6,6 +6,9 @@ from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 from types import ModuleType
+from typing import TypeVar
+
+Class = TypeVar("Class")
 
 
 @cache
@@ -23,3 +26,9 @@ def module_named(package: str, name: str) -> ModuleType:
 def modules_below(package: str) -> list[ModuleType]:
     """All modules below a package, imported."""
     return [*map(import_module, _names(package).values())]
+
+
+def classes_in(module: ModuleType, base: type[Class]) -> list[type[Class]]:
+    """The classes below `base` that a module defines, abstract ones too."""
+    classes = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, base)]
+    return [each for each in classes if each.__module__ == module.__name__]

@@ -1,6 +1,6 @@
-"""Names of levels, passes and dialects for the tools, one line each: `name -> "module:Class"`.
+"""Names of levels, passes and dialects for the tools: `name -> "module:Class"`, by folder for passes of our own.
 
-A table of strings, so that a tool starts without importing passes and dialects that it doesn't use.
+Tables of strings, so that a tool starts without importing passes and dialects that it doesn't use.
 """
 
 from __future__ import annotations
@@ -23,68 +23,49 @@ if TYPE_CHECKING:
 Level = Literal["graph", "kernels", "buffers", "arena", "loops", "llvm", "launches"]
 LEVELS: tuple[Level, ...] = get_args(Level)  # top down; see levels.py
 
-# The passes by the level that they work on; xDSL's work on any.
-PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
+# The passes of each level, by their folders: fold-relu is FoldRelu in fold_relu.py.
+_OURS: dict[Level, dict[str, str]] = {
     "graph": {
-        "infer-shapes": "mini_infer.passes.graph.infer_shapes:InferShapes",
-        "fold-constants": "mini_infer.passes.graph.fold_constants:FoldConstants",
-        "canonicalize-graph": "mini_infer.passes.graph.canonicalize_graph:CanonicalizeGraph",
-        "fold-batch-norm": "mini_infer.passes.graph.fold_batch_norm:FoldBatchNorm",
-        "recompose-softmax": "mini_infer.passes.graph.recompose_softmax:RecomposeSoftmax",
-        "recompose-layer-norm": "mini_infer.passes.graph.recompose_layer_norm:RecomposeLayerNorm",
-        "recompose-gelu": "mini_infer.passes.graph.recompose_gelu:RecomposeGelu",
-        "recompose-quantized": "mini_infer.passes.graph.recompose_quantized:RecomposeQuantized",
-        "recompose-silu": "mini_infer.passes.graph.recompose_silu:RecomposeSilu",
-        "recompose-attention": "mini_infer.passes.graph.recompose_attention:RecomposeAttention",
-        "widen-halves": "mini_infer.passes.graph.widen_halves:WidenHalves",
-        "channels-last": "mini_infer.passes.graph.channels_last:ChannelsLast",
-        "pad-conv": "mini_infer.passes.graph.pad_conv:PadConv",
-        "split-concat": "mini_infer.passes.graph.split_concat:SplitConcat",
-        "group-pixels": "mini_infer.passes.graph.group_pixels:GroupPixels",
-        "tile-batch": "mini_infer.passes.graph.tile_batch:TileBatch",
-        "split-conv-depth": "mini_infer.passes.graph.split_conv_depth:SplitConvDepth",
-        "split-conv-transpose": "mini_infer.passes.graph.split_conv_transpose:SplitConvTranspose",
-        "flip-signs": "mini_infer.passes.graph.flip_signs:FlipSigns",
-        "recompose-block-weight": "mini_infer.passes.graph.recompose_block_weight:RecomposeBlockWeight",
-        "merge-products": "mini_infer.passes.graph.merge_products:MergeProducts",
-        "pair-gates": "mini_infer.passes.graph.pair_gates:PairGates",
-        "split-means": "mini_infer.passes.kernels.split_means:SplitMeans",
-        "form-kernels": "mini_infer.passes.kernels.form_kernels:FormKernels",
+        "passes.graph": "infer-shapes,fold-constants,canonicalize-graph,fold-batch-norm,recompose-softmax,"
+        "recompose-layer-norm,recompose-gelu,recompose-quantized,recompose-silu,recompose-attention,widen-halves,"
+        "channels-last,pad-conv,split-concat,group-pixels,tile-batch,split-conv-depth,split-conv-transpose,flip-signs,"
+        "recompose-block-weight,merge-products,pair-gates",
+        "passes.kernels": "split-means,form-kernels",
     },
     "kernels": {
-        "limit-threads": "mini_infer.passes.kernels.limit_threads:LimitThreads",
-        "choose-schedule": "mini_infer.passes.kernels.choose_schedule:ChooseSchedule",
-        "pack-weights": "mini_infer.passes.kernels.pack_weights:PackWeights",
-        "order-kernels": "mini_infer.passes.memory.order_kernels:OrderKernels",
-        "mark-inplace": "mini_infer.passes.memory.mark_inplace:MarkInplace",
-        "bufferize": "mini_infer.passes.memory.bufferize:Bufferize",
+        "passes.kernels": "limit-threads,choose-schedule,pack-weights",
+        "passes.memory": "order-kernels,mark-inplace,bufferize",
     },
-    "buffers": {
-        "elide-copies": "mini_infer.passes.memory.elide_copies:ElideCopies",
-        "plan-arena": "mini_infer.passes.memory.plan_arena:PlanArena",
-    },
+    "buffers": {"passes.memory": "elide-copies,plan-arena"},
     "arena": {
-        "verify-arena": "mini_infer.passes.memory.verify_arena:VerifyArena",
-        "insert-barriers": "mini_infer.passes.memory.insert_barriers:InsertBarriers",
-        "poison-dead": "mini_infer.passes.memory.poison_dead:PoisonDead",
-        "insert-checks": "mini_infer.passes.memory.insert_checks:InsertChecks",
-        "place-weights": "mini_infer.passes.memory.place_weights:PlaceWeights",
-        "share-threads": "mini_infer.passes.memory.share_threads:ShareThreads",
-        "lower-kernels": "mini_infer.lowering.kernels_to_loops.lower_kernels:LowerKernels",
-        "lower-kernels-to-gpu": "mini_infer.lowering.kernels_to_gpu.lower_kernels_to_gpu:LowerKernelsToGpu",
+        "passes.memory": "verify-arena,insert-barriers,poison-dead,insert-checks,place-weights,share-threads",
+        "lowering.kernels_to_loops": "lower-kernels",
+        "lowering.kernels_to_gpu": "lower-kernels-to-gpu",
     },
     "loops": {
-        "profile-kernels": "mini_infer.lowering.kernels_to_loops.profile_kernels:ProfileKernels",
-        "expand-math": "mini_infer.lowering.loops_to_llvm.expand_math:ExpandMath",
-        "lower-to-llvm": "mini_infer.lowering.loops_to_llvm.lower_to_llvm:LowerToLlvm",
+        "lowering.kernels_to_loops": "profile-kernels",
+        "lowering.loops_to_llvm": "expand-math,lower-to-llvm",
     },
-    None: {
-        "canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",
-        "cse": "xdsl.transforms.common_subexpression_elimination:CommonSubexpressionElimination",
-        "dce": "xdsl.transforms.dead_code_elimination:DeadCodeElimination",
-        "licm": "xdsl.transforms.loop_invariant_code_motion:LoopInvariantCodeMotionPass",
-        "convert-scf-to-cf": "xdsl.transforms.convert_scf_to_cf:ConvertScfToCf",
+}
+_XDSL = {
+    "canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",
+    "cse": "xdsl.transforms.common_subexpression_elimination:CommonSubexpressionElimination",
+    "dce": "xdsl.transforms.dead_code_elimination:DeadCodeElimination",
+    "licm": "xdsl.transforms.loop_invariant_code_motion:LoopInvariantCodeMotionPass",
+    "convert-scf-to-cf": "xdsl.transforms.convert_scf_to_cf:ConvertScfToCf",
+}
+
+
+def _entry(folder: str, name: str) -> str:
+    return f"mini_infer.{folder}.{name.replace('-', '_')}:{''.join(word.capitalize() for word in name.split('-'))}"
+
+
+PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
+    **{
+        level: {name: _entry(folder, name) for folder, names in folders.items() for name in names.split(",")}
+        for level, folders in _OURS.items()
     },
+    None: _XDSL,
 }
 PASSES = {name: entry for passes in PASSES_BY_LEVEL.values() for name, entry in passes.items()}
 LEVEL_OF_PASS: dict[str, Level | None] = {name: level for level, passes in PASSES_BY_LEVEL.items() for name in passes}

@@ -9,32 +9,17 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerType, LocationAttr, Str
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
+from ...modules import classes_in
 from ..base import GraphOp, require
 from ..values import AnyTensor, Array, element_type_of_value, ints, shape_of, tensor
-from .packings import (
-    ByteConvPacking,
-    BytePanelPacking,
-    ConvPacking,
-    DepthwisePacking,
-    FilterPacking,
-    Packing,
-    PairedPanelPacking,
-    PanelPacking,
-)
-from .winograd_filters import WinogradPacking
+from . import packings, winograd_filters
+from .packings import Packing
 
 PACKINGS: dict[str, type[Packing]] = {
     each.kind: each
-    for each in (
-        PanelPacking,
-        PairedPanelPacking,
-        ConvPacking,
-        DepthwisePacking,
-        FilterPacking,
-        BytePanelPacking,
-        ByteConvPacking,
-        WinogradPacking,
-    )
+    for module in (packings, winograd_filters)
+    for each in classes_in(module, Packing)
+    if "kind" in vars(each)
 }
 """All packings by kind."""
 

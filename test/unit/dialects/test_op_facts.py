@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import isabstract
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -18,6 +20,8 @@ from mini_infer.dialects.graph.ops.movement import ReshapeOp
 from mini_infer.dialects.graph.ops.structure import CallOp, KernelOp, YieldOp
 from mini_infer.dialects.graph.ops.unary import ExpOp
 from mini_infer.dialects.graph.ops.windows import MaxPoolOp
+from mini_infer.dialects.graph.packing.packings import Packing
+from mini_infer.dialects.graph.packing.unpack import PACKINGS
 from mini_infer.dialects.graph.values import Array
 from mini_infer.dialects.modules import module_named, modules_below
 from mini_infer.passes.kernels.schedules import SCHEDULES
@@ -27,7 +31,10 @@ OPS = [op for op in Graph.operations if issubclass(op, GraphOp)]
 FREE = {"constant", "fail", "iota", "sizes", "unpack", "weight", "batch_norm", "block_weight"}
 
 
-def subclasses(kind: type[GraphOp]) -> Iterator[type[GraphOp]]:
+Class = TypeVar("Class")
+
+
+def subclasses(kind: type[Class]) -> Iterator[type[Class]]:
     """All classes below one."""
     for each in kind.__subclasses__():
         yield each
@@ -45,6 +52,11 @@ def test_the_dialect_has_every_op_that_is_defined() -> None:
 def test_modules_are_found_by_their_files() -> None:
     assert module_named(ops.__name__, "unary").ExpOp is ExpOp
     assert len(modules_below(ops.__name__)) > 20
+
+
+def test_every_packing_is_found_by_its_kind() -> None:
+    assert {*PACKINGS.values()} == {each for each in subclasses(Packing) if not isabstract(each)}
+    assert all(each.kind == kind for kind, each in PACKINGS.items())
 
 
 @pytest.mark.parametrize("op", OPS)
