@@ -7,11 +7,12 @@ from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from numbers import Integral
 from pathlib import Path
-from typing import Any, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, cast
 
 from .errors import ConfigError, InvalidInputError, InvalidModelError, MiniInferError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Kind = type[MiniInferError]
 
@@ -112,6 +113,8 @@ def checked_sizes(what: str, value: object, least: int = 0, kind: Kind = Invalid
 
 def checked_dtype(what: str, value: object, kind: Kind = InvalidInputError) -> np.dtype[Any]:
     """A dtype whose elements are plain bytes. Raises `kind` for any other value."""
+    import numpy as np
+
     try:
         dtype: np.dtype[Any] = np.dtype(cast("Any", value))
     except (AttributeError, OverflowError, SyntaxError, TypeError, ValueError):  # all of them are raised by numpy

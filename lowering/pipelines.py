@@ -98,8 +98,17 @@ LAUNCHES = _text(
     "place-weights",  # likewise
     "lower-kernels-to-gpu",  # last
 )
-BELOW: dict[str, dict[Level, str]] = {"cpu": {"loops": LOOPS, "llvm": LLVM}, "cuda": {"launches": LAUNCHES}}
+ASKED_LOOPS = _text(
+    "poison-dead",  # before share-threads: its calls are stages as others are
+    LOOPS,
+    "profile-kernels",  # it times the functions that lower-kernels calls
+)
+ASKED_FOR = ("poison-dead", "profile-kernels")
+"""Passes that run only where a change names them."""
+BELOW: dict[str, dict[Level, str]] = {"cpu": {"loops": ASKED_LOOPS, "llvm": LLVM}, "cuda": {"launches": LAUNCHES}}
 """The passes of each device below the arena. Above it only targets differ, and with them rules and schedules."""
+CHANGES = {"cpu": "", "cuda": "-recompose-quantized"}
+"""Changes of the phases by device: on a GPU, quantised products are computed in floats."""
 PATHS: dict[str, tuple[Level, ...]] = {
     device: (*LEVELS[: LEVELS.index("arena") + 1], *BELOW[device]) for device in BELOW
 }
@@ -110,6 +119,7 @@ PATHS: dict[str, tuple[Level, ...]] = {
 PLAIN_GRAPH = _text("infer-shapes", "fold-constants", "widen-halves{required=true}", "split-concat", "cse", "dce")
 PLAIN_KERNELS = _text("form-kernels{fuse=false}", "limit-threads", "choose-schedule", "pack-weights")
 PLAIN_BUFFERS = "bufferize"
+NO_REUSE = "plan-arena{strategy=naive}"
 
 
 @dataclass(frozen=True)
@@ -134,57 +144,25 @@ PassOptions = Mapping[str, Mapping[str, str | int | None] | None]
 
 
 def phases(
-    *,
-    optimize: bool = True,
-    plan_memory: bool = True,
-    profile: bool = False,
-    alignment: int = 256,
-    planner: str = "auto",
-    beam_width: int | None = None,
-    capacity: int | None = None,
-    disable_inplace: Sequence[str] = (),
-    poison: bool = False,
-    integer_products: bool = True,
-    winograd: str = "auto",
-    device: str = "cpu",
+    device: str = "cpu", *, optimize: bool = True, plan_memory: bool = True, changes: Sequence[str] = ()
 ) -> tuple[Phase, ...]:
     """All phases of the compilation for a device of BELOW.
 
-    Without `optimize` every ONNX op is a kernel of its own; without `plan_memory` no bytes are reused. With `profile`
-    every kernel is timed. `alignment` and `capacity` of the arena are in bytes; `planner` is a strategy of plan-arena,
-    `beam_width` the number of partial plans that `beam` keeps; kernels with an op of `disable_inplace` never overwrite
-    an operand. Without `integer_products`, and on a GPU, quantised products are computed in floats. `winograd` is
-    "auto"; or "compact", which prefers a slightly slower schedule that needs far less memory for weights; or "off".
-    With `poison` a buffer's bytes are overwritten when it dies, and every call is a stage of its own.
+    Without `optimize` every ONNX op is a kernel of its own; without `plan_memory` no bytes are reused. `changes` are
+    texts such as "choose-schedule{compact=true},-pair-gates": each sets options of a pass wherever it stands in the
+    pipeline, or leaves out the pass whose name follows a "-".
     """
-    disabled = {"disable": ",".join(disable_inplace) or None}
-    forbidden = {"forbid": "winograd" if winograd == "off" and device == "cpu" else None}
-    options: PassOptions = {
-        "recompose-quantized": {} if integer_products and device == "cpu" else None,
-        "form-kernels": forbidden,
-        "choose-schedule": forbidden | {"compact": "true" if winograd == "compact" else None},
-        "order-kernels": disabled | {"alignment": alignment},
-        "mark-inplace": disabled,
-        "elide-copies": {"alignment": alignment},
-        "plan-arena": {
-            "strategy": planner if plan_memory else "naive",
-            "alignment": alignment,
-            "capacity": capacity,
-            "width": beam_width,
-        },
-        "share-threads": {"apart": "true" if profile or poison else None, "watched": "true" if poison else None},
-    }
-    below = dict(BELOW[device])
-    if "loops" in below:
-        before = ["poison-dead"] if poison else []  # before share-threads: its calls are stages as others are
-        behind = ["profile-kernels"] if profile else []  # it times the functions that lower-kernels calls
-        below["loops"] = _text(*before, below["loops"], *behind)
+    options: dict[str, dict[str, str] | None] = dict.fromkeys(ASKED_FOR)
+    texts = ",".join((CHANGES[device], *changes, "" if plan_memory else NO_REUSE))
+    for left_out, name, given in re.findall(r"(-?)\b([\w-]+)(?:\{(.*?)\})?", texts):
+        named = dict(option.split("=", 1) for option in given.split())
+        options[name] = None if left_out else {**(options.get(name) or {}), **named}
     selected: list[tuple[Level, str]] = [
         *(("graph", each) for each in ((GRAPH, DEVICE_GRAPH) if optimize else (PLAIN_GRAPH,))),
         ("kernels", KERNELS if optimize else PLAIN_KERNELS),
         ("buffers", BUFFERS if plan_memory else PLAIN_BUFFERS),
         ("arena", ARENA),
-        *below.items(),
+        *BELOW[device].items(),
     ]
     return tuple(Phase(level, with_options(passes, options)) for level, passes in selected)
 
@@ -216,7 +194,7 @@ def remaining_phases(module: ModuleOp, to: Level, every: Sequence[Phase] | None 
     if start > end:
         raise ConfigError(f"the module is at the {level} level already, below {to}")
     first = start + 1 if start else 0
-    selected = [phase for phase in every or phases(device=device) if first <= path.index(phase.level) <= end]
+    selected = [phase for phase in every or phases(device) if first <= path.index(phase.level) <= end]
     if level == "arena":
         selected.insert(0, Phase("arena", with_options(ARENA, {"plan-arena": None})))
     return tuple(selected)

@@ -18,13 +18,12 @@ if TYPE_CHECKING:
     from .passes.planning import Buffer, Plan, STRATEGIES
     from .runtime.backend import MiniInferBackend
     from .runtime.compile.several_cpus import build
-    from .runtime.config import EngineConfig
+    from .runtime.config import CompileOptions, EngineConfig
     from .runtime.context import ExecutionContext, KernelTime
     from .runtime.c_export.emit_c import CFiles, emit_c
     from .runtime.engine import Engine
     from .runtime.kept.artifact import load
     from .runtime.compile.entry import compile, plan_memory
-    from .runtime.options import CompileOptions
     from .runtime.plan import InferencePlan
     from .runtime.profile import OptimizationProfile
     from .runtime.specs import SymbolicSpec, TensorSpec
@@ -41,7 +40,7 @@ _HOME = {
     "BufferRecord": "passes.memory.report.memory_plan",
     "CFiles": "runtime.c_export.emit_c",
     "CompileError": "dialects.errors",
-    "CompileOptions": "runtime.options",
+    "CompileOptions": "runtime.config",
     "ConfigError": "dialects.errors",
     "DeviceError": "dialects.errors",
     "Engine": "runtime.engine",

@@ -3,50 +3,104 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Self, cast
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from typing_extensions import Unpack, override
+from typing_extensions import TypedDict, Unpack, override
 
-from ..dialects.arguments import (
-    check_choice,
-    check_integer,
-    check_kind,
-    check_options,
-    checked_mapping,
-    checked_sequence,
-    wrong,
-)
+from ..dialects.arguments import check_integer, check_kind, check_options, checked_mapping, checked_sequence, wrong
 from ..dialects.errors import ConfigError
 from ..dialects.kernel.gpus import GPUS, PRECISIONS
 from ..dialects.threads import MOST_THREADS
 from .control_groups import cpu_limit
-from .device import device_named
-from .options import CompileOptions
+from .options import Flag, Option, options_of
 from .profile import OptimizationProfile
 from .reprs import chosen_fields
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-VECTOR_BITS = (128, 256, 512)
 MOST_ALIGNMENT = 2**30  # bytes
 MOST_COMPILERS = 16  # more would wait for parts
 EMULATORS = ("interpreter", "compiled")
-WINOGRAD = ("auto", "compact", "off")
-CPU_OPTIONS = (
-    "threads",
-    "compile_threads",
-    "vector_bits",
-    "integer_products",
-    "winograd",
-    "profile",
-    "enable_dynamic_shapes",
-    "caches",
-    "tuned",
-)
-GPU_OPTIONS = ("precision", "gpu", "cache_kernels")
+
+MODELS = "run build plan bench tune compare"
+"""Verbs that take what says which model it is."""
+TARGETS = "run plan bench compare"
+"""Verbs that take what says what code is for."""
+
+
+class CompileOptions(TypedDict, total=False):
+    """EngineConfig's options, which tells what each does: the types of the keyword arguments of `compile`.
+
+    All but `threads`, which has a place of its own. For functions that hand options on:
+
+        def serve(path: str, **options: Unpack[mini_infer.CompileOptions]) -> None:
+            engine = mini_infer.compile(path, **options)
+    """
+
+    device: str
+    device_id: int
+    compile_threads: int | None
+    profile: OptimizationProfile | None
+    enable_dynamic_shapes: bool
+    dims: Mapping[str, int]
+    shapes: Mapping[str, Sequence[int]]
+    specialize: Mapping[str, ArrayLike]
+    caches: Mapping[str, str]
+    enable_graph_optimization: bool
+    integer_products: bool
+    tuned: bool
+    winograd: str
+    enable_memory_planning: bool
+    enable_profiling: bool
+    memory_alignment: int
+    max_workspace_size: int | None
+    planner: str
+    beam_width: int | None
+    vector_bits: int | None
+    disable_inplace: Sequence[str]
+    check_memory: bool
+    precision: str
+    gpu: str | None
+    cache_kernels: bool
+    emulator: str | None
+
+
+def _check_alignment(name: str, value: int) -> None:
+    check_integer(name, value, 8)
+    if value & (value - 1) or value > MOST_ALIGNMENT:
+        raise ConfigError(f"{name} is {value}; it must be a power of two of at most {MOST_ALIGNMENT}")
+
+
+def _check_dims(name: str, value: object) -> None:
+    for each, size in checked_mapping(name, value, "dimensions to sizes").items():
+        check_integer(f"{name}: '{each}'", size, 0)
+
+
+def _check_shapes(name: str, value: object) -> None:
+    for each, shape in checked_mapping(name, value, "inputs to shapes").items():
+        for size in checked_sequence(f"{name}: '{each}'", shape, "a sequence of sizes"):
+            check_integer(f"{name}: a dimension of '{each}'", size, 0)
+
+
+def _check_caches(name: str, value: object) -> None:
+    for past, present in checked_mapping(name, value, "inputs to outputs").items():
+        if not isinstance(present, str):
+            raise wrong(f"{name}: '{past}'", present, "an output's name")
+
+
+def _check_ops(name: str, value: object) -> None:
+    if not all(isinstance(op, str) for op in checked_sequence(name, value, "a sequence of graph ops")):
+        raise wrong(name, value, "a sequence of graph ops")
+
+
+def _strategies() -> tuple[str, ...]:
+    from ..passes.planning import STRATEGIES  # who only loads what was compiled needs no planner
+
+    return tuple(STRATEGIES)
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,33 +153,137 @@ class EngineConfig:
     vector_bits: width of the vectors in generated code; None means the widest that the host has. CPU only.
     """
 
-    device: str = "cpu"
-    device_id: int = 0
-    threads: int | None = None
-    compile_threads: int | None = None
-    profile: OptimizationProfile | None = None
-    enable_dynamic_shapes: bool = False
-    dims: Mapping[str, int] = field(default_factory=dict[str, int])
-    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
-    specialize: Mapping[str, ArrayLike] = field(default_factory=dict[str, Any])
-    caches: Mapping[str, str] = field(default_factory=dict[str, str])
-    enable_graph_optimization: bool = True
-    integer_products: bool = True
-    tuned: bool = True
-    winograd: str = "auto"
-    enable_memory_planning: bool = True
-    enable_profiling: bool = False
-    memory_alignment: int = 256
-    max_workspace_size: int | None = None
-    planner: str = "auto"
-    beam_width: int | None = None
-    vector_bits: int | None = None
-    disable_inplace: Sequence[str] = ()
-    check_memory: bool = False
-    precision: str = "fp32"
-    gpu: str | None = None
-    cache_kernels: bool = True
-    emulator: str | None = None
+    device: Annotated[str, Option(), Flag("--device", "On cpu, cuda, cuda:1 or cuda-emulated.", TARGETS, "NAME")] = (
+        "cpu"
+    )
+    device_id: Annotated[int, Option(least=0)] = 0
+    threads: Annotated[
+        int | None,
+        Option(least=1, device="cpu", decided="kernels", unkeyed="thread_count is, of which it is the most"),
+        Flag("--threads -j", "Threads of one inference.", f"{MODELS} machine demo", "N"),
+    ] = None
+    compile_threads: Annotated[
+        int | None,
+        Option(least=1, device="cpu", decided="llvm", unkeyed="the code is the same however many there are"),
+        Flag("--compile-threads", "Processes that compile.", "run", "N"),
+    ] = None
+    profile: Annotated[
+        OptimizationProfile | None,
+        Option(check=partial(check_kind, wanted=OptimizationProfile), device="cpu", decided="import"),
+        Flag(
+            "--range",
+            "Sizes of a dynamic dimension, made for the second; may be repeated.",
+            f"{TARGETS} build mini-opt",
+            "NAME=MIN,OPT,MAX",
+        ),
+    ] = None
+    enable_dynamic_shapes: Annotated[bool, Option(device="cpu", decided="import")] = False
+    dims: Annotated[
+        Mapping[str, int],
+        Option(check=_check_dims, decided="import"),
+        Flag("--dim", "Size of a dynamic dimension; may be repeated.", f"{MODELS} mini-opt", "NAME=SIZE"),
+    ] = field(default_factory=dict[str, int])
+    shapes: Annotated[
+        Mapping[str, Sequence[int]],
+        Option(check=_check_shapes, decided="import"),
+        Flag("--shape", "Whole shape of an input; may be repeated.", f"{MODELS} mini-opt", "NAME=1,3,224,224"),
+    ] = field(default_factory=dict[str, Sequence[int]])
+    specialize: Annotated[
+        Mapping[str, ArrayLike],
+        Option(check=partial(checked_mapping, kind="inputs to values"), decided="import", unkeyed="digests of it are"),
+        Flag(
+            "--specialize",
+            "Make an input a constant: axes=[1,2], k=3, NAME=FILE.npy or FILE.npz; may be repeated.",
+            f"{MODELS} mini-opt",
+            "NAME=VALUE",
+        ),
+    ] = field(default_factory=dict[str, Any])
+    caches: Annotated[
+        Mapping[str, str],
+        Option(check=_check_caches, device="cpu", decided="import"),
+        Flag(
+            "--cache", "Two that are to lie in the same memory; may be repeated.", f"{MODELS} mini-opt", "INPUT=OUTPUT"
+        ),
+    ] = field(default_factory=dict[str, str])
+    enable_graph_optimization: Annotated[
+        bool,
+        Option(decided="kernels"),
+        Flag("--optimize", "Fusion and layout on or off.", "run build plan bench"),
+    ] = True
+    integer_products: Annotated[
+        bool, Option(device="cpu", decided="kernels", passes={False: "-recompose-quantized"})
+    ] = True
+    tuned: Annotated[bool, Option(device="cpu", decided="kernels")] = True
+    winograd: Annotated[
+        str,
+        Option(
+            values=("auto", "compact", "off"),
+            device="cpu",
+            decided="kernels",
+            passes={
+                "compact": "choose-schedule{compact=true}",
+                "off": "form-kernels{forbid=winograd},choose-schedule{forbid=winograd}",
+            },
+        ),
+        Flag("--winograd", "3x3 convolutions by fewer products: auto, compact, off.", TARGETS, "KIND"),
+    ] = "auto"
+    enable_memory_planning: Annotated[
+        bool, Option(decided="buffers"), Flag("--plan-memory", "Reuse of memory on or off.", "run build plan")
+    ] = True
+    enable_profiling: Annotated[
+        bool, Option(decided="loops", passes={True: "profile-kernels,share-threads{apart=true}"})
+    ] = False
+    memory_alignment: Annotated[
+        int,
+        Option(
+            check=_check_alignment,
+            decided="buffers",
+            passes="order-kernels{alignment=$},elide-copies{alignment=$},plan-arena{alignment=$}",
+        ),
+        Flag("--alignment", "Where buffers start: a multiple of this many bytes.", "plan", "BYTES"),
+    ] = 256
+    max_workspace_size: Annotated[
+        int | None,
+        Option(least=0, decided="arena", passes="plan-arena{capacity=$}"),
+        Flag("--capacity", "Bytes that the arena may have at most.", "plan", "BYTES"),
+    ] = None
+    planner: Annotated[
+        str,
+        Option(values=_strategies, decided="arena", passes="plan-arena{strategy=$}"),
+        Flag("--strategy", "How places are found: auto, exact, beam, pools, ...", "plan", "NAME"),
+    ] = "auto"
+    beam_width: Annotated[
+        int | None,
+        Option(least=1, decided="arena", passes="plan-arena{width=$}"),
+        Flag("--beam-width", "Partial plans that the strategy beam keeps.", "plan", "N", "8"),
+    ] = None
+    vector_bits: Annotated[int | None, Option(values=(128, 256, 512), device="cpu", decided="kernels")] = None
+    disable_inplace: Annotated[
+        Sequence[str],
+        Option(check=_check_ops, decided="buffers", passes="order-kernels{disable=$},mark-inplace{disable=$}"),
+        Flag("--disable-inplace", "Ops whose kernels don't work in place: add,MatMul.", "plan", "OPS"),
+    ] = ()
+    check_memory: Annotated[
+        bool,
+        Option(decided="buffers", passes={True: "poison-dead,share-threads{apart=true watched=true}"}),
+        Flag("--check-memory", "Prove the memory plan: poisoned memory, a run without reuse.", "run"),
+    ] = False
+    precision: Annotated[
+        str,
+        Option(values=PRECISIONS, device="cuda", decided="kernels"),
+        Flag("--precision", f"Of products on a GPU: {', '.join(PRECISIONS)}.", f"{TARGETS} mini-opt", "KIND"),
+    ] = "fp32"
+    gpu: Annotated[
+        str | None,
+        Option(values=tuple(GPUS), device="cuda", decided="kernels"),
+        Flag("--gpu", f"Make code for a GPU: {', '.join(GPUS)}.", f"{TARGETS} mini-opt", "NAME"),
+    ] = None
+    cache_kernels: Annotated[bool, Option(device="cuda", unkeyed="the code is the same, and kept apart")] = True
+    emulator: Annotated[
+        str | None,
+        Option(values=EMULATORS, device="cuda-emulated"),
+        Flag("--emulator", "How cuda-emulated runs kernels: interpreter, compiled.", "run bench compare", "KIND"),
+    ] = None
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
         """Looks at the options' names before the initialiser does, whose error would be Python's own."""
@@ -133,71 +291,26 @@ class EngineConfig:
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        check_integer("device_id", self.device_id, 0)
-        check_kind("device", self.device, str)
-        for each in fields(self):
-            if isinstance(each.default, bool) and not isinstance(getattr(self, each.name), bool):
-                raise wrong(each.name, getattr(self, each.name), "True or False")
-        self._check_device(device_named(self.place).kind)
-        for name in ("threads", "compile_threads"):
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), 1)
-        check_integer("memory_alignment", self.memory_alignment, 8)
-        if self.memory_alignment & (self.memory_alignment - 1) or self.memory_alignment > MOST_ALIGNMENT:
-            raise ConfigError(
-                f"memory_alignment is {self.memory_alignment}; it must be a power of two of at most {MOST_ALIGNMENT}"
-            )
-        if self.max_workspace_size is not None:
-            check_integer("max_workspace_size", self.max_workspace_size, 0)
-        check_choice("vector_bits", self.vector_bits, (None, *VECTOR_BITS))
-        self._check_planning()
-        for name, size in checked_mapping("dims", self.dims, "dimensions to sizes").items():
-            check_integer(f"dims: '{name}'", size, 0)
-        for name, shape in checked_mapping("shapes", self.shapes, "inputs to shapes").items():
-            for size in checked_sequence(f"shapes: '{name}'", shape, "a sequence of sizes"):
-                check_integer(f"shapes: a dimension of '{name}'", size, 0)
-        checked_mapping("specialize", self.specialize, "inputs to values")
-        for past, present in checked_mapping("caches", self.caches, "inputs to outputs").items():
-            if not isinstance(cast("object", present), str):
-                raise wrong(f"caches: '{past}'", present, "an output's name")
-        if self.profile is not None:
-            check_kind("profile", self.profile, OptimizationProfile)
+        from .device import device_named  # numpy comes with it, which a command line's help does without
+
+        options = options_of(type(self))
+        for name, option in options.items():
+            option.check_value(getattr(self, name))
+        kinds = {"", "cpu"}
+        if device_named(self.place).kind != "cpu":
+            kinds = {"", "cuda", self.device.partition(":")[0]}
+        for name, option in options.items():
+            if option.device not in kinds and getattr(self, name) != option.default:
+                raise ConfigError(f"{name} does nothing on the device '{self.device}'")
+        if pair := useless(vars(self)):
+            option, beside = pair
+            raise ConfigError(f"{option} does nothing with {beside}={getattr(self, beside)!r}")
         if self.profile is not None and self.enable_dynamic_shapes:
             raise ConfigError(
                 "enable_dynamic_shapes leaves open what a profile gives ranges to; only one of them is taken"
             )
         if self.is_dynamic and self.check_memory:
             raise ConfigError("check_memory is for one shape; with a profile, or dynamic shapes, there are many")
-
-    def _check_device(self, kind: str) -> None:
-        """Raises ConfigError for an option that the device hasn't got."""
-        check_choice("precision", self.precision, PRECISIONS)
-        check_choice("gpu", self.gpu, (None, *GPUS))
-        check_choice("emulator", self.emulator, (None, *EMULATORS))
-        check_choice("winograd", self.winograd, WINOGRAD)
-        foreign = GPU_OPTIONS if kind == "cpu" else CPU_OPTIONS
-        if not self.device.startswith("cuda-emulated"):
-            foreign = (*foreign, "emulator")
-        for name in foreign:
-            if getattr(self, name) != getattr(type(self), name, {}):  # mappings have no default there
-                raise ConfigError(f"{name} does nothing on the device '{self.device}'")
-
-    def _check_planning(self) -> None:
-        if (
-            not isinstance(cast("object", self.planner), str) or self.planner != "auto"
-        ):  # who only loads what was compiled needs no planner
-            from ..passes.planning import STRATEGIES
-
-            check_choice("planner", self.planner, STRATEGIES)
-        if self.beam_width is not None:
-            check_integer("beam_width", self.beam_width, 1)
-        named = cast("object", self.disable_inplace)
-        listed = isinstance(named, Iterable) and not isinstance(named, str)
-        if not listed or not all(isinstance(op, str) for op in cast("Iterable[object]", named)):
-            raise wrong("disable_inplace", self.disable_inplace, "a sequence of graph ops")
-        if pair := useless(vars(self)):
-            option, beside = pair
-            raise ConfigError(f"{option} does nothing with {beside}={getattr(self, beside)!r}")
 
     @classmethod
     def of(cls, *, threads: int | None = None, **options: Unpack[CompileOptions]) -> EngineConfig:

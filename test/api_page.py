@@ -117,7 +117,7 @@ def fields_of(value: type, node: ast.ClassDef) -> Iterator[str]:
     for each, after in zip(node.body, [*node.body[1:], None], strict=True):
         if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and not _is_private(each.target.id):
             default = _default(each.value)
-            line = f"{each.target.id}: {_text(each.annotation)}{f' = {default}' if default else ''}"
+            line = f"{each.target.id}: {_type(each.annotation)}{f' = {default}' if default else ''}"
             doc = lines[(each.end_lineno or each.lineno) - 1].partition("  # ")[2] or _string(after)
             comment = f"# {' '.join(doc.split())}"
             if not doc:
@@ -126,6 +126,14 @@ def fields_of(value: type, node: ast.ClassDef) -> Iterator[str]:
                 yield f"{line}  {comment}"
             else:
                 yield from (comment, line)
+
+
+def _type(annotation: ast.expr) -> str:
+    """The type of a field, without what Annotated says beside it."""
+    if isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) == "Annotated":
+        assert isinstance(annotation.slice, ast.Tuple)
+        return _text(annotation.slice.elts[0])
+    return _text(annotation)
 
 
 def _default(value: ast.expr | None) -> str:

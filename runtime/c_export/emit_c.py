@@ -21,13 +21,12 @@ from ...lowering.loops_to_llvm.c_entry_ir import BLOCK_BYTES, HEADER_BYTES, MARK
 from ...lowering.pipelines import collection_paused
 from ..compile.late_options import check_cpu
 from ..compile.module_to_plan import Lowered, import_model, lower
-from ..config import EngineConfig
+from ..config import CompileOptions, EngineConfig
 from ..limits import memory_for
 from ..native.allowed_calls import check_c_calls, undefined_symbols
 from ..native.cpu_targets import machine_of
 from ..native.llvm import part_of
 from ..native.one_object import one_object
-from ..options import CompileOptions
 from ..shapes.module_ranges import with_own_ranges
 from ..signature import WEIGHT_ALIGNMENT
 from .c_example import example

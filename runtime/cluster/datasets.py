@@ -13,8 +13,8 @@ from typing import Any
 from typing_extensions import Unpack
 
 from ...dialects.errors import InvalidInputError
+from ..config import CompileOptions
 from ..device import Array
-from ..options import CompileOptions
 from .nodes import Model, ray_module
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from typing_extensions import Unpack
 
 from ...dialects.errors import InvalidInputError
+from ..config import CompileOptions
 from ..device import Array
-from ..options import CompileOptions
 from ..specs import check_placed, ordered
 from .nodes import Model, ray_module
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from typing_extensions import Unpack
 
 from ...dialects.arguments import check_function, checked_seconds, read_once
-from ..config import EngineConfig
+from ..config import CompileOptions, EngineConfig
 from ..device import device_named
 from ..engine import Engine
 from ..kept.cache_folders import Cache, CacheFolder, cache_folder
 from ..kept.kept_plans import KeptPlan
 from ..kept.model_cache import KeptModels
 from ..limits import check_fits
-from ..options import CompileOptions
 from ..progress import LOG, Progress, Steps
 from ..shapes.module_ranges import with_own_ranges
 

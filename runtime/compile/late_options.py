@@ -6,28 +6,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.errors import ConfigError
 from ...dialects.kernel.targets import CpuAttr, target_of
-from ...lowering.levels import LEVELS, Level, level_of
+from ...lowering.levels import LEVELS, level_of
 from ..config import EngineConfig
-
-DECIDED_BY: dict[str, Level] = {
-    "enable_graph_optimization": "kernels",
-    "integer_products": "kernels",
-    "winograd": "kernels",
-    "tuned": "kernels",
-    "threads": "kernels",
-    "vector_bits": "kernels",
-    "precision": "kernels",
-    "gpu": "kernels",
-    "check_memory": "buffers",
-    "disable_inplace": "buffers",
-    "enable_memory_planning": "buffers",
-    "memory_alignment": "buffers",
-    "max_workspace_size": "arena",
-    "planner": "arena",
-    "beam_width": "arena",
-    "enable_profiling": "loops",
-    "compile_threads": "llvm",  # where the loops are not to be divided any more
-}
+from ..options import options_of
 
 
 def check_cpu(name: str, module: ModuleOp) -> None:
@@ -47,10 +28,10 @@ def check_undecided(config: EngineConfig, module: ModuleOp) -> None:
         as_it_is["vector_bits"] = target.vector_bits.data
     else:
         as_it_is |= {"gpu": target.architecture.data, "precision": target.precision.data}
-    defaults = type(config)()
-    for name, decided in DECIDED_BY.items():
-        value = getattr(config, name)
-        reached = LEVELS.index(level) >= LEVELS.index(decided)
-        if reached and value not in (getattr(defaults, name), as_it_is.get(name)):
+    reached = LEVELS[: LEVELS.index(level) + 1]
+    for name, option in options_of(EngineConfig).items():
+        if option.decided in reached and getattr(config, name) not in (option.default, as_it_is.get(name)):
             fact = f", with {name} {as_it_is[name]}" if name in as_it_is else ""
-            raise ConfigError(f"{name} is decided above the {decided} level; the module is at the {level} level{fact}")
+            raise ConfigError(
+                f"{name} is decided above the {option.decided} level; the module is at the {level} level{fact}"
+            )

@@ -32,6 +32,7 @@ from ..limits import check_fits, memory_for
 from ..native.images.linked import link
 from ..native.images.loaded import UnloadedImage
 from ..native.llvm_processes import Compilers
+from ..options import options_of
 from ..plan import InferencePlan
 from ..profile import OptimizationProfile
 from ..shapes.module_ranges import is_module, profile_of
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from ...lowering.onnx_to_graph import ModelSource
     from ...lowering.onnx_to_graph.inputs import Ranges
 
-OF_ONNX = ("profile", "enable_dynamic_shapes", "dims", "shapes", "specialize", "caches")
-"""Options about inputs, which a module states by itself."""
 LARGEST = 2**31 - 1  # of dynamic dimensions without a profile
 
 
@@ -69,8 +68,8 @@ def import_model(
 ) -> tuple[ModuleOp, MiniContext]:
     """The model at the graph level, or a `.mlir` file at whatever level, and the context that holds its weights."""
     if is_module(model):
-        for option in OF_ONNX:
-            if option != "profile" and getattr(config, option):
+        for option, each in options_of(EngineConfig).items():
+            if each.decided == "import" and option != "profile" and getattr(config, option):
                 raise ConfigError(f"{option} is for ONNX models; the inputs of a module are fixed")
         module, ctx = read_module(cast("str", model))
         if config.profile not in (None, profile_of(module)):
@@ -253,17 +252,10 @@ def arena_of(module: ModuleOp) -> Arena | None:
 
 def engine_phases(config: EngineConfig) -> tuple[Phase, ...]:
     """The pipeline that a configuration asks for."""
+    changes = [each.changes(getattr(config, name)) for name, each in options_of(EngineConfig).items()]
     return phases(
+        device_named(config.place).kind,
         optimize=config.enable_graph_optimization,
         plan_memory=config.enable_memory_planning,
-        profile=config.enable_profiling,
-        alignment=config.memory_alignment,
-        planner=config.planner,
-        beam_width=config.beam_width,
-        capacity=config.max_workspace_size,
-        disable_inplace=tuple(config.disable_inplace),
-        poison=config.check_memory,
-        integer_products=config.integer_products,
-        winograd=config.winograd,
-        device=device_named(config.place).kind,
+        changes=changes,
     )

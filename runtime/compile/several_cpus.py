@@ -13,13 +13,12 @@ from ...dialects.arguments import check_function, checked_path, checked_sequence
 from ...dialects.errors import ConfigError
 from ...lowering.pipelines import collection_paused
 from ...passes.statistics import pass_statistics
-from ..config import EngineConfig
+from ..config import CompileOptions, EngineConfig
 from ..kept.artifact import Built, write_artifact
 from ..kept.cpu_levels import OWN, Level, level_named, usual_levels
 from ..kept.cpus import host_cpu
 from ..limits import memory_for
 from ..native.team import team_image
-from ..options import CompileOptions
 from ..shapes.module_ranges import with_own_ranges
 from ..specs import ordered_shapes
 from .engines import compilers_for, family_builder

@@ -9,7 +9,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from functools import cache, cached_property
 from io import BufferedReader
 from pathlib import Path
@@ -21,6 +20,7 @@ import xxhash
 from ..config import EngineConfig
 from ..file_cache import FileCache, key_of
 from ..machine_facts import cache_bytes
+from ..options import options_of
 from .cpus import host_cpu
 from .records import Writer
 from .tuning_store import TuningStore
@@ -34,8 +34,6 @@ _INTERFACE = (
     "runtime/native/team.py",
     "runtime/native/images/loaded.py",
 )
-_WITHOUT = {"threads", "compile_threads", "cache_kernels", "specialize"}
-"""Options that decide nothing, or are told in another way."""
 _PIECE = 2**18  # bytes of a file that are read at once: they stay in the second-level cache until they are hashed
 
 
@@ -160,7 +158,7 @@ def machine_text() -> str:
 
 def options_text(config: EngineConfig, best: Mapping[str, Sequence[int]] | None = None) -> str:
     """The options that decide something; `best` are the shapes that code is made for, where not those of a profile."""
-    given = {each.name: getattr(config, each.name) for each in fields(config) if each.name not in _WITHOUT}
+    given = {name: getattr(config, name) for name, option in options_of(EngineConfig).items() if not option.unkeyed}
     values = {name: _value(value) for name, value in config.specialize.items()}
     found = {
         "threads": config.thread_count,

@@ -15,7 +15,8 @@ from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.onnx_to_graph import import_onnx
-from mini_infer.lowering.pipelines import phases, run_phases
+from mini_infer.lowering.pipelines import run_phases
+from mini_infer.runtime.compile.module_to_plan import engine_phases
 
 from .build import SMALL_MODELS, example_inputs
 
@@ -46,7 +47,7 @@ def own(model: ModelProto, inputs: dict[str, Array], *, compiled: bool, integers
         return list(mi.compile(model, threads=1, integer_products=integers)(inputs).values())
     ctx = MiniContext()
     module = import_onnx(model, ctx=ctx)
-    run_phases(ctx, module, phases(integer_products=integers)[:2])
+    run_phases(ctx, module, engine_phases(mi.EngineConfig(integer_products=integers))[:2])
     return list(interpret(module, inputs, ctx.blobs).values())
 
 

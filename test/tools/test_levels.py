@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,8 +16,6 @@ from mini_infer.dialects.graph.blobs import BlobStore
 from mini_infer.lowering.module_text import own_errors, read_module
 from mini_infer.lowering.pipelines import PATHS, parse_passes, run_passes
 from mini_infer.lowering.registry import LEVEL_OF_PASS
-from mini_infer.runtime.compile.late_options import DECIDED_BY
-from mini_infer.runtime.compile.module_to_plan import OF_ONNX
 from mini_infer.tools.mini_opt.command import main
 
 LEVELS = PATHS["cpu"]
@@ -242,17 +239,6 @@ def test_options_that_come_too_late_are_refused(
 ) -> None:
     assert complaint("run", lowered(model, level, tmp_path), *option).startswith(message)
     assert outputs(lowered(model, "kernels", tmp_path), "-j", "1")  # what it is already
-
-
-def test_every_option_is_decided_somewhere() -> None:
-    assert {field.name for field in fields(mi.EngineConfig)} == {
-        *DECIDED_BY,
-        *OF_ONNX,
-        "device",
-        "device_id",
-        "emulator",
-        "cache_kernels",
-    }
 
 
 def test_options_that_come_in_time_are_taken(model: Path, tmp_path: Path) -> None:

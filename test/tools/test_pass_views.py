@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_runs import cli, saved
@@ -11,8 +12,10 @@ from engine_cases import MODELS
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from mini_infer.lowering.pipelines import parse_passes, phases, pipeline_text
+from mini_infer.lowering.pipelines import parse_passes, pipeline_text
 from mini_infer.lowering.registry import PASSES, load_pass, pass_options
+from mini_infer.runtime.compile.module_to_plan import engine_phases
+from mini_infer.runtime.config import EngineConfig
 from mini_infer.tools.mini_infer import app
 from mini_infer.tools.mini_opt.command import main
 
@@ -39,9 +42,8 @@ def files_below(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_a_pipeline_is_a_text_that_makes_the_same_passes(device: str) -> None:
-    every = phases(
-        device=device, planner="beam", beam_width=3, capacity=99, disable_inplace=["add", "mul"], profile=True
-    )
+    options: dict[str, Any] = {"planner": "beam", "beam_width": 3, "max_workspace_size": 99}
+    every = engine_phases(EngineConfig(device=device, disable_inplace=["add", "mul"], enable_profiling=True, **options))
     passes = [each for phase in every for each in parse_passes(phase.passes)]
     assert any(each.spec().parameters for each in passes)
     assert list(parse_passes(pipeline_text(passes))) == passes

@@ -70,8 +70,9 @@ def test_dialect_has_the_name_it_is_registered_under(name: str) -> None:
 
 @pytest.mark.parametrize("device", pipelines.PATHS)
 def test_every_device_has_phases_for_its_levels(device: str) -> None:
-    plain = pipelines.phases(optimize=False, plan_memory=False, profile=True, alignment=64, device=device)
-    for phases in (pipelines.phases(device=device), plain):
+    changes = ["profile-kernels,plan-arena{alignment=64}"]
+    plain = pipelines.phases(device, optimize=False, plan_memory=False, changes=changes)
+    for phases in (pipelines.phases(device), plain):
         assert tuple(dict.fromkeys(phase.level for phase in phases)) == pipelines.PATHS[device]
         assert all(pipelines.parse_passes(phase.passes) for phase in phases)
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import mini_infer as mi
-
 PROGRAM = """\
 from typing import assert_type
 from typing_extensions import Unpack
@@ -62,8 +60,3 @@ def test_a_users_program_is_checked(checker: list[str], tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, env=installed, capture_output=True, text=True, check=False)
     found = {int(line) for line in re.findall(r"program\.py:(\d+):(?:\d+ -)? error: ", done.stdout)}
     assert found == WRONG, done.stdout + done.stderr
-
-
-def test_options_are_those_of_the_configuration() -> None:
-    options = {name: hint.__forward_arg__ for name, hint in mi.CompileOptions.__annotations__.items()}
-    assert {"threads": "int | None", **options} == mi.EngineConfig.__annotations__

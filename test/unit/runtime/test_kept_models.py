@@ -26,7 +26,6 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, external_data_helper
 import mini_infer as mi
 from mini_infer.lowering.loops_to_llvm import split_module
 from mini_infer.runtime.compile import engines as compiling
-from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.file_cache import FileCache
 from mini_infer.runtime.kept import keys
 from mini_infer.runtime.kept.cache_folders import CacheFolder, cache_folder
@@ -185,12 +184,6 @@ def test_values_that_a_model_is_specialised_for_decide(tmp_path: Path, compiles:
     for value in (0.0, 1.0, 0.0):
         mi.compile(model, 1, specialize={"x": np.full((2, 20), value, np.float32)}, cache=tmp_path)
     assert len(compiles) == 2
-
-
-def test_every_option_is_known_to_decide_something_or_not() -> None:
-    """A new option is in the key by itself; this says so of those that are not."""
-    told = set(json.loads(keys.options_text(EngineConfig(threads=1))))
-    assert {each.name for each in fields(EngineConfig)} - told == {"compile_threads", "cache_kernels"}
 
 
 def test_external_data_decides(tmp_path: Path, compiles: list[int]) -> None:

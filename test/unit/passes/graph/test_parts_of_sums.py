@@ -18,6 +18,7 @@ from mini_infer.dialects.kernel.targets import cpu_of
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.kernels_to_loops.tiles.sums import PART, Parts, parts_of
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
+from mini_infer.runtime.compile.module_to_plan import engine_phases
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import machine_of, target_attribute
 from mini_infer.runtime.native.llvm import emit_assembly
@@ -86,7 +87,7 @@ def test_sums_stay_in_registers(cpu: str) -> None:
     """The totals wait outside of the inner loop, which has nothing to do with the stack and moves no registers."""
     m = build([product(84, 1024, 64, weight=True), conv((1, 3, 156, 512), 32, (3, 3), pads=(1,) * 4, bias=False)])
     m.module.attributes["kernel.target"] = target_attribute(EngineConfig(threads=1), cpu)
-    pipelines.run_phases(m.ctx, m.module, pipelines.phases(winograd="off")[2:])
+    pipelines.run_phases(m.ctx, m.module, engine_phases(EngineConfig(winograd="off"))[2:])
     text = emit_assembly(emit_llvm_ir(m.module), machine_of(cpu_of(m.module)))
     loops = [found[2] for found in LOOP.finditer(text) if re.search(r"vfmadd|fmla", found[2])]
     assert len(loops) >= 2

@@ -32,6 +32,7 @@ from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.passes.kernels.schedules.cpu import winograd
 from mini_infer.passes.kernels.schedules.cpu.winograd import Winograd
 from mini_infer.passes.memory.analysis.buffers import interface_of
+from mini_infer.runtime.compile.module_to_plan import engine_phases
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import machine_of, target_attribute
 from mini_infer.runtime.native.llvm import emit_assembly
@@ -244,7 +245,7 @@ def chosen(pixels: int, channels: int, **options: Any) -> tuple[str, int, int]:
     """The schedule of a convolution with as many filters as channels, its tile, and whether half transformed."""
     m = build([plain((1, pixels, pixels, channels), channels)])
     m.module.attributes["kernel.target"] = target_attribute(EngineConfig(threads=1), "x86_64-linux-gnu:znver5")
-    down = [phase for phase in pipelines.phases(**options) if phase.level == "kernels"]
+    down = [phase for phase in engine_phases(EngineConfig(**options)) if phase.level == "kernels"]
     pipelines.run_phases(m.ctx, m.module, down)
     (kernel,) = [op for op in m.module.ops if isinstance(op, KernelOp)]
     assert isinstance(kernel.schedule, ScheduleAttr)

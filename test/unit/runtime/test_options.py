@@ -1,0 +1,78 @@
+"""The table of options: each field of EngineConfig is declared once, and all that is made from it knows it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any, get_type_hints
+
+import pytest
+
+import mini_infer as mi
+from mini_infer.lowering.levels import LEVELS
+from mini_infer.lowering.pipelines import phases
+from mini_infer.lowering.registry import PASSES
+from mini_infer.runtime.compile.module_to_plan import engine_phases
+from mini_infer.runtime.config import EngineConfig
+from mini_infer.runtime.kept.keys import options_text
+from mini_infer.runtime.options import Option, options_of
+
+OPTIONS = options_of(EngineConfig)
+OTHER: dict[str, tuple[Any, ...]] = {
+    "integer_products": (False,),
+    "winograd": ("compact", "off"),
+    "enable_profiling": (True,),
+    "memory_alignment": (64,),
+    "max_workspace_size": (1000,),
+    "planner": ("greedy-by-size",),
+    "beam_width": (3,),
+    "disable_inplace": (("add", "mul"),),
+    "check_memory": (True,),
+}
+"""Values of options that passes are told of."""
+
+
+def test_types_of_keyword_arguments_are_those_of_the_fields() -> None:
+    types = get_type_hints(mi.CompileOptions, localns={"ArrayLike": object})
+    threads = {"threads": int | None}
+    assert {**types, **threads} == {name: option.type for name, option in OPTIONS.items()}
+    assert set(types) | set(threads) == {each.name for each in fields(EngineConfig)}
+
+
+@pytest.mark.parametrize("option", OPTIONS.values(), ids=OPTIONS)
+def test_an_option_is_declared(option: Option) -> None:
+    assert f"\n    {option.name}: " in (EngineConfig.__doc__ or ""), "it is not described"
+    assert option.decided in ("", "import", *LEVELS)
+    assert option.device in ("", "cpu", "cuda", "cuda-emulated")
+    option.check_value(option.default)
+    if option.passes:
+        assert option.decided, "what passes are told comes too late at some level"
+    if option.unkeyed:
+        assert len(option.unkeyed.split()) > 2, "a reason"
+    assert option.changes(option.default) == "" or isinstance(option.passes, str)
+
+
+@pytest.mark.parametrize("option", OPTIONS.values(), ids=OPTIONS)
+def test_an_option_is_in_the_key_or_says_why_not(option: Option) -> None:
+    told = json.loads(options_text(EngineConfig(threads=1)))
+    assert (option.name in told) == (not option.unkeyed or option.name in ("threads", "specialize"))
+
+
+def test_passes_are_told_of_the_options_that_name_them() -> None:
+    assert {name for name, option in OPTIONS.items() if option.passes} == set(OTHER)
+    usual = phases(changes=[option.changes(option.default) for option in OPTIONS.values()])
+    assert usual == engine_phases(EngineConfig())
+    for name, values in OTHER.items():
+        for value in values:
+            change = OPTIONS[name].changes(value)
+            changed = phases(changes=[change])
+            assert changed != phases(), change
+            for each in change.replace("-recompose", "recompose").split("},"):
+                assert each.partition("{")[0].split(",")[0] in PASSES
+
+
+def test_a_change_leaves_passes_out_and_gives_options() -> None:
+    (graph, kernels, *_), (usual, *_) = phases(changes=["-cse,choose-schedule{compact=true}"]), phases()
+    assert graph.passes == usual.passes.replace(",cse", "")
+    assert "choose-schedule{compact=true}" in kernels.passes
+    assert "poison-dead" not in str(phases()) and "poison-dead,insert-checks" in str(phases(changes=["poison-dead"]))
