@@ -78,10 +78,12 @@ class Option:
 
     def changes(self, value: Any) -> str:
         """What passes are told of a value; "" where that is nothing."""
+        if not self.passes or value is None:
+            return ""
         if not isinstance(self.passes, str):
             return self.passes.get(value, "")
-        text = value if isinstance(value, str | int | None) else ",".join(value)
-        return "" if text in (None, "") else self.passes.replace("$", str(text))
+        text = str(value) if isinstance(value, str | int) else ",".join(value)
+        return text and self.passes.replace("$", text)
 
     @property
     def spelling(self) -> str:

@@ -62,6 +62,7 @@ def test_passes_are_told_of_the_options_that_name_them() -> None:
     assert {name for name, option in OPTIONS.items() if option.passes} == set(OTHER)
     usual = phases(changes=[option.changes(option.default) for option in OPTIONS.values()])
     assert usual == engine_phases(EngineConfig())
+    assert usual == engine_phases(EngineConfig(profile=mi.OptimizationProfile(dims={"n": (1, 2, 3)}), vector_bits=128))
     for name, values in OTHER.items():
         for value in values:
             change = OPTIONS[name].changes(value)
