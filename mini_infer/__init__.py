@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .runtime.specs import SymbolicSpec, TensorSpec
     from .runtime.progress import Progress
     from .runtime.storage import Storage, Tensor
-    from .tools.commands.allocate import allocate
+    from .tools.allocation import allocate
     from .tools.reports import plan_table, pool_table, write_report
     from .runtime import cluster as on_ray
 
@@ -68,7 +68,7 @@ _HOME = {
     "TensorSpec": "runtime.specs",
     "UnknownValueError": "dialects.errors",
     "UnsupportedError": "dialects.errors",
-    "allocate": "tools.commands.allocate",
+    "allocate": "tools.allocation",
     "build": "runtime.compile.several_cpus",
     "compile": "runtime.compile.entry",
     "emit_c": "runtime.c_export.emit_c",

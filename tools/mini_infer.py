@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..dialects.errors import ConfigError
-from .commands.facts import Facts, with_facts
+from .facts import Facts, with_facts
 from .one_line_errors import FLAGS, WRONG, OneLineErrors
 from .option_values import (
     At,
@@ -210,7 +210,7 @@ def run(
     json: Json = None,
 ) -> None:
     """Compile a model, run it, and say what was done."""
-    from .commands import run as running
+    from . import runs as running
 
     if output is not None and Path(output).suffix != ".npz":
         raise ConfigError(f"--output {output}: the name must end in .npz")
@@ -222,7 +222,7 @@ def run(
 
     def work(console: Console) -> Facts:
         if "profile" in options or (at and compiled):
-            from .commands import at_shapes
+            from . import at_shapes
 
             reason = "with --range" if range else "with ranges of sizes"
             _refuse(context, reason, "reference", "timing", "explain", "check_memory", "keep")
@@ -278,14 +278,14 @@ def build(
     if emit not in ("", "c"):
         raise ConfigError(f"--emit {emit}: there is only c")
     if emit:
-        from .commands import emit_c as emitting
+        from . import build_c as emitting
 
         _refuse(context, "with --emit c", "range", "at")
         options = _options(context.params | {"threads": threads or 1})
         given: dict[str, Any] = {"name": name, "cpu": cpu, "embed": embed, "force": force}
         with_facts(context, json, out, lambda console: emitting.show_c(model, options, output, console, **given))
         return
-    from .commands import build as building
+    from . import build_artifact as building
 
     _refuse(context, "without --emit c", "name", "embed", "force")
     options, cpus = _options(context.params), _listed(cpu)
@@ -308,7 +308,7 @@ def cache_command(
     json: Json = None,
 ) -> None:
     """Show the compiled models that are kept on disk, or where that is; forget them all; set how much there may be."""
-    from .commands import cache as keeping
+    from . import cache_listing as keeping
 
     with_facts(context, json, out, lambda console: keeping.manage(action, size, folder, console))
 
@@ -353,7 +353,7 @@ def plan(
 ) -> None:
     """Show the memory plan of a model: where every tensor lies, and how small the arena may be. No code is built."""
     from ..runtime.config import useless
-    from .commands import plan as planning
+    from .reports import plan_summary as planning
 
     if not plan_memory:
         _refuse(context, "with --no-plan-memory", "pools")
@@ -373,7 +373,7 @@ def plan(
     if not compiled:
         _check_at(options, at)
     if "profile" in options or (at and compiled):
-        from .commands import at_shapes
+        from . import at_shapes
 
         reason = "with --range" if range else "with ranges of sizes"
         _refuse(context, reason, "table", "pools", "csv", "plot", "html")
@@ -403,7 +403,7 @@ def allocate(
     json: Json = None,
 ) -> None:
     """Plan the memory of any program: buffers with sizes and lifetimes in MiniMalloc's CSV format."""
-    from .commands import allocate as allocating
+    from . import allocation as allocating
 
     with_facts(
         context,
@@ -465,9 +465,9 @@ def bench(
     optimize: Optimize = True,
 ) -> None:
     """Time models beside other engines, each in a process of its own, and beside what the machine could do."""
+    from .bench import benchmark as benching
     from .bench.models import Given
     from .bench.turns import Amount
-    from .commands import bench as benching
 
     if duration is not None:
         _refuse(context, "with --duration", "runs")
@@ -494,7 +494,7 @@ def bench(
 @app.command()
 def machine(context: typer.Context, threads: Threads = None, json: Json = None) -> None:
     """Measure what this machine reaches: multiply-adds and bytes from memory in a second."""
-    from .commands.machine import show_machine
+    from .bench.machine_report import show_machine
 
     with_facts(context, json, out, lambda console: show_machine(threads, console))
 
@@ -513,7 +513,7 @@ def tune(
     json: Json = None,
 ) -> None:
     """Measure how a model's kernels are best carried out on this machine; later compiles go by it."""
-    from .commands.tune import show_tuning
+    from .reports.tuning_report import show_tuning
 
     given = {"threads": threads, "dim": dim, "shape": shape, "specialize": specialize, "cache": cache}
     options = _options(given)
@@ -551,7 +551,7 @@ def compare(
     json: Json = None,
 ) -> None:
     """Compare with the float64 reference and ONNX Runtime; name the first node that differs. Exit 1 if outputs do."""
-    from .commands import compare as comparing
+    from .comparison import comparison as comparing
 
     if not _is_compiled(context, model, but="specialize"):
         _refuse(context, "without a .mi file", "of")
@@ -579,10 +579,10 @@ def demo(
 ) -> None:
     """Build a ResNet-50 with seeded weights, compile it, run it, and show where its memory went."""
     from ..dialects.whole_file import whole_file
+    from . import runs as running
     from .command_names import shell_name
-    from .commands import plan as planning
-    from .commands import run as running
     from .demos.resnet50 import resnet50
+    from .reports import plan_summary as planning
     from .reports.tables import size_text
 
     start = time.perf_counter()

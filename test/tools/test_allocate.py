@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import mini_infer as mi
-from mini_infer.tools.commands.problem_csv import read_problem, with_offsets
 from mini_infer.tools.mini_infer import app
+from mini_infer.tools.problem_csv import read_problem, with_offsets
 
 EXAMPLE = """\
 id,lower,upper,size

@@ -20,13 +20,13 @@ from mini_infer.lowering.pipelines import PLAIN_GRAPH, parse_passes, run_passes
 from mini_infer.passes.model_work import Work, work_of_model
 from mini_infer.runtime.compile.module_to_plan import import_model
 from mini_infer.runtime.devices.cpu.machine_limits import MachineLimits
+from mini_infer.tools.bench import benchmark as benching
 from mini_infer.tools.bench import turns as bench_turns
 from mini_infer.tools.bench.chart import draw_chart
 from mini_infer.tools.bench.kernel_times import profile, profile_table
 from mini_infer.tools.bench.models import Given, names_of, subjects
 from mini_infer.tools.bench.report import Benchmark, Measured, ModelResult
 from mini_infer.tools.bench.turns import Amount, Turns
-from mini_infer.tools.commands import bench as benching
 from mini_infer.tools.mini_opt.command import main as mini_opt
 
 QUICK = ("-j", "1", "--rounds", "1", "--runs", "2", "--warmup", "1")

@@ -25,7 +25,7 @@ from mini_infer.passes.graph.channels_last import ChannelsLast
 from mini_infer.passes.memory.bufferize import Bufferize
 from mini_infer.runtime.compile import engines as compiling
 from mini_infer.runtime.compile.module_to_plan import build_plan
-from mini_infer.tools.commands import compare as comparing
+from mini_infer.tools.comparison import comparison as comparing
 
 SWAPPED: dict[type[Operation], Callable[..., Operation]] = {
     AddOp: SubOp,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mini_infer.dialects.graph.values import Array
-from mini_infer.tools.commands.rounding import MOST, Looseness, judged, relative_error
+from mini_infer.tools.comparison.rounding import MOST, Looseness, judged, relative_error
 
 HALF = Looseness(2e-3)
 

@@ -14,9 +14,9 @@ from ...runtime.config import EngineConfig
 from ...runtime.devices.cpu.machine_limits import cpu_title
 from ...runtime.kept.cpus import host_cpu
 from ...runtime.kept.tuning_store import TuningStore
+from .. import facts
+from ..facts import Facts
 from ..waiting import working
-from . import facts
-from .facts import Facts
 
 
 def show_tuning(model: str, options: Mapping[str, Any], seconds: float, again: bool, console: Console) -> Facts:

@@ -16,28 +16,28 @@ from rich.table import Table
 from rich.text import Text
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.errors import ConfigError
-from ...dialects.kernel.targets import CpuAttr
-from ...lowering.levels import level_of
-from ...lowering.pipelines import PassRun
-from ...passes.counts import PassStatistics
-from ...passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
-from ...runtime.compile.engines import engine_of, import_all, pass_names
-from ...runtime.compile.entry import compile
-from ...runtime.compile.module_to_plan import import_model
-from ...runtime.config import EngineConfig
-from ...runtime.engine import Engine
-from ...runtime.kept.artifact import load
-from ...runtime.native.cpu_targets import apart_from_host
-from ...runtime.signature import input_specs
-from ...runtime.specs import TensorSpec
-from ..arrays import in_place, load_inputs, save_outputs
-from ..one_line_errors import tell
-from ..reports.tables import percent, size_text
-from ..schedule_table import choice_facts, choices_table
-from ..waiting import working
+from ..dialects.errors import ConfigError
+from ..dialects.kernel.targets import CpuAttr
+from ..lowering.levels import level_of
+from ..lowering.pipelines import PassRun
+from ..passes.counts import PassStatistics
+from ..passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
+from ..runtime.compile.engines import engine_of, import_all, pass_names
+from ..runtime.compile.entry import compile
+from ..runtime.compile.module_to_plan import import_model
+from ..runtime.config import EngineConfig
+from ..runtime.engine import Engine
+from ..runtime.kept.artifact import load
+from ..runtime.native.cpu_targets import apart_from_host
+from ..runtime.signature import input_specs
+from ..runtime.specs import TensorSpec
 from . import facts
+from .arrays import in_place, load_inputs, save_outputs
 from .facts import Facts
+from .one_line_errors import tell
+from .reports.tables import percent, size_text
+from .schedule_table import choice_facts, choices_table
+from .waiting import working
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -220,7 +220,7 @@ def run_reference(
     model: str, options: Mapping[str, Any], files: Sequence[str], seed: int | None, output: str | None, console: Console
 ) -> Facts:
     """Evaluates the imported graph op by op in numpy and prints the outputs; the same for programs."""
-    from ...dialects.graph.interpreter import interpret
+    from ..dialects.graph.interpreter import interpret
 
     module, ctx = import_model(model, EngineConfig.of(**options))
     if level_of(module) not in ("graph", "kernels"):

@@ -12,19 +12,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ...dialects.errors import ConfigError
-from ...runtime.compile.entry import compile
-from ...runtime.engine import Engine
-from ...runtime.kept.artifact import load
-from ...runtime.plan import InferencePlan
-from ...runtime.shapes.dynamic_engine import DynamicEngine
-from ..arrays import load_inputs, save_outputs
-from ..asked_shapes import Shape, Sizes, shapes_at, shapes_of
-from ..reports.tables import size_text
-from ..waiting import working
+from ..dialects.errors import ConfigError
+from ..runtime.compile.entry import compile
+from ..runtime.engine import Engine
+from ..runtime.kept.artifact import load
+from ..runtime.plan import InferencePlan
+from ..runtime.shapes.dynamic_engine import DynamicEngine
 from . import facts
+from .arrays import load_inputs, save_outputs
+from .asked_shapes import Shape, Sizes, shapes_at, shapes_of
 from .facts import Facts
-from .run import latency_facts, output_facts, outputs_table, times_of
+from .reports.tables import size_text
+from .runs import latency_facts, output_facts, outputs_table, times_of
+from .waiting import working
 
 
 def run_at_shapes(

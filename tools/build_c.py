@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ...runtime.c_export.emit_c import emit_c
-from ..reports.tables import size_text
-from ..waiting import working
+from ..runtime.c_export.emit_c import emit_c
 from . import facts
 from .facts import Facts
+from .reports.tables import size_text
+from .waiting import working
 
 
 def show_c(

@@ -11,9 +11,9 @@ from ...runtime.config import EngineConfig
 from ...runtime.devices.cpu.machine_limits import LimitProbe, MachineLimits, cpu_title, pinned_cores
 from ...runtime.machine_facts import cache_bytes
 from ...runtime.native.cpu_targets import target_attribute
-from ..bench.kernel_times import pinned
+from ..facts import Facts
 from ..reports.tables import size_text
-from .facts import Facts
+from .kernel_times import pinned
 
 SECONDS = 0.5
 """Of measuring, for each number of threads."""

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, cast
 from rich.console import Console
 from typer import Context
 
-from ...dialects.sizes.sizes import Size
-from ...dialects.whole_file import whole_file
+from ..dialects.sizes.sizes import Size
+from ..dialects.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from ...passes.memory.report.memory_plan import MemoryPlan
-    from ...runtime.device import Array
-    from ...runtime.specs import TensorSpec
+    from ..passes.memory.report.memory_plan import MemoryPlan
+    from ..runtime.device import Array
+    from ..runtime.specs import TensorSpec
 
 Facts = Mapping[str, Any]
 STANDARD_OUTPUT = "-"
@@ -46,7 +46,7 @@ def with_facts(context: Context, file: str | None, console: Console, work: Calla
 
 def header(context: Context) -> dict[str, Any]:
     """What every command tells: which it was, with which options, when, on what machine, of which versions."""
-    from ...runtime.devices.cpu.machine_limits import cpu_title
+    from ..runtime.devices.cpu.machine_limits import cpu_title
 
     return {
         "command": context.command.name,

@@ -17,11 +17,11 @@ from ...lowering.pipelines import PassRun
 from ...passes.memory.report.memory_report import MemoryPlan
 from ...runtime.config import EngineConfig
 from ...runtime.kept.artifact import load
-from ..reports import PICTURES, plan_table, pool_table, write_report
-from ..reports.tables import aligned, certificate, outside, place_table, size_text
+from .. import facts
+from ..facts import Facts
 from ..waiting import working
-from . import facts
-from .facts import Facts
+from . import PICTURES, plan_table, pool_table, write_report
+from .tables import aligned, certificate, outside, place_table, size_text
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...dialects.arguments import checked_path
-from ...dialects.errors import InvalidInputError, PlanError
-from ...dialects.plain_file import read_plain
-from ...passes.planning import Buffer, Id
+from ..dialects.arguments import checked_path
+from ..dialects.errors import InvalidInputError, PlanError
+from ..dialects.plain_file import read_plain
+from ..passes.planning import Buffer, Id
 
 REQUIRED = ("id", "lower", "upper", "size")
 OPTIONAL = ("alignment", "offset", "gaps")

@@ -23,15 +23,15 @@ from ...dialects.errors import ConfigError, MiniInferError
 from ...runtime.config import EngineConfig
 from ...runtime.device import device_named
 from ...runtime.devices.cpu.machine_limits import cpu_title, pinned_cores
-from ..bench.chart import check_chart, write_chart
-from ..bench.engine_process import Job
-from ..bench.kernel_times import profile, profile_table
-from ..bench.models import Given, Subject, check_beside, found_models, names_of, subjects
-from ..bench.report import Benchmark, Measured, ModelResult
-from ..bench.turns import OURS, Alternation, Amount, Outcome, check_installed
-from . import facts
-from .facts import Facts
-from .rounding import relative_error
+from .. import facts
+from ..comparison.rounding import relative_error
+from ..facts import Facts
+from .chart import check_chart, write_chart
+from .engine_process import Job
+from .kernel_times import profile, profile_table
+from .models import Given, Subject, check_beside, found_models, names_of, subjects
+from .report import Benchmark, Measured, ModelResult
+from .turns import OURS, Alternation, Amount, Outcome, check_installed
 
 PEERS = {"cpu": ("onnxruntime", "openvino"), "cuda": ("torch", "torch-compile", "onnxruntime-cuda")}
 """Engines to measure beside ours, by the kind of device."""

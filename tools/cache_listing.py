@@ -9,13 +9,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ...dialects.errors import ConfigError, MiniInferError
-from ...dialects.plain_file import open_plain
-from ...runtime.kept.cache_folders import CacheFolder, cache_folder
-from ...runtime.kept.container import Container
-from ...runtime.kept.records import KeptError
-from ..reports.tables import size_text
+from ..dialects.errors import ConfigError, MiniInferError
+from ..dialects.plain_file import open_plain
+from ..runtime.kept.cache_folders import CacheFolder, cache_folder
+from ..runtime.kept.container import Container
+from ..runtime.kept.records import KeptError
 from .facts import Facts
+from .reports.tables import size_text
 
 ACTIONS = ("list", "where", "clear", "limit")
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ...dialects.arguments import check_choice, checked_seconds, checked_sequence
-from ...dialects.errors import ConfigError
-from ...dialects.whole_file import whole_file
-from ...passes.planning import BUDGETS, STRATEGIES, Buffer, Plan, Problem, check, solve
-from ..waiting import working
+from ..dialects.arguments import check_choice, checked_seconds, checked_sequence
+from ..dialects.errors import ConfigError
+from ..dialects.whole_file import whole_file
+from ..passes.planning import BUDGETS, STRATEGIES, Buffer, Plan, Problem, check, solve
 from .facts import Facts
 from .problem_csv import ProblemTable, read_problem, with_offsets
+from .waiting import working
 
 
 def allocate(

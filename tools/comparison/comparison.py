@@ -37,11 +37,11 @@ from ...runtime.compile.module_to_plan import build_plan, import_model, schedule
 from ...runtime.config import EngineConfig
 from ...runtime.kept.artifact import load
 from ...runtime.signature import input_specs
+from .. import facts
 from ..arrays import load_inputs
 from ..asked_shapes import Shape, Sizes, shapes_at, shapes_of
-from . import facts
+from ..facts import Facts
 from .exposed_values import ExposedCode, ExposedRanges, Prepare, expose_values
-from .facts import Facts
 from .rounding import PRECISION, Looseness, Verdict, judged, of_outputs, of_result, relative_error
 
 

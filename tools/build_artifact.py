@@ -10,14 +10,14 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from ...dialects.errors import ConfigError
-from ...runtime.compile.several_cpus import build
-from ...runtime.kept.artifact import signature
-from ..asked_shapes import Sizes, shapes_at
-from ..reports.tables import size_text
-from ..waiting import working
+from ..dialects.errors import ConfigError
+from ..runtime.compile.several_cpus import build
+from ..runtime.kept.artifact import signature
 from . import facts
+from .asked_shapes import Sizes, shapes_at
 from .facts import Facts
+from .reports.tables import size_text
+from .waiting import working
 
 
 def show_build(

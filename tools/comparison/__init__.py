@@ -1,0 +1,1 @@
+"""Outputs compared with references, and the search for the first node or kernel that differs."""
