@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping
-from difflib import get_close_matches
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -32,6 +31,8 @@ def wrong(what: str, value: object, wanted: str, kind: Kind = ConfigError) -> Mi
 
 def nearest(name: object, names: Iterable[str]) -> str:
     """A hint at the most similar valid name; "" if none is similar."""
+    from difflib import get_close_matches
+
     found = get_close_matches(name, names, 1) if isinstance(name, str) else []
     return f" (did you mean {found[0]}?)" if found else ""
 

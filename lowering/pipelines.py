@@ -178,13 +178,15 @@ def with_options(passes: str, options: PassOptions) -> str:
     return _text(*texts)
 
 
-def remaining_phases(module: ModuleOp, to: Level, every: Sequence[Phase] | None = None) -> tuple[Phase, ...]:
+def remaining_phases(
+    module: ModuleOp, to: Level, every: Sequence[Phase] | None = None, *, changes: Sequence[str] = ()
+) -> tuple[Phase, ...]:
     """The phases that take `module` from its level to the level `to`.
 
-    `every` are the phases to select from (by default all). A module at the graph level may be just imported, so the
-    graph passes run, perhaps again; a module at the arena level may be just planned, so it is verified and gets
-    barriers where they are missing. Raises ConfigError if the module is already below `to`, or its device has no such
-    level.
+    `every` are the phases to select from (by default all, with `changes`). A module at the graph level may be just
+    imported, so the graph passes run, perhaps again; a module at the arena level may be just planned, so it is verified
+    and gets barriers where they are missing. Raises ConfigError if the module is already below `to`, or its device has
+    no such level.
     """
     device, level = _device_of(module), level_of(module)
     path = PATHS[device]
@@ -194,7 +196,7 @@ def remaining_phases(module: ModuleOp, to: Level, every: Sequence[Phase] | None 
     if start > end:
         raise ConfigError(f"the module is at the {level} level already, below {to}")
     first = start + 1 if start else 0
-    selected = [phase for phase in every or phases(device) if first <= path.index(phase.level) <= end]
+    selected = [phase for phase in every or phases(device, changes=changes) if first <= path.index(phase.level) <= end]
     if level == "arena":
         selected.insert(0, Phase("arena", with_options(ARENA, {"plan-arena": None})))
     return tuple(selected)

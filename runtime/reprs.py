@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import MISSING, fields
-from html import escape
 from reprlib import Repr
 from typing import TYPE_CHECKING
 
@@ -32,6 +31,8 @@ def interface(plan: InferencePlan) -> str:
 
 def html_table(plan: InferencePlan) -> str:
     """The same, a row for each input, output and cost."""
+    from html import escape
+
     rows = [("input", str(spec)) for spec in plan.inputs] + [("output", str(spec)) for spec in plan.outputs]
     cells = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in [*rows, *_costs(plan)])
     return f"<table>{''.join(cells)}</table>"

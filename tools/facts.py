@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, cast
 from rich.console import Console
 from typer import Context
 
-from ..dialects.sizes.sizes import Size
 from ..dialects.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -97,6 +96,8 @@ def memory(plan: MemoryPlan, weights: int) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """A value as JSON has it: it knows no infinity, which becomes a text that Python's float() reads."""
+    from ..dialects.sizes.sizes import Size  # a command's help does without
+
     match value:
         case Size():
             return str(value)

@@ -18,35 +18,16 @@ from typer.exceptions import Abort, TyperException
 from typing_extensions import override
 
 from ..dialects.errors import MiniInferError, OpenDimensionsError
+from ..runtime.config import EngineConfig
+from ..runtime.options import options_of
 from .command_names import shell_name
 
-FLAGS = {
-    "beam_width": "--beam-width",
-    "caches": "--cache",
-    "check_memory": "--check-memory",
-    "cpu": "--cpu",
+SPELLINGS = {
+    **{name: f"--{name.replace('_', '-')}" for name in ("cpu", "name", "seed", "time_limit")},
     "cpus": "--cpu",
-    "compile_threads": "--compile-threads",
-    "device": "--device",
-    "dims": "--dim",
-    "disable_inplace": "--disable-inplace",
-    "enable_graph_optimization": "--no-optimize",
-    "enable_memory_planning": "--no-plan-memory",
-    "memory_alignment": "--alignment",
-    "name": "--name",
-    "emulator": "--emulator",
-    "gpu": "--gpu",
-    "max_workspace_size": "--capacity",
-    "planner": "--strategy",
-    "precision": "--precision",
-    "profile": "--range",
-    "shapes": "--shape",
-    "specialize": "--specialize",
-    "seed": "--seed",
-    "threads": "--threads",
-    "time_limit": "--time-limit",
-    "winograd": "--winograd",
+    **{name: option.spelling for name, option in options_of(EngineConfig).items() if option.flag is not None},
 }
+"""Options of the API as command lines spell them."""
 WITHOUT_RANGES = ("tune", "--device", "--emit", "--gpu", "--reference")
 """Words of commands that make code for one shape only."""
 SHOWN = 160  # characters of a line in which something is wrong
@@ -139,7 +120,7 @@ def _message_of(error: MiniInferError) -> str:
     """
     lines = [_visible(line) for line in str(error).split("\n")]
     if not type(error.__cause__).__module__.startswith("xdsl"):
-        return re.sub(r"^\w+\b(?!-)", lambda word: FLAGS.get(word[0], word[0]), "\\n".join(lines))
+        return re.sub(r"^\w+\b(?!-)", lambda word: SPELLINGS.get(word[0], word[0]), "\\n".join(lines))
     for index, carets in enumerate(lines):
         if re.fullmatch(r" *\^+", carets) and len(lines[index - 1]) > SHOWN:
             left = max(0, carets.index("^") - SHOWN // 2)

@@ -1,56 +1,62 @@
-"""Options of every tool alike: sizes, as `--dim NAME=SIZE` and `--shape NAME=1,3,224,224`, ranges of
-them, as `--range NAME=1,4,16`, values, as `--specialize NAME=[1,2]`, and what code is for."""
+"""Options of a compile on command lines: parameters of typer, as EngineConfig declares them, and what texts mean."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from ..dialects.errors import ConfigError
 from ..dialects.json_text import read_json
-from ..dialects.kernel.gpus import GPUS, PRECISIONS
+from ..runtime.config import EngineConfig
+from ..runtime.options import Option, options_of
+from ..runtime.profile import OptimizationProfile
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 _Value = TypeVar("_Value")
 
-Dims = Annotated[
-    list[str] | None, typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension; may be repeated.")
-]
-Spans = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--range",
-        metavar="NAME=MIN,OPT,MAX",
-        help="Sizes of a dynamic dimension, made for the second; may be repeated.",
-    ),
-]
-At = Annotated[
-    list[str] | None,
-    typer.Option("--at", metavar="NAME=SIZE,...", help="Sizes within --range to look at; may be repeated."),
-]
-Shapes = Annotated[
-    list[str] | None,
-    typer.Option("--shape", metavar="NAME=1,3,224,224", help="Whole shape of an input; may be repeated."),
-]
-Caches = Annotated[
-    list[str] | None,
-    typer.Option("--cache", metavar="INPUT=OUTPUT", help="Two that are to lie in the same memory; may be repeated."),
-]
-Specialize = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--specialize",
-        metavar="NAME=VALUE",
-        help="Make an input a constant: axes=[1,2], k=3, NAME=FILE.npy or FILE.npz; may be repeated.",
-    ),
-]
+FLAGS = {option.flag.parameter: option for option in options_of(EngineConfig).values() if option.flag is not None}
+"""The options that are on command lines, by the name of the parameter."""
+_ORDER = (
+    *("strategy", "beam_width", "alignment", "capacity", "disable_inplace", "threads", "dim", "shape", "range"),
+    *("specialize", "cache", "device", "precision", "gpu", "emulator", "winograd", "optimize", "plan_memory"),
+)
+"""How help lists them; others come behind these, as they are declared."""
 
-Gpu = Annotated[str | None, typer.Option(metavar="NAME", help=f"Make code for a GPU: {', '.join(GPUS)}.")]
-Precision = Annotated[str, typer.Option(metavar="KIND", help=f"Of products on a GPU: {', '.join(PRECISIONS)}.")]
+
+def flags_of(verb: str) -> list[str]:
+    """The options that a verb takes, by the names of its parameters."""
+    names = [name for name, option in FLAGS.items() if option.flag is not None and verb in option.flag.verbs.split()]
+    return sorted(names, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+
+
+def parameter_of(name: str) -> Parameter:
+    """An option of a compile as a parameter of a typer command."""
+    option = FLAGS[name]
+    kind, default = (option.type, option.default) if option.name not in _READ else _READ[option.name][:2]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, typed(option)])
+
+
+def typed(option: Option) -> Any:
+    """What typer is told of an option."""
+    assert option.flag is not None
+    first, *more = option.flag.names.split()
+    names = [f"{first}/{option.spelling}" if option.default is True else first, *more]
+    shown = option.flag.shown or ("on" if option.default is True else True)
+    least = None if option.name in _READ else option.least
+    return typer.Option(*names, min=least, metavar=option.flag.metavar, help=option.flag.help, show_default=shown)
+
+
+def read_options(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """EngineConfig's options, by name, from parameters; raises ConfigError quoting what is wrong with a text."""
+    for parameter, option in FLAGS.items():
+        if parameter in given:
+            text = given[parameter]
+            yield option.name, _READ[option.name][2](text) if option.name in _READ else text
 
 
 def dims_of(texts: Sequence[str] | None) -> dict[str, int]:
@@ -58,9 +64,10 @@ def dims_of(texts: Sequence[str] | None) -> dict[str, int]:
     return _named("--dim", texts, _size, "NAME=SIZE with a size of at least 1")
 
 
-def spans_of(texts: Sequence[str] | None) -> dict[str, tuple[int, int, int]]:
-    """The sizes from, best, to, that `--range` gives; raises ConfigError quoting what is wrong."""
-    return _named("--range", texts, _span, "NAME=MIN,OPT,MAX with 0 <= MIN <= OPT <= MAX")
+def profile_of(texts: Sequence[str] | None) -> OptimizationProfile | None:
+    """The ranges that `--range` gives, if it is given; raises ConfigError quoting what is wrong."""
+    spans = _named("--range", texts, _span, "NAME=MIN,OPT,MAX with 0 <= MIN <= OPT <= MAX")
+    return OptimizationProfile(dims=spans) if spans else None
 
 
 def at_of(texts: Sequence[str] | None) -> list[dict[str, int]]:
@@ -89,6 +96,12 @@ def values_of(texts: Sequence[str] | None) -> dict[str, ArrayLike]:
 
         values |= {name: array for file in files for name, array in load_named(file).items()}
     return values
+
+
+def listed(text: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The parts of "a,b", given once or several times."""
+    texts = [text] if isinstance(text, str) else text or ()
+    return tuple(part.strip() for each in texts for part in each.split(",") if part.strip())
 
 
 def _value(text: str) -> ArrayLike:
@@ -139,3 +152,17 @@ def _named(option: str, texts: Sequence[str] | None, read: Callable[[str], _Valu
         except ValueError:
             raise ConfigError(f"{option} {text}: expected {expected}") from None
     return values
+
+
+_TEXTS = list[str] | None
+_READ: dict[str, tuple[Any, Any, Callable[[Any], Any]]] = {
+    "profile": (_TEXTS, None, profile_of),
+    "dims": (_TEXTS, None, dims_of),
+    "shapes": (_TEXTS, None, shapes_of),
+    "specialize": (_TEXTS, None, values_of),
+    "caches": (_TEXTS, None, cache_pairs_of),
+    "disable_inplace": (str, "", listed),
+}
+"""Of options that command lines spell in another way: the parameter's type and default, and what reads it."""
+
+Dims = Annotated[list[str] | None, typed(FLAGS["dim"])]

@@ -1,1 +1,1 @@
-"""What each verb of mini-infer does, a file for each, and what several of them share."""
+"""The verbs of mini-infer, a file for each: its options, and which of them go together. The work is imported late."""

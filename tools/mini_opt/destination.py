@@ -21,8 +21,8 @@ from ...dialects.errors import ConfigError
 from ...dialects.graph.blobs import BlobAttr, BlobStore, blobs_of
 from ...dialects.plain_file import read_plain
 from ...dialects.whole_file import WholeFiles, is_special, whole_file
+from .opt_options import STANDARD_STREAM
 
-STANDARD_STREAM = "-"
 MODULE, WEIGHTS = ".mlir", ".weights"  # suffixes of modules and of the weights beside them
 
 

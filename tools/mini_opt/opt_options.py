@@ -1,74 +1,157 @@
-"""The options of mini-opt, and the check for incompatible ones."""
+"""The options of mini-opt, each declared once, and the check for incompatible ones."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
 
 from ...dialects.errors import ConfigError
 from ...lowering.registry import Level
-from .destination import STANDARD_STREAM
-from .output_forms import TargetName
-from .pass_watch import Wanted
-from .reproducer import OPTION, configuration_of
+from ...runtime.config import EngineConfig
+from ...runtime.options import options_of
+from ..option_values import listed
+from ..versions import Version
+from .pass_list import pass_names, show_passes
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from .pass_watch import Wanted
 
 Frontend = Literal["mlir", "onnx"]
+TargetName = Literal["mlir", "llvm-ir", "asm", "cuda", "launches", "memory-plan", "check"]
 CHOOSING = "choose-schedule"
 """The pass that `--explain` reports on."""
+STANDARD_STREAM = "-"
+REPRODUCER = "--pass-pipeline-crash-reproducer"
 
 
 @dataclass(frozen=True)
 class OptOptions:
-    """The options of mini-opt."""
+    """The options of mini-opt: each field is a parameter of the command; `chosen` stands for the options of a compile."""
 
-    input: str = STANDARD_STREAM
-    output: str = STANDARD_STREAM
-    frontend: Frontend | None = None
-    pass_pipeline: str | None = None
-    to: Level | None = None
-    target: TargetName = "mlir"
-    host: bool = False
-    cpu: str | None = None
-    gpu: str | None = None
-    precision: str = "fp32"
-    dims: Mapping[str, int] = field(default_factory=dict[str, int])
-    spans: Mapping[str, tuple[int, int, int]] = field(default_factory=dict[str, "tuple[int, int, int]"])
-    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
-    specialize: Mapping[str, ArrayLike] = field(default_factory=dict[str, Any])
-    caches: Mapping[str, str] = field(default_factory=dict[str, str])
-    watch: Wanted = field(default_factory=Wanted)
-    verify_each: bool = False
-    disable_verify: bool = False
-    statistics: bool = False
-    explain: bool = False
-    elide_weights: bool = False
-    print_op_generic: bool = False
-    split_input_file: bool = False
-    verify_diagnostics: bool = False
-    allow_unregistered_dialect: bool = False
-    dump_pass_pipeline: bool = False
-    crash_reproducer: str | None = None
-    run_reproducer: bool = False
+    input: Annotated[str, typer.Argument(metavar="FILE", help="A .mlir or .onnx file; - is standard input.")] = "-"
+    frontend: Annotated[
+        Frontend | None, typer.Option("--frontend", "-f", help="What the input is, whatever its name.")
+    ] = None
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="New weights of X.mlir go to X.weights.")
+    ] = "-"
+    pass_pipeline: Annotated[
+        str | None,
+        typer.Option(
+            "--pass-pipeline",
+            "-p",
+            metavar="PASSES",
+            help="Such as 'cse,plan-arena{alignment=64}'.",
+            autocompletion=pass_names,
+        ),
+    ] = None
+    to: Annotated[Level | None, typer.Option(help="Run the compiler's own passes, down to this level.")] = None
+    target: Annotated[
+        TargetName,
+        typer.Option("--target", "-t", help="The form of the output."),
+    ] = "mlir"
+    host: Annotated[
+        bool,
+        typer.Option("--host", help="Compile for this machine, as .onnx is anyway, not for what the module says."),
+    ] = False
+    cpu: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Compile for a CPU, such as x86-64-v3 or aarch64-linux-gnu:neoverse-n1."),
+    ] = None
+    chosen: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Options of a compile, by EngineConfig's names."""
+    print_ir_before: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PASSES", help="The module before these passes.", autocompletion=pass_names),
+    ] = None
+    print_ir_after: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PASSES", help="The module after these passes.", autocompletion=pass_names),
+    ] = None
+    print_ir_before_all: Annotated[bool, typer.Option("--print-ir-before-all", help="Before every pass.")] = False
+    print_ir_after_all: Annotated[
+        bool, typer.Option("--print-ir-after-all", "--print-between-passes", help="After every pass.")
+    ] = False
+    print_ir_after_change: Annotated[
+        bool, typer.Option("--print-ir-after-change", help="After passes, but only where they changed the module.")
+    ] = False
+    print_ir_diff: Annotated[
+        bool, typer.Option("--print-ir-diff", help="The lines that each pass changed, as a unified diff.")
+    ] = False
+    print_ir_tree_dir: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Modules go to numbered files there; alone, those after every pass."),
+    ] = None
+    dump_pass_pipeline: Annotated[
+        bool, typer.Option("--dump-pass-pipeline", help="The passes to be run, on standard error, as -p takes them.")
+    ] = False
+    time_passes: Annotated[bool, typer.Option("--time-passes", help="How long each pass took.")] = False
+    statistics: Annotated[bool, typer.Option("--statistics", help="What each pass changed and how often.")] = False
+    explain: Annotated[bool, typer.Option("--explain", help="What choose-schedule weighed for each kernel.")] = False
+    verify_each: Annotated[bool, typer.Option("--verify-each", help="Verify after every pass, not every phase.")] = (
+        False
+    )
+    disable_verify: Annotated[bool, typer.Option("--disable-verify", help="Verify nothing.")] = False
+    elide_weights: Annotated[
+        bool, typer.Option("--elide-weights", help="Leave out new weights and long constants, for reading.")
+    ] = False
+    print_op_generic: Annotated[bool, typer.Option("--print-op-generic", help="Print all ops in the generic form.")] = (
+        False
+    )
+    split_input_file: Annotated[
+        bool, typer.Option("--split-input-file", help="Lines '// -----' part several modules.")
+    ] = False
+    verify_diagnostics: Annotated[
+        bool, typer.Option("--verify-diagnostics", help="Errors must be those that // expected-error {{...}} says.")
+    ] = False
+    allow_unregistered_dialect: Annotated[
+        bool, typer.Option("--allow-unregistered-dialect", help="Accept ops of unknown dialects.")
+    ] = False
+    pass_pipeline_crash_reproducer: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Where a pass fails, the module before it and the passes from it on."),
+    ] = None
+    run_reproducer: Annotated[bool, typer.Option("--run-reproducer", help="FILE is such a one: run its passes.")] = (
+        False
+    )
+    list_passes: Annotated[
+        bool,
+        typer.Option("--list-passes", callback=show_passes, is_eager=True, help="Show the passes with their options."),
+    ] = False
+    version: Version = False
 
-    def with_configuration(self) -> OptOptions:
-        """The options with the passes and options of a reproducer, if the input is to be run as one."""
-        if not self.run_reproducer:
-            return self
-        if self.input == STANDARD_STREAM or self.pass_pipeline is not None or self.to is not None:
-            raise ConfigError("--run-reproducer takes a FILE, and the passes that it states")
-        return replace(self, **cast("dict[str, Any]", configuration_of(self.input)))
+    @property
+    def watch(self) -> Wanted:
+        """What to print about passes while they run."""
+        from .pass_watch import Wanted
+
+        every = (self.print_ir_before_all, self.print_ir_after_change, self.print_ir_diff)
+        shown = self.print_ir_before or self.print_ir_after or any(every)
+        return Wanted(
+            times=self.time_passes,
+            before=listed(self.print_ir_before),
+            before_all=self.print_ir_before_all,
+            after=listed(self.print_ir_after),
+            after_all=self.print_ir_after_all or (self.print_ir_tree_dir is not None and not shown),
+            on_change=self.print_ir_after_change,
+            diff=self.print_ir_diff,
+            tree=self.print_ir_tree_dir,
+        )
 
     def checked_frontend(self) -> Frontend:
         """The input's kind. Raises ConfigError for options incompatible with each other or with the input."""
         frontend = self.frontend or _frontend_of(self.input)
         if self.pass_pipeline is not None and self.to is not None:
             raise ConfigError("-p/--pass-pipeline and --to exclude each other")
-        if frontend == "mlir" and any((self.dims, self.spans, self.shapes, self.specialize, self.caches)):
+        for name in self.chosen if self.pass_pipeline is not None else ():
+            option = options_of(EngineConfig)[name]
+            if option.passes and self._given(name):
+                raise ConfigError(f"{option.spelling} does nothing with -p/--pass-pipeline, which says it to passes")
+        if frontend == "mlir" and self._given("profile", "dims", "shapes", "specialize", "caches"):
             raise ConfigError(
                 "--dim, --range, --shape, --specialize and --cache are for ONNX models; "
                 "the inputs of a module are fixed"
@@ -77,24 +160,29 @@ class OptOptions:
             raise ConfigError("--split-input-file and --verify-diagnostics are for text")
         if frontend == "onnx" and self.allow_unregistered_dialect:
             raise ConfigError("--allow-unregistered-dialect is for text")
-        if self.gpu is None and self.precision != "fp32":
+        if not self._given("gpu") and self._given("precision"):
             raise ConfigError("--precision is for a GPU; --gpu NAME says which")
-        if self.gpu is not None and (self.host or self.cpu):
+        if self._given("gpu") and (self.host or self.cpu):
             raise ConfigError("--gpu and --host or --cpu exclude each other")
         if self.host and self.cpu:
             raise ConfigError("--host and --cpu exclude each other")
-        if self.gpu is not None and self.caches:
+        if self._given("gpu") and self._given("caches"):
             raise ConfigError("--cache is for CPUs")
         if self.verify_each and self.disable_verify:
             raise ConfigError("--verify-each and --disable-verify exclude each other")
-        if self.crash_reproducer is not None and self.verify_diagnostics:
-            raise ConfigError(f"{OPTION} and --verify-diagnostics exclude each other")
+        if self.pass_pipeline_crash_reproducer is not None and self.verify_diagnostics:
+            raise ConfigError(f"{REPRODUCER} and --verify-diagnostics exclude each other")
         if self.target != "mlir" and (self.print_op_generic or self.elide_weights):
             raise ConfigError(f"--print-op-generic and --elide-weights are for modules, not for -t {self.target}")
         onto_itself = self.input != STANDARD_STREAM and Path(self.output).resolve() == Path(self.input).resolve()
         if onto_itself and not frontend == self.target == "mlir":
             raise ConfigError(f"-o {self.output}: that is the input, which only a module may replace")
         return frontend
+
+    def _given(self, *names: str) -> bool:
+        """Whether one of these options of a compile has another value than its default."""
+        options = options_of(EngineConfig)
+        return any(self.chosen[name] != options[name].default for name in names)
 
     def check_passes(self, names: Collection[str]) -> None:
         """Raises ConfigError for an option that concerns none of the passes to run."""
@@ -108,7 +196,7 @@ class OptOptions:
             "--print-ir-diff": watch.diff,
             "--dump-pass-pipeline": self.dump_pass_pipeline,
             "--verify-each": self.verify_each,
-            OPTION: self.crash_reproducer is not None,
+            REPRODUCER: self.pass_pipeline_crash_reproducer is not None,
         }
         given = [option for option, is_given in of_passes.items() if is_given]
         if given and not names:

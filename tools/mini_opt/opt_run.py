@@ -23,13 +23,15 @@ from ...lowering.levels import level_of
 from ...lowering.module_text import module_context, own_errors, parse_module, print_module
 from ...lowering.pipelines import PATHS, PassRun, parse_passes, pipeline_text, remaining_phases, run_passes
 from ...passes.statistics import Difference, pass_statistics
+from ...runtime.config import EngineConfig
+from ...runtime.options import options_of
 from ..one_line_errors import WRONG, tell
-from .destination import STANDARD_STREAM, Destination
+from .destination import Destination
 from .expected_diagnostics import Diagnostic, complaints, lines_of
-from .opt_options import OptOptions
+from .opt_options import STANDARD_STREAM, OptOptions
 from .output_forms import TARGETS
 from .pass_watch import PassWatch
-from .reproducer import Reproducer
+from .reproducer import Reproducer, configured
 
 SEPARATOR = "// -----"
 WIDE = 160  # columns of a table, also if it is written to a file
@@ -47,16 +49,16 @@ class OptRun:
     """Checks the options when constructed: raises ConfigError for incompatible ones."""
 
     def __init__(self, options: OptOptions) -> None:
-        options = options.with_configuration()
+        options = configured(options)
         self.options, self.frontend = options, options.checked_frontend()
         folder = Path(options.input).parent if options.input != STANDARD_STREAM else None
         self.ctx = module_context(folder, allow_unregistered=options.allow_unregistered_dialect)
         self.passes = None if options.pass_pipeline is None else parse_passes(options.pass_pipeline)
         self.reproducer: Reproducer | None = None
-        if options.crash_reproducer is not None:
+        if options.pass_pipeline_crash_reproducer is not None:
             verified = "--disable-verify" if options.disable_verify else "--verify-each"
             allowed = ["--allow-unregistered-dialect"] if options.allow_unregistered_dialect else []
-            self.reproducer = Reproducer(options.crash_reproducer, options.input, [verified, *allowed])
+            self.reproducer = Reproducer(options.pass_pipeline_crash_reproducer, options.input, [verified, *allowed])
         self.watch = PassWatch(options.watch, self.ctx)
         self.left_out = 0  # bytes of elided weights
         self.targets: set[str] = set()  # targets other than this machine, by their difference
@@ -151,16 +153,9 @@ class OptRun:
         source = content if self.options.input == STANDARD_STREAM else self.options.input
         from ...lowering.onnx_to_graph.inputs import Ranges
 
-        options = self.options
-        return import_onnx(
-            source,
-            ctx=self.ctx,
-            dims=options.dims,
-            shapes=options.shapes,
-            specialize=options.specialize,
-            ranges=Ranges(options.spans) if options.spans else None,
-            caches=options.caches,
-        )
+        chosen, profile = self.options.chosen, self.options.chosen["profile"]
+        given = {name: chosen[name] for name in ("dims", "shapes", "specialize", "caches")}
+        return import_onnx(source, ctx=self.ctx, ranges=Ranges(profile.dims) if profile else None, **given)
 
     def _parse(self, part: _Part, places: dict[Operation, int] | None = None) -> ModuleOp:
         return parse_module(self.ctx, part.text, self.options.input, part.line, places)
@@ -171,7 +166,7 @@ class OptRun:
         if not isinstance(stated, StringAttr) or stated.data == "graph":
             return
         decided = (target.architecture.data, target.precision.data) if isinstance(target, GpuAttr) else ()
-        if decided != (self.options.gpu, self.options.precision):
+        if decided != (self.options.chosen["gpu"], self.options.chosen["precision"]):
             what = f", for {' in '.join(decided)}" if decided else ", for a CPU"
             raise ConfigError(
                 f"--gpu is decided above the kernels level; the module is at the {stated.data} level{what}"
@@ -179,13 +174,12 @@ class OptRun:
 
     def _set_target(self, module: ModuleOp) -> None:
         """Sets the target if an option gives one; an ONNX model's default is this machine."""
-        options = self.options
-        if options.gpu is not None:
+        options, chosen = self.options, self.options.chosen
+        if chosen["gpu"] is not None:
             self._check_undecided(module)
-            module.attributes["kernel.target"] = GpuAttr.named(options.gpu, options.precision)
+            module.attributes["kernel.target"] = GpuAttr.named(chosen["gpu"], chosen["precision"])
         elif options.host or options.cpu or self.frontend == "onnx":
             from ...runtime.compile.module_to_plan import tell_measured
-            from ...runtime.config import EngineConfig
             from ...runtime.native.cpu_targets import target_attribute
 
             module.attributes["kernel.target"] = target_attribute(EngineConfig(), options.cpu or "")
@@ -244,7 +238,9 @@ class OptRun:
             return []
         if to not in PATHS["cpu"] and target_of(module).device == "cpu":
             raise ConfigError(f"only a GPU's modules have a {to} level; --gpu NAME makes code for one")
-        return [parse_passes(phase.passes) for phase in remaining_phases(module, to)]
+        options = options_of(EngineConfig)
+        changes = [options[name].changes(value) for name, value in self.options.chosen.items()]
+        return [parse_passes(phase.passes) for phase in remaining_phases(module, to, changes=changes)]
 
     def _verify(self, module: ModuleOp) -> None:
         if not self.options.disable_verify:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -12,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ...dialects.kernel.targets import cpu_of
 from ...lowering.module_text import print_module
 from ...lowering.registry import Level
+from .opt_options import TargetName
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,6 @@ def _check(ctx: Context, module: ModuleOp) -> str:
     return check_results(ctx, module)
 
 
-TargetName = Literal["mlir", "llvm-ir", "asm", "cuda", "launches", "memory-plan", "check"]
 TARGETS: dict[TargetName, Target] = {
     "mlir": Target(_mlir, None),
     "llvm-ir": Target(_llvm_ir, "llvm"),

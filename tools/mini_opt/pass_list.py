@@ -4,7 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...lowering.registry import PASSES_BY_LEVEL, pass_options, pass_summary
+import typer
+
+from ...lowering.registry import PASSES, PASSES_BY_LEVEL, pass_options, pass_summary
+
+
+def pass_names(incomplete: str) -> list[str]:
+    """Completions for the last name in a list of passes."""
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in PASSES if name.startswith(last)]
+
+
+def show_passes(context: typer.Context, wanted: bool) -> None:
+    """Prints all passes with their options and exits, if `wanted`."""
+    if wanted:
+        formatter = context.make_formatter()
+        write_passes(formatter, options=True)
+        typer.echo(formatter.getvalue().strip("\n"))
+        raise typer.Exit
 
 
 def write_passes(formatter: Any, *, options: bool) -> None:

@@ -12,7 +12,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -23,8 +25,8 @@ from ...dialects.plain_file import open_plain
 from ...lowering.module_text import own_errors, print_module
 from ...lowering.pipelines import pipeline_text
 from .destination import MODULE, Destination
+from .opt_options import REPRODUCER, STANDARD_STREAM, OptOptions
 
-OPTION = "--pass-pipeline-crash-reproducer"
 HEAD, PIPELINE = "// configuration: ", "--pass-pipeline"
 FLAGS = {
     f"--{name.replace('_', '-')}": name for name in ("verify_each", "disable_verify", "allow_unregistered_dialect")
@@ -36,9 +38,9 @@ class Reproducer:
 
     def __init__(self, file: str, source: str, flags: Sequence[str]) -> None:
         if Path(file).suffix != MODULE:
-            raise ConfigError(f"{OPTION} {file}: the name must end in {MODULE}")
+            raise ConfigError(f"{REPRODUCER} {file}: the name must end in {MODULE}")
         if Path(file).resolve() == Path(source).resolve():
-            raise ConfigError(f"{OPTION} {file}: that is the input")
+            raise ConfigError(f"{REPRODUCER} {file}: that is the input")
         self._file, self._source, self._flags = file, source, flags
 
     @contextmanager
@@ -75,7 +77,16 @@ class Reproducer:
         return f"to reproduce it: mini-opt {shlex.quote(self._file)} --run-reproducer"
 
 
-def configuration_of(file: str) -> dict[str, str | bool]:
+def configured(options: OptOptions) -> OptOptions:
+    """The options with the passes and options of a reproducer, if the input is to be run as one."""
+    if not options.run_reproducer:
+        return options
+    if options.input == STANDARD_STREAM or options.pass_pipeline is not None or options.to is not None:
+        raise ConfigError("--run-reproducer takes a FILE, and the passes that it states")
+    return replace(options, **cast("dict[str, Any]", _configuration_of(options.input)))
+
+
+def _configuration_of(file: str) -> dict[str, str | bool]:
     """The options stated in a reproducer, by their names in OptOptions. Raises ConfigError without any."""
     with open_plain(file) as stream:
         line = stream.readline().decode(errors="replace")

@@ -1,0 +1,32 @@
+"""`mini-infer allocate`: the planner by itself, for buffers of any program."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..option_values import FLAGS, typed
+from ..verbs import Work
+
+
+def allocate(
+    problem: Annotated[
+        str, typer.Argument(metavar="FILE", help="A .csv file: id,lower,upper,size; lifetimes are half-open.")
+    ],
+    strategy: Annotated[str, typed(FLAGS["strategy"])] = "auto",
+    capacity: Annotated[
+        int | None, typer.Option(min=0, metavar="BYTES", help="Bytes to fit in; exit status 1 if none fits.")
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(min=0, metavar="SECONDS", help="After which a search gives up.")
+    ] = None,
+    alignment: Annotated[int, typer.Option(min=1, metavar="BYTES", help="What offsets are multiples of.")] = 1,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the problem with its offsets.")
+    ] = None,
+) -> Work:
+    """Plan the memory of any program: buffers with sizes and lifetimes in MiniMalloc's CSV format."""
+    from ..allocation import show_allocation
+
+    return lambda console: show_allocation(problem, strategy, capacity, time_limit, alignment, output, console)

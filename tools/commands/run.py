@@ -1,0 +1,65 @@
+"""`mini-infer run`: compile a model, run it, and say what was done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ...dialects.errors import ConfigError
+from ..facts import Facts
+from ..verbs import Chosen, Compiled, Files, Seed, Work
+
+
+def run(
+    model: Compiled,
+    *,
+    input: Files = None,
+    seed: Seed = None,
+    chosen: Chosen,
+    repeat: Annotated[int, typer.Option(min=1, metavar="N", help="Inferences to time.")] = 20,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the outputs to this .npz.")
+    ] = None,
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Evaluate the ops' numpy meaning instead of compiling.")
+    ] = False,
+    timing: Annotated[bool, typer.Option("--timing", help="Show where the time of the compile went.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the schedules that each kernel could have.")] = False,
+    keep: Annotated[
+        bool | None,
+        typer.Option("--keep/--no-keep", help="Keep what is compiled, and use it.", show_default="MINI_INFER_CACHE"),
+    ] = None,
+) -> Work:
+    """Compile a model, run it, and say what was done."""
+    if output is not None and Path(output).suffix != ".npz":
+        raise ConfigError(f"--output {output}: the name must end in .npz")
+    compiled = chosen.is_compiled(model, also=("timing", "explain", "keep", "reference"))
+    chosen.check_winograd(model)
+    options = chosen.options(model, input, at=not compiled)
+
+    def work(console: Console) -> Facts:
+        if "profile" in options or (chosen.at and compiled):
+            from .. import at_shapes
+
+            chosen.refuse(chosen.by_ranges, "reference", "timing", "explain", "check_memory", "keep")
+            return at_shapes.run_at_shapes(model, options, chosen.at, input or [], seed, repeat, output, console)
+        from .. import runs
+
+        if reference:
+            others = ("cache", "timing", "explain", "keep", "repeat")
+            chosen.refuse_compiling("with --reference", *others)
+            return runs.run_reference(model, options, input or [], seed, output, console)
+        if options["check_memory"]:
+            chosen.refuse("with --check-memory", "repeat")
+        if options["device"] != "cpu" or Path(model).suffix == ".mlir":
+            what = "a module" if options["device"] == "cpu" else f"--device {options['device']}"
+            chosen.refuse(f"with {what}", "keep")
+        if timing or explain or options["check_memory"]:
+            chosen.refuse("with --timing, --explain and --check-memory, which compile", "keep")
+        how = runs.How(timing, explain, keep)
+        return runs.run_compiled(model, options, input or [], seed, repeat, output, console, how)[1]
+
+    return work

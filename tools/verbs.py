@@ -1,0 +1,144 @@
+"""What the verbs of mini-infer share: a command made from a function, the options of a compile, and `--json`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from ..dialects.errors import ConfigError
+from .facts import Facts, with_facts
+from .one_line_errors import WRONG
+from .option_values import FLAGS, at_of, flags_of, parameter_of, read_options
+
+# A pipe has no width; 80 columns would break the tables.
+OUT = Console(markup=False, highlight=False, width=None if sys.stdout and sys.stdout.isatty() else 160)
+
+Model = Annotated[str, typer.Argument(help="An .onnx file, or an .mlir file at any level.", metavar="MODEL")]
+Compiled = Annotated[
+    str, typer.Argument(help="An .onnx file, an .mlir file at any level, or a compiled .mi file.", metavar="MODEL")
+]
+Files = Annotated[
+    list[str] | None,
+    typer.Option("--input", "-i", metavar="FILE", help="inputs.npz, or NAME=FILE.npy; the rest is seeded."),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, metavar="N", help="Seed of inputs that are not given.", show_default="0"),
+]
+At = Annotated[
+    list[str] | None,
+    typer.Option("--at", metavar="NAME=SIZE,...", help="Sizes within --range to look at; may be repeated."),
+]
+Json = Annotated[
+    str | None, typer.Option("--json", metavar="FILE", help="Write JSON; - is standard output, and nothing else is.")
+]
+Work = Callable[[Console], Facts]
+"""What a verb does once its options are known to go together: prints, and gives the same for programs."""
+
+
+class Chosen:
+    """The options of a compile that a verb was given; a parameter of that type stands for all of them."""
+
+    def __init__(self, context: typer.Context, given: Mapping[str, Any]) -> None:
+        self._context, self._given = context, given
+
+    def __getitem__(self, parameter: str) -> Any:
+        """What stands on the command line, or the default."""
+        return self._given[parameter]
+
+    def refuse(self, reason: str, *names: str) -> None:
+        """Raises ConfigError for options among `names` that were given, where for that reason they would do nothing."""
+        options = {parameter.name: parameter for parameter in self._context.command.params}
+        for name in names:
+            source = self._context.get_parameter_source(name)
+            if source is not None and source.name == "COMMANDLINE":
+                given = options[name]
+                is_on = self._context.params[name] or not given.secondary_opts
+                raise ConfigError(f"{given.opts[0] if is_on else given.secondary_opts[0]} does nothing {reason}")
+
+    def refuse_compiling(self, reason: str, *others: str) -> None:
+        """The same for all options but those that say which model it is, and for others."""
+        names = [name for name, option in FLAGS.items() if name in self._given and option.decided != "import"]
+        self.refuse(reason, *names, *others)
+
+    def is_compiled(self, *models: str, also: Iterable[str] = (), but: str = "") -> bool:
+        """Whether all models are .mi files; raises ConfigError for options, but one, that do nothing with those."""
+        if any(Path(model).suffix != ".mi" for model in models):
+            return False
+        names = [name for name in self._given if name not in ("at", but)]
+        self.refuse("with a .mi file, which is compiled already", *names, *also)
+        return True
+
+    def check_winograd(self, *models: str) -> None:
+        """Raises ConfigError for `--winograd` where no convolution is made channels-last; a module may have such."""
+        if not self._given["optimize"] and not any(
+            Path(each).suffix == ".mlir" or Path(each).is_dir() for each in models
+        ):
+            self.refuse("with --no-optimize", "winograd")
+
+    @property
+    def by_ranges(self) -> str:
+        """Why a model is looked at at several shapes."""
+        return "with --range" if self._given["range"] else "with ranges of sizes"
+
+    @property
+    def at(self) -> list[dict[str, int]]:
+        """The sizes that each `--at` names."""
+        return at_of(self._given.get("at"))
+
+    def options(self, model: str | None = None, files: list[str] | None = None, *, at: bool = True) -> dict[str, Any]:
+        """EngineConfig's options; a module states ranges itself, and files of inputs have sizes.
+
+        Raises ConfigError for `at` without ranges, unless they are unknown yet.
+        """
+        options = dict(read_options(self._given))
+        if options.get("profile") is None:
+            options.pop("profile", None)
+            if model is not None:
+                from ..runtime.shapes.module_ranges import stated_profile
+
+                if (stated := stated_profile(model)) is not None:
+                    options["profile"] = stated
+        if model is not None and files:
+            from .given_sizes import with_given_sizes
+
+            options = with_given_sizes(model, options, files)
+        if at and self._given.get("at") and "profile" not in options:
+            raise ConfigError("--at does nothing without --range")
+        return options
+
+
+def command(verb: Callable[..., Work], *, with_json: bool = True) -> Callable[..., None]:
+    """A typer command of a verb: its parameters, the options that it takes in the place of a Chosen, and `--json`.
+
+    Its status is not 0 where the facts say that a model `failed`, or is not `right`.
+    """
+    own = signature(verb, eval_str=True).parameters
+    flags: dict[str, Parameter] = {}
+    for flag in flags_of(verb.__name__):
+        flags[flag] = parameter_of(flag)
+        if flag == "range":
+            flags["at"] = Parameter("at", Parameter.KEYWORD_ONLY, default=None, annotation=At)
+    parameters = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
+    for each in own.values():
+        parameters += flags.values() if each.annotation is Chosen else [each.replace(kind=Parameter.KEYWORD_ONLY)]
+    if with_json:
+        parameters.append(Parameter("json", Parameter.KEYWORD_ONLY, default=None, annotation=Json))
+
+    @wraps(verb)
+    def run(context: typer.Context, json: str | None = None, **given: Any) -> None:
+        chosen = Chosen(context, {flag: given[flag] for flag in flags})
+        values = {each: chosen if own[each].annotation is Chosen else given[each] for each in own}
+        found = with_facts(context, json, OUT, verb(**values))
+        if found.get("failed", not found.get("right", True)):
+            raise typer.Exit(WRONG)
+
+    run.__signature__ = Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
+    return run
