@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 
 from ...dialects.errors import CompileError
 from ...lowering.loops_to_llvm.c_functions import C_FUNCTIONS
+from .images.elf import ELF, ElfObject, string_at
 
 _WAITING = {"pthread_cond_signal", "pthread_cond_wait", "pthread_mutex_lock", "pthread_mutex_unlock", "sched_yield"}
 _RUNTIME = {"clock_gettime", *_WAITING}
@@ -23,9 +24,9 @@ ALLOWED = frozenset(_RUNTIME | _MEMORY | _MATH | _JOINED | _DARWIN)
 
 _FOR_C = frozenset(_MEMORY | _MATH | _JOINED | _DARWIN)
 
-_ELF, _MACH_O = b"\x7fELF\2\1", b"\xcf\xfa\xed\xfe"  # 64-bit little-endian formats
+_MACH_O = b"\xcf\xfa\xed\xfe"  # the 64-bit little-endian format
 _OF_LINKER = {".TOC."}  # PowerPC's TOC pointer
-_SYMBOL_TABLE, _MACH_SYMBOLS = 2, 2  # section type of ELF, and load command of Mach-O
+_MACH_SYMBOLS = 2  # load command of Mach-O
 
 
 def check_calls(data: bytes, cpu: str, others: AbstractSet[str] = frozenset()) -> None:
@@ -42,24 +43,11 @@ def check_c_calls(data: bytes, cpu: str) -> None:
 
 def undefined_symbols(data: bytes) -> set[str]:
     """The undefined symbols of object code, as spelled in C. Raises CompileError for an unknown format."""
-    if data.startswith(_ELF):
-        return _undefined_in_elf(data) - _OF_LINKER
+    if data.startswith(ELF):
+        return {each.name for each in ElfObject(data).symbols if each.name and not each.section} - _OF_LINKER
     if data.startswith(_MACH_O):
         return {name.removeprefix("_") for name in _undefined_in_mach_o(data)}
     raise CompileError("code is made for CPUs with 64 bits and little-endian numbers, in ELF or Mach-O")
-
-
-def _undefined_in_elf(data: bytes) -> set[str]:
-    (table,) = struct.unpack_from("<Q", data, 0x28)
-    size, count = struct.unpack_from("<HH", data, 0x3A)
-    sections = [struct.unpack_from("<IIQQQQII", data, table + size * index) for index in range(count)]
-    names: set[str] = set()
-    for _, kind, _, _, offset, length, strings, _ in sections:
-        if kind == _SYMBOL_TABLE:
-            for name, _, _, section, _, _ in struct.iter_unpack("<IBBHQQ", data[offset : offset + length]):
-                if section == 0 and name:
-                    names.add(_string(data, sections[strings][4] + name))
-    return names
 
 
 def _undefined_in_mach_o(data: bytes) -> set[str]:
@@ -72,10 +60,6 @@ def _undefined_in_mach_o(data: bytes) -> set[str]:
             symbols, count, strings, _ = struct.unpack_from("<IIII", data, at + 8)
             for name, kind, _, _, _ in struct.iter_unpack("<IBBHQ", data[symbols : symbols + 16 * count]):
                 if kind & 0x0E == 0:
-                    names.add(_string(data, strings + name))
+                    names.add(string_at(data, strings + name))
         at += size
     return names
-
-
-def _string(data: bytes, at: int) -> str:
-    return data[at : data.index(b"\0", at)].decode()

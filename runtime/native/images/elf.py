@@ -68,7 +68,7 @@ class ElfObject:
         heads = [struct.unpack_from("<IIQQQQIIQ", self.data, table + size * index) for index in range(count)]
         strings = heads[names][4]
         return [
-            Section(self._string(strings + name), type, flags, offset, length, link, info, max(alignment, 1))
+            Section(string_at(self.data, strings + name), type, flags, offset, length, link, info, max(alignment, 1))
             for name, type, flags, _, offset, length, link, info, alignment in heads
         ]
 
@@ -80,7 +80,7 @@ class ElfObject:
                 strings = self.sections[section.link].offset
                 entries = struct.iter_unpack("<IBBHQQ", self.bytes_of(section))
                 return [
-                    ElfSymbol(self._string(strings + name), info >> 4 == 0, info >> 4 == 2, place, value)
+                    ElfSymbol(string_at(self.data, strings + name), info >> 4 == 0, info >> 4 == 2, place, value)
                     for name, info, _, place, value, _ in entries
                 ]
         return []
@@ -98,5 +98,7 @@ class ElfObject:
             return bytes(section.size)
         return self.data[section.offset : section.offset + section.size]
 
-    def _string(self, at: int) -> str:
-        return self.data[at : self.data.index(b"\0", at)].decode()
+
+def string_at(data: bytes, at: int) -> str:
+    """The text from byte `at` on, which ends with a zero."""
+    return data[at : data.index(b"\0", at)].decode()
