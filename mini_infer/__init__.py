@@ -12,26 +12,38 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .dialects.errors import CompileError, ConfigError, DeviceError, InvalidInputError, InvalidModelError, KernelError, MiniInferError, OpenDimensionsError, OutOfMemoryError, PlanError, UnknownValueError, UnsupportedError
+    from .dialects.errors import (
+        CompileError,
+        ConfigError,
+        DeviceError,
+        InvalidInputError,
+        InvalidModelError,
+        KernelError,
+        MiniInferError,
+        OpenDimensionsError,
+        OutOfMemoryError,
+        PlanError,
+        UnknownValueError,
+        UnsupportedError,
+    )
     from .lowering.onnx_to_graph import import_onnx
     from .passes.memory.report.memory_plan import BufferRecord, MemoryPlan, TensorRecord
-    from .passes.planning import Buffer, Plan, STRATEGIES
+    from .passes.planning import STRATEGIES, Buffer, Plan
+    from .runtime import cluster as on_ray
     from .runtime.backend import MiniInferBackend
+    from .runtime.c_export.emit_c import CFiles, emit_c
+    from .runtime.compile.entry import compile, plan_memory
     from .runtime.compile.several_cpus import build
     from .runtime.config import CompileOptions, EngineConfig
-    from .runtime.context import ExecutionContext, KernelTime
-    from .runtime.c_export.emit_c import CFiles, emit_c
     from .runtime.engine import Engine
     from .runtime.kept.artifact import load
-    from .runtime.compile.entry import compile, plan_memory
-    from .runtime.plan import InferencePlan
+    from .runtime.plan import ExecutionContext, InferencePlan, KernelTime
     from .runtime.profile import OptimizationProfile
-    from .runtime.specs import SymbolicSpec, TensorSpec
     from .runtime.progress import Progress
+    from .runtime.specs import SymbolicSpec, TensorSpec
     from .runtime.storage import Storage, Tensor
     from .tools.allocation import allocate
     from .tools.reports import plan_table, pool_table, write_report
-    from .runtime import cluster as on_ray
 
 __version__ = "0.1.0"
 
@@ -45,12 +57,12 @@ _HOME = {
     "DeviceError": "dialects.errors",
     "Engine": "runtime.engine",
     "EngineConfig": "runtime.config",
-    "ExecutionContext": "runtime.context",
+    "ExecutionContext": "runtime.plan",
     "InferencePlan": "runtime.plan",
     "InvalidInputError": "dialects.errors",
     "InvalidModelError": "dialects.errors",
     "KernelError": "dialects.errors",
-    "KernelTime": "runtime.context",
+    "KernelTime": "runtime.plan",
     "MemoryPlan": "passes.memory.report.memory_plan",
     "MiniInferBackend": "runtime.backend",
     "MiniInferError": "dialects.errors",
@@ -81,6 +93,7 @@ _HOME = {
 }
 
 __all__ = [
+    "STRATEGIES",
     "Buffer",
     "BufferRecord",
     "CFiles",
@@ -105,7 +118,6 @@ __all__ = [
     "Plan",
     "PlanError",
     "Progress",
-    "STRATEGIES",
     "Storage",
     "SymbolicSpec",
     "Tensor",

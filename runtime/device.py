@@ -1,35 +1,20 @@
-"""What a device offers to the runtime: memory, code, and sessions, which run a plan's code on memory.
+"""Devices, as far as memory goes: where tensors lie, and the device of a name. session.py has what runs plans there.
 
-A device is one file with the device as DEVICE, and a line in _HOMES. One whose memory numpy can't see gives out
-`Memory` of its own kind, and its sessions may be those of remote_session.py, which need only a way to launch.
+A device is one file with the device, a `ComputeDevice`, as DEVICE, and a line in _HOMES. One whose memory numpy can't
+see gives out `Memory` of its own kind, and its sessions may be those of remote_session.py, which need only a way to
+launch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from ..dialects.arguments import check_kind
-from ..dialects.errors import ConfigError, InvalidInputError, UnsupportedError
+from ..dialects.errors import ConfigError, InvalidInputError
 from .limits import memory_bytes
-
-if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
-
-    from ..dialects.graph.blobs import MiniContext
-    from ..dialects.kernel.targets import Target
-    from ..lowering.gpu_to_cuda.launch_list import Launch
-    from ..lowering.pipelines import Observer, Phase
-    from .config import EngineConfig
-    from .native.llvm_processes import Compilers
-    from .native.llvm_worker import Part
-    from .plan import InferencePlan
-    from .specs import KernelCall, TensorSpec
-    from .storage import Tensor
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 DEFAULT_ALIGNMENT = 256  # bytes: whole cache lines, and what CUDA's allocator gives
@@ -96,57 +81,8 @@ class Code(Protocol):
         ...
 
 
-Wrong: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
-"""For each of the plan's `checks` what a run noted, such as an index that was out of range; or 0."""
-
-
-class Session(Protocol):
-    """A plan's code with an arena, and what is bound to the plan's inputs and outputs, which come in this order."""
-
-    def use(self, plan: InferencePlan) -> None:
-        """From now on run this plan, which differs in shapes only."""
-        raise UnsupportedError("plans of several shapes are for the CPU")
-
-    def bind(self, index: int, spec: TensorSpec, memory: object, *, written: bool) -> tuple[int, int]:
-        """Read or write input or output `index` there from now on; [start, end) of its addresses on the device.
-
-        Raises InvalidInputError for memory that code can't use as it is.
-        """
-        ...
-
-    def execute(self) -> Wrong | None:
-        """One inference on what is bound, which is everything; None where nothing was wrong."""
-        ...
-
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:
-        """One inference on contiguous arrays of the host; what is bound stays so."""
-        ...
-
-    def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Wrong | None:
-        """One inference on row-major, aligned tensors of the device; what is bound stays so."""
-        return self.run([each.numpy() for each in inputs], [each.numpy() for each in outputs])
-
-    def times(self) -> Array:
-        """Of a profiled plan: for each call its nanoseconds in the last run, and how often it was made."""
-        ...
-
-
-@dataclass(frozen=True)
-class Compilation:
-    """What becomes of a module on its way to a device's code."""
-
-    calls: tuple[KernelCall, ...]
-    objects: Callable[[], Sequence[bytes]]
-    """Waits for what `Device.load` takes. Raises CompileError."""
-    parts: Sequence[Part] = ()
-    """What LLVM makes that of, on a CPU."""
-    launches: tuple[Launch, ...] = ()
-    threads: int = 1
-    profiled: bool = False
-
-
 class Device(Protocol):
-    """Where tensors lie and plans run."""
+    """Where tensors lie."""
 
     kind: str = "cpu"
     """Whose passes make its code: a key of pipelines.BELOW."""
@@ -159,25 +95,6 @@ class Device(Protocol):
 
     def open(self) -> None:
         """Raises ConfigError, which says what to do, where nothing can be run on the device."""
-
-    def target(self, config: EngineConfig, machine: str = "", scheduled: Target | None = None) -> Target:
-        """What code is made for: the device, or a `machine` named as its compiler names it.
-
-        With `scheduled` the code's schedules are there already, for that. Raises ConfigError.
-        """
-        ...
-
-    def start_compiling(
-        self,
-        ctx: MiniContext,
-        module: ModuleOp,
-        config: EngineConfig,
-        phases: Sequence[Phase],
-        observer: Observer | None,
-        compilers: Compilers | None,
-    ) -> Compilation:
-        """Takes a module at the arena level, or below, through the phases that are left. Raises CompileError."""
-        ...
 
     def memory_bytes(self) -> int:
         """Bytes that a plan may hope for, with its inputs and outputs."""
@@ -200,14 +117,6 @@ class Device(Protocol):
         memory = self.allocate(data.nbytes, DEFAULT_ALIGNMENT)
         memory.write(0, data)
         return memory
-
-    def load(self, objects: Sequence[bytes]) -> Code:
-        """Code from the objects that a compile made. Raises CompileError."""
-        ...
-
-    def session(self, plan: InferencePlan, arena: Memory) -> Session:
-        """What runs a plan's code with that arena."""
-        ...
 
 
 def device_named(name: str) -> Device:

@@ -11,10 +11,8 @@ from typing_extensions import override
 from ..dialects.arguments import checked_sequence
 from ..dialects.errors import InvalidInputError
 from .config import EngineConfig
-from .context import ExecutionContext
 from .device import Array
-from .plan import InferencePlan
-from .reprs import html_table, one_line
+from .plan import ExecutionContext, InferencePlan, html_table, one_line
 from .specs import Stationary, SymbolicSpec, TensorSpec, ordered, ordered_shapes
 from .storage import Tensor, is_remote
 

@@ -1,65 +1,62 @@
-"""InferencePlan: everything that is decided before the first inference, immutable and shared by threads."""
+"""InferencePlan, all that is decided before the first inference, immutable and shared by threads; and ExecutionContext,
+one arena and the buffers bound to a plan's inputs and outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from html import escape
+from typing import Any, NoReturn, Protocol, Self, cast
 
+import numpy as np
 from typing_extensions import override
 
-from ..dialects.arguments import check_kind
-from ..dialects.cuts import Cut
-from ..dialects.errors import InvalidInputError
-from ..passes.memory.report.memory_plan import MemoryPlan
-from .context import ExecutionContext
-from .device import Array, Code, Memory, Session, device_named
-from .reprs import html_table, one_line
-from .specs import CacheSpec, KernelCall, RunCheck, Stationary, TensorSpec, ordered
+from ..dialects.arguments import check_kind, nearest, shown
+from ..dialects.cuts import cut_shape, trimmed
+from ..dialects.errors import InvalidInputError, OutOfMemoryError
+from ..dialects.sizes.polynomials import Symbol
+from .device import Array, Memory, device_named
+from .inputs import checked, typed
+from .memory.cache_memory import Room, beginning, lies_in, room_of
+from .reprs import size_text
+from .session import LoadedPlan, Session, Wrong, compute_device
+from .specs import Stationary, TensorSpec, check_placed, ordered_shapes
+from .storage import Storage, Tensor, lies_on_gpu
 
-if TYPE_CHECKING:
-    from ..lowering.gpu_to_cuda.launch_list import Launch
-    from .config import EngineConfig
-    from .shapes.shape_family import Arena, ShapeFamily
+SHOWN = 3  # inputs or outputs that a line names; more are counted
+Shapes = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class InferencePlan(Stationary):
+class PlanFamily(Protocol):
+    """The plans for other shapes that have one compile's code: see shapes/shape_family.py."""
+
+    base: InferencePlan
+    """The plan with symbolic sizes that all are made of."""
+
+    def suits(self, shapes: Shapes) -> bool:
+        """Whether the code is right for these shapes of the inputs, in order."""
+        ...
+
+    def plan_for(self, shapes: Shapes) -> InferencePlan:
+        """The plan for these shapes."""
+        ...
+
+    def values_of(self, shapes: Shapes) -> dict[Symbol, int]:
+        """What the symbols are where the inputs have these shapes. Raises InvalidInputError for others."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class InferencePlan(LoadedPlan, Stationary):
     """Code, weights and memory plan of a model for given shapes and options.
 
     `memory` says where every intermediate lies (`arena_bytes`, `lower_bound_bytes`, `tensors`). Contexts made from a
     plan are independent of each other; the plan itself never changes, so any number of threads may use it.
     """
 
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[TensorSpec, ...]
-    counts: tuple[TensorSpec, ...]
-    """Further outputs of the code, behind the model's: how much of the model's there is."""
-    caches: tuple[CacheSpec, ...]
-    """Inputs that have their memory in common with an output."""
-    cuts: tuple[tuple[Cut, ...], ...]
-    """For each count, the outputs and axes that it cuts."""
-    config: EngineConfig
-    report: Callable[[], MemoryPlan]
-    """Makes `memory`."""
-    needed: int
-    """`arena_bytes`."""
-    alignment: int
-    threads: int
-    calls: tuple[KernelCall, ...]
-    profiled: bool
-    checks: tuple[RunCheck, ...]
-    weights: Memory
-    code: Code
-    sizes: Array | None = None
-    """What code is told of the shapes, where these are not one and the same always."""
-    arena: Arena | None = None
-    """What is planned again for each shape."""
-    family: ShapeFamily | None = None
+    family: PlanFamily | None = None
     """The plans for other shapes that have this one's code, too."""
-    launches: tuple[Launch, ...] = ()
-    """What a GPU does for an inference, in order; a CPU is called once."""
 
     @override
     def __repr__(self) -> str:
@@ -68,53 +65,9 @@ class InferencePlan(Stationary):
     def _repr_html_(self) -> str:
         return html_table(self)
 
-    @cached_property
-    def input_names(self) -> tuple[str, ...]:
-        """Names of the inputs, in the model's order."""
-        return tuple(spec.name for spec in self.inputs)
-
-    @cached_property
-    def output_names(self) -> tuple[str, ...]:
-        """Names of the outputs, in the model's order."""
-        return tuple(spec.name for spec in self.outputs)
-
-    @cached_property
-    def memory(self) -> MemoryPlan:
-        """Where every intermediate lies."""
-        return self.report()
-
-    @cached_property
-    def cached(self) -> dict[int, CacheSpec]:
-        """The caches by the numbers of their inputs."""
-        return {cache.input: cache for cache in self.caches}
-
-    @cached_property
-    def written(self) -> tuple[TensorSpec, ...]:
-        """What code writes to memory of its own: the outputs that lie in no cache, and the counts."""
-        kept = {cache.output for cache in self.caches}
-        return (*(spec for number, spec in enumerate(self.outputs) if number not in kept), *self.counts)
-
-    def room(self, name: str) -> TensorSpec:
-        """The memory that a cache takes, by its input's name; raises InvalidInputError where that is none."""
-        check_kind("name", name, str, InvalidInputError)
-        for cache in self.caches:
-            if cache.room.name == name:
-                return cache.room
-        known = ", ".join(f"'{cache.room.name}'" for cache in self.caches) or "none"
-        raise InvalidInputError(f"'{name}' is no cache; the caches are {known}")
-
-    @property
-    def arena_bytes(self) -> int:
-        """Bytes of memory that one context needs: for the largest shapes of a profile."""
-        return self.needed
-
     def session(self, arena: Memory) -> Session:
         """What runs the code with that arena."""
-        return device_named(self.config.place).session(self, arena)
-
-    def ordered(self, inputs: Mapping[str, Any]) -> list[Any]:
-        """The inputs' values in the model's order; raises InvalidInputError naming what is missing or unknown."""
-        return ordered(self.input_names, inputs)
+        return compute_device(self.config.place).session(self, arena)
 
     def create_execution_context(self, arena: object | None = None) -> ExecutionContext:
         """A context with an arena of its own, or over `arena`: the caller's Storage, numpy or DLPack memory.
@@ -123,3 +76,387 @@ class InferencePlan(Stationary):
         aligned to `alignment`.
         """
         return ExecutionContext(self, arena)
+
+
+@dataclass(frozen=True)
+class KernelTime:
+    """Nanoseconds that one call took in the last run: all together where a loop makes it `runs` times."""
+
+    kernel: str
+    node: str
+    nanoseconds: int
+    runs: int = 1
+
+
+class _Turn:
+    """One run of a context at a time: a flag, no lock, so who comes while it runs is refused, as after the last one.
+
+    It is the number of the process, as a child that is forked meanwhile has no such run.
+    """
+
+    def __init__(self) -> None:
+        self._process = 0
+        self.is_over = False
+
+    def __enter__(self) -> None:
+        if self.is_over:
+            raise InvalidInputError("the context is closed")
+        if self._process == os.getpid():
+            raise InvalidInputError("the context runs in another thread: create_execution_context makes one for each")
+        self._process = os.getpid()
+
+    def __exit__(self, *_: object) -> None:
+        self._process = 0
+
+
+class ExecutionContext(Stationary):
+    """Runs a plan on memory of its own. A context serves one thread at a time; make one for each.
+
+    A thread that comes while another one runs it gets an InvalidInputError.
+
+    Buffers may be bound (`bind_input`, `bind_output`) and `execute` called many times, without a copy and without an
+    allocation; or `run` takes arrays and returns fresh ones.
+
+    `close`, or the end of a `with` block, gives the memory back. Without it that is done once nobody holds the context.
+    """
+
+    def __init__(self, plan: InferencePlan, arena: object | None = None) -> None:
+        self.plan = plan
+        self._arena = _arena_storage(plan, arena)
+        # The bytes that code works on, whatever becomes of the storage; the caller's, where others may lie in them.
+        self._memory, self._is_lent = self._arena.memory, arena is not None
+        self._session = plan.session(self._memory)
+        self._names = (*plan.input_names, *(spec.name for spec in plan.written[: len(plan.written) - len(plan.counts)]))
+        self._bound: list[tuple[int, int] | None] = [None] * len(self._names)  # addresses, [start, end)
+        self._bound_are_apart = False
+        self._counts = [Tensor.empty((), np.int64, device=plan.config.place) for _ in plan.counts]
+        for place, (spec, count) in enumerate(zip(plan.counts, self._counts, strict=True), len(self._names)):
+            self._session.bind(place, spec, count, written=True)
+        self._found: list[int] = []  # the counts of the last run
+        self._turn = _Turn()
+
+    @property
+    def arena(self) -> Storage:
+        """The memory of the plan's intermediates."""
+        self._check_open()
+        return self._arena
+
+    def close(self) -> None:
+        """Gives up the arena and what is bound; any further use but `close` raises InvalidInputError.
+
+        The plan, other contexts, and arrays that a run has returned are not affected. A Tensor in the arena (`tensor`)
+        keeps the arena's bytes while it is held. Raises InvalidInputError while another thread runs the context.
+        """
+        if self._turn.is_over:
+            return
+        with self._turn:
+            self._turn.is_over = True
+        del self._session, self._memory, self._arena
+        self._bound, self._counts = [], []
+
+    def _check_open(self) -> None:
+        if self._turn.is_over:
+            raise InvalidInputError("the context is closed")
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @override
+    def __repr__(self) -> str:
+        if self._turn.is_over:
+            return f"{type(self).__name__}(closed)"
+        bound = sum(each is not None for each in self._bound)
+        arena = f"arena of {size_text(self.plan.arena_bytes)} on {self._arena.device}"
+        return f"{type(self).__name__}({interface(self.plan)}; {arena}, {bound} of {len(self._bound)} bound)"
+
+    def set_shapes(self, shapes: Mapping[str, Sequence[int]]) -> None:
+        """Shapes of the inputs, by name, for what is bound next: `plan` is the one for them, and nothing is bound.
+
+        For plans of several shapes; `run` does it by itself. Raises InvalidInputError for shapes outside of the
+        profile, or such as the plan's code was not made for: `Engine.plan_for` has other code made.
+        """
+        self._check_open()
+        family = self.plan.family
+        if family is None:
+            raise InvalidInputError("the plan has one shape; compile with a profile for several")
+        wanted = ordered_shapes(self.plan.input_names, shapes)
+        if not family.suits(wanted):
+            raise InvalidInputError(f"the plan's code is not for shapes {', '.join(map(str, wanted))}: see plan_for")
+        self.use(family.plan_for(wanted))
+
+    def use(self, plan: InferencePlan) -> None:
+        """Another plan of the same family: nothing is bound then, but for caches."""
+        self._check_open()
+        if plan is self.plan:
+            return
+        check_kind("plan", plan, type(self.plan), InvalidInputError)
+        kept = self._bound
+        if plan.arena_bytes > self._memory.nbytes:  # there is no profile that told
+            if self._is_lent:
+                raise InvalidInputError(f"the arena has {self._memory.nbytes} bytes; the plan needs {plan.arena_bytes}")
+            self._arena = _arena_storage(plan, None)
+            self._memory = self._arena.memory
+            self._session = plan.session(self._memory)
+            kept = [None] * len(self._names)
+        else:
+            self._session.use(plan)
+        self._bound = [bound if index in plan.cached else None for index, bound in enumerate(kept)]
+        self.plan = plan
+        self._bound_are_apart = False
+
+    def bind_input(self, name: str, memory: object) -> None:
+        """Read input `name` from this memory in the following runs: a Tensor, a numpy array or DLPack memory.
+
+        What comes from CuPy, PyTorch or JAX on the plan's GPU is used where it lies; what is still being written to it
+        on CUDA's default stream is waited for.
+
+        A cache takes memory for all its room (`InferencePlan.room`): its input is the beginning of that, and so is its
+        output after the run. It stays bound when shapes change.
+
+        Raises InvalidInputError where shape or type are wrong, the elements don't lie row-major without gaps, or the
+        memory is not on the plan's device: `Tensor.to` copies it there.
+        """
+        self._check_open()
+        index = _index(self.plan.input_names, name, "input")
+        cache = self.plan.cached.get(index)
+        spec = self.plan.inputs[index] if cache is None else cache.room
+        self._bound[index] = self._session.bind(index, spec, memory, written=cache is not None)
+        self._bound_are_apart = False
+
+    def bind_output(self, name: str, memory: object) -> None:
+        """Write output `name` to this memory in the following runs; as bind_input, and it must be writable.
+
+        One of a size that turns out in a run takes memory for all there can be; `output_shape` tells what there is.
+        """
+        self._check_open()
+        index = _index(self.plan.output_names, name, "output")
+        spec = self.plan.outputs[index]
+        if spec not in self.plan.written:
+            past = next(cache.room.name for cache in self.plan.caches if cache.output == index)
+            raise InvalidInputError(f"output '{name}' lies in the memory of the cache '{past}': bind that")
+        place = len(self.plan.inputs) + self.plan.written.index(spec)
+        self._bound[place] = self._session.bind(place, spec, memory, written=True)
+        self._bound_are_apart = False
+
+    def execute(self) -> None:
+        """One inference on the bound buffers.
+
+        Raises InvalidInputError where one is not bound, or what is written overlaps anything else; and where an index
+        turned out to be out of range, once all is over: then what the outputs hold means nothing.
+        """
+        self._check_open()
+        if not self._bound_are_apart:
+            self._check_bound()
+        with self._turn:
+            wrong = self._session.execute()
+        if wrong is not None:
+            self._refuse(wrong)
+        self._found = [int(count.to("cpu").numpy()) for count in self._counts]
+
+    def output_shape(self, name: str) -> tuple[int, ...]:
+        """How much of output `name` the last run made, from its beginning along each axis."""
+        self._check_open()
+        index = _index(self.plan.output_names, name, "output")
+        spec = self.plan.outputs[index]
+        if spec.bounded and not self._found:
+            raise InvalidInputError(f"how large '{name}' is turns out in a run; there was none")
+        return tuple(cut_shape(spec.shape, index, self.plan.cuts, self._found)) if spec.bounded else spec.shape
+
+    def _refuse(self, wrong: Wrong) -> NoReturn:
+        """Raises InvalidInputError for what turned out to be wrong: an index out of range, a branch that can't be."""
+        place = int(np.flatnonzero(wrong)[0])
+        raise self.plan.checks[place].error(int(wrong[place]))
+
+    def _check_bound(self) -> None:
+        spans: list[tuple[str, int, int]] = []
+        for name, bound in zip(self._names, self._bound, strict=True):
+            if bound is None:
+                raise InvalidInputError(f"nothing is bound to '{name}'")
+            spans.append((f"'{name}'", *bound))
+        inputs, cached = len(self.plan.inputs), self.plan.cached
+        read = [span for index, span in enumerate(spans[:inputs]) if index not in cached]
+        written = [*spans[inputs:], *(spans[index] for index in cached)]
+        start = self._memory.address
+        written.append(("the arena", start, start + self.plan.arena_bytes))
+        for index, (what, low, high) in enumerate(written):
+            for other, start, end in (*read, *written[:index]):
+                if low < end and start < high:
+                    raise InvalidInputError(f"the memory of {what} overlaps that of {other}")
+        self._bound_are_apart = True
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        """One inference on arrays by name; fresh arrays by name.
+
+        What lies in a cache is no fresh array: given back as an input, it is updated where it is. Any other array for a
+        cache is copied to memory with room first.
+
+        Raises InvalidInputError: before anything runs, or for an index that turned out to be out of range.
+        """
+        outputs = self.run_ordered(self.plan.ordered(inputs))
+        return dict(zip(self.plan.output_names, outputs, strict=True))
+
+    def run_ordered(self, inputs: Sequence[Any]) -> list[Array]:
+        """`run` on one array for each input, in the model's order, to arrays in the model's order."""
+        self._check_open()
+        plan = self.plan
+        check_kind("inputs", inputs, Sequence, InvalidInputError)
+        if len(inputs) != len(plan.inputs):
+            raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(plan.inputs)}")
+        arrays: list[Array] = []
+        taken: set[Room] = set()
+        for number, (spec, value) in enumerate(zip(plan.inputs, inputs, strict=True)):
+            cache = plan.cached.get(number)
+            arrays.append(checked(spec, value) if cache is None else room_of(cache.room, typed(spec, value), taken))
+        if taken:  # what else lies in these rooms may be overwritten before it is read
+            given = enumerate(arrays)
+            arrays = [a.copy() if i not in plan.cached and lies_in(a) in taken else a for i, a in given]
+        if self._is_lent:
+            self._check_outside_arena(arrays)
+        try:
+            outputs = [np.empty(spec.shape, spec.dtype) for spec in plan.written]
+        except MemoryError:
+            total = sum(spec.nbytes for spec in plan.written)
+            raise OutOfMemoryError(f"there is no memory for {total} bytes of outputs") from None
+        with self._turn:
+            wrong = self._session.run(arrays, outputs)
+        if wrong is not None:
+            self._refuse(wrong)
+        self._found = [int(outputs.pop()) for _ in plan.counts][::-1]
+        for cache in sorted(plan.caches, key=lambda cache: cache.output):
+            outputs.insert(cache.output, beginning(arrays[cache.input], plan.outputs[cache.output].shape))
+        return trimmed(outputs, plan.cuts, self._found) if plan.counts else outputs
+
+    def run_tensors(self, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
+        """`run` with fresh tensors of the plan's device by name, which other libraries take by DLPack.
+
+        Inputs that lie there, row-major and aligned, are read where they are; others are copied. Raises as `run`.
+        """
+        outputs = self.run_ordered_tensors(self.plan.ordered(inputs))
+        return dict(zip(self.plan.output_names, outputs, strict=True))
+
+    def run_ordered_tensors(self, inputs: Sequence[Any]) -> list[Tensor]:
+        """`run_tensors` on one value for each input, in the model's order, to tensors in the model's order."""
+        self._check_open()
+        plan, place = self.plan, self.plan.config.place
+        if plan.caches:
+            raise InvalidInputError(
+                "a model with caches is run on arrays, or on tensors that are bound: see bind_input"
+            )
+        given = [self._placed(spec, value) for spec, value in zip(plan.inputs, inputs, strict=True)]
+        outputs = [Tensor.empty(spec.shape, spec.dtype, device=place) for spec in plan.written]
+        with self._turn:
+            wrong = self._session.run_tensors(given, outputs)
+        if wrong is not None:
+            self._refuse(wrong)
+        shown = len(plan.outputs)
+        self._found = [int(count.to("cpu").numpy()) for count in outputs[shown:]]
+        return [
+            Tensor(each.storage, self.output_shape(spec.name), each.dtype, each.offset, each.strides)
+            for spec, each in zip(plan.outputs, outputs, strict=False)
+        ]
+
+    def _placed(self, spec: TensorSpec, value: Any) -> Tensor:
+        """An input as a tensor that code on the plan's device can read."""
+        device = self.plan.config.place
+        tensor = Tensor.from_dlpack(value) if lies_on_gpu(value) else value
+        if not isinstance(tensor, Tensor):
+            tensor = Tensor.from_array(checked(spec, tensor))
+        check_placed(spec, tensor.dtype, tensor.shape, "input ")
+        if self._is_lent and tensor.storage.overlaps(self._arena):
+            raise InvalidInputError(f"input '{spec.name}' lies in the arena")
+        there = tensor.to(device)
+        aligned = max(spec.dtype.alignment, device_named(device).access_bytes)
+        if there.is_contiguous and there.address % aligned == 0:
+            return there
+        copy = Tensor.empty(spec.shape, spec.dtype, device=device)
+        copy.copy_from(there)
+        return copy
+
+    def tensor(self, name: str) -> Tensor:
+        """An intermediate by its name in the memory plan, where it lies in the arena.
+
+        Its bytes are others' before and after its lifetime, so after a run it holds what the run left there: look at
+        `plan.memory` for who that is, or compile with `enable_memory_planning=False` to keep every intermediate.
+        Raises InvalidInputError where the arena holds no tensor of that name.
+        """
+        self._check_open()
+        check_kind("name", name, str, InvalidInputError)
+        for record in self.plan.memory.tensors:
+            if record.name == name and record.offset is not None:
+                return Tensor(self._arena, record.shape, record.dtype, record.offset, record.strides)
+        raise InvalidInputError(f"the arena holds no tensor '{name}'; plan.memory.tensors lists what it holds")
+
+    def _check_outside_arena(self, arrays: Sequence[Array]) -> None:
+        """The caller lent the arena, so that an input may lie in it; it would be overwritten while being read."""
+        if self._memory.host is None:
+            return
+        for name, array in zip(self.plan.input_names, arrays, strict=True):
+            if np.may_share_memory(array, self._memory.host[: self.plan.arena_bytes]):
+                raise InvalidInputError(f"input '{name}' lies in the arena")
+
+    def profile(self) -> list[KernelTime]:
+        """What each call of the last run took; empty unless the plan was built with `enable_profiling`."""
+        self._check_open()
+        if not self.plan.profiled:
+            return []
+        rows = zip(self.plan.calls, self._session.times(), strict=True)
+        return [KernelTime(call.kernel, call.node, int(taken), int(runs)) for call, (taken, runs) in rows]
+
+
+def _index(names: tuple[str, ...], name: str, kind: str) -> int:
+    if not isinstance(cast("object", name), str) or name not in names:
+        known = ", ".join(map(repr, names))
+        raise InvalidInputError(f"there is no {kind} {shown(name)}{nearest(name, names)}; the model has {known}")
+    return names.index(name)
+
+
+def _arena_storage(plan: InferencePlan, arena: object | None) -> Storage:
+    device = plan.config.place
+    if arena is None:
+        return Storage.allocate(plan.arena_bytes, plan.alignment, device)
+    storage = arena if isinstance(arena, Storage) else Storage.borrow(arena, device)
+    if storage.device != device:
+        raise InvalidInputError(f"the arena is on '{storage.device}'; the plan runs on '{device}'")
+    if not storage.writable:
+        raise InvalidInputError("the arena is read-only")
+    if storage.capacity < plan.arena_bytes:
+        raise InvalidInputError(f"the arena has {storage.capacity} bytes, but the plan needs {plan.arena_bytes}")
+    if plan.arena_bytes and storage.address % plan.alignment:
+        raise InvalidInputError(f"the arena at {storage.address:#x} is not aligned to {plan.alignment} bytes")
+    return storage
+
+
+def one_line(plan: LoadedPlan, kind: str) -> str:
+    """What goes in, what comes out and what it takes, as the repr of a `kind`."""
+    return f"{kind}({interface(plan)}; {', '.join(f'{name} {value}' for name, value in _costs(plan))})"
+
+
+def interface(plan: LoadedPlan) -> str:
+    """What goes in and what comes out."""
+    return f"{_named(plan.inputs, 'inputs')} -> {_named(plan.outputs, 'outputs')}"
+
+
+def html_table(plan: LoadedPlan) -> str:
+    """The same, a row for each input, output and cost."""
+    rows = [("input", str(spec)) for spec in plan.inputs] + [("output", str(spec)) for spec in plan.outputs]
+    cells = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in [*rows, *_costs(plan)])
+    return f"<table>{''.join(cells)}</table>"
+
+
+def _named(specs: Sequence[TensorSpec], kind: str) -> str:
+    return ", ".join(map(str, specs)) if len(specs) <= SHOWN else f"{len(specs)} {kind}"
+
+
+def _costs(plan: LoadedPlan) -> list[tuple[str, str]]:
+    bound = plan.memory.lower_bound_bytes
+    minimal = "minimal" if plan.arena_bytes == bound else f"lower bound {size_text(bound)}"
+    return [
+        ("kernel calls", str(len(plan.calls))),
+        ("weights", size_text(plan.weights.nbytes)),
+        ("arena", f"{size_text(plan.arena_bytes)} ({minimal}, {plan.memory.saving:.0%} saved)"),
+        ("on", plan.config.place) if plan.launches else ("threads", str(plan.threads)),
+    ]

@@ -1,9 +1,10 @@
-"""What a plan says of itself: its inputs and outputs, its calls, and what may be wrong with a run."""
+"""What a plan says of itself: its inputs and outputs, its calls, what may be wrong with a run, and what it takes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from math import prod
 from operator import index
 from typing import Any, NoReturn, SupportsIndex, cast
@@ -11,7 +12,8 @@ from typing import Any, NoReturn, SupportsIndex, cast
 import numpy as np
 from typing_extensions import override
 
-from ..dialects.arguments import nearest, shown
+from ..dialects.arguments import check_kind, nearest, shown
+from ..dialects.cuts import Cut
 from ..dialects.errors import InvalidInputError, UnsupportedError, out_of_range
 
 
@@ -130,6 +132,77 @@ def ordered_shapes(names: tuple[str, ...], shapes: Mapping[str, Sequence[int]]) 
                 f"the shape of input '{name}' is {shown(shape)}; it must be a sequence of sizes"
             ) from None
     return tuple(found)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Signature:
+    """What `main` takes and gives."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    counts: tuple[TensorSpec, ...]
+    """Further outputs of the code, behind the model's: how much of the model's there is."""
+    caches: tuple[CacheSpec, ...]
+    """Inputs that have their memory in common with an output."""
+    cuts: tuple[tuple[Cut, ...], ...]
+    """For each count, the outputs and axes that it cuts."""
+    checks: tuple[RunCheck, ...]
+
+    @cached_property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs, in the model's order."""
+        return tuple(spec.name for spec in self.inputs)
+
+    @cached_property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs, in the model's order."""
+        return tuple(spec.name for spec in self.outputs)
+
+    @cached_property
+    def cached(self) -> dict[int, CacheSpec]:
+        """The caches by the numbers of their inputs."""
+        return {cache.input: cache for cache in self.caches}
+
+    @cached_property
+    def written(self) -> tuple[TensorSpec, ...]:
+        """What code writes to memory of its own: the outputs that lie in no cache, and the counts."""
+        kept = {cache.output for cache in self.caches}
+        return (*(spec for number, spec in enumerate(self.outputs) if number not in kept), *self.counts)
+
+    def room(self, name: str) -> TensorSpec:
+        """The memory that a cache takes, by its input's name; raises InvalidInputError where that is none."""
+        check_kind("name", name, str, InvalidInputError)
+        for cache in self.caches:
+            if cache.room.name == name:
+                return cache.room
+        known = ", ".join(f"'{cache.room.name}'" for cache in self.caches) or "none"
+        raise InvalidInputError(f"'{name}' is no cache; the caches are {known}")
+
+    def ordered(self, inputs: Mapping[str, Any]) -> list[Any]:
+        """The inputs' values in the model's order; raises InvalidInputError naming what is missing or unknown."""
+        return ordered(self.input_names, inputs)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PlanRecord(Signature):
+    """What a plan says of itself without code and weights: this is kept in files, field by field."""
+
+    needed: int
+    """`arena_bytes`."""
+    alignment: int
+    threads: int
+    calls: tuple[KernelCall, ...]
+    profiled: bool
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes of memory that one context needs: for the largest shapes of a profile."""
+        return self.needed
+
+
+def values_of(record: Signature, kind: type[Signature]) -> dict[str, Any]:
+    """The fields that a record has of `kind`, which it is a case of, by name."""
+    return {each.name: getattr(record, each.name) for each in fields(kind)}
 
 
 class Stationary:

@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from dataclasses import is_dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -71,9 +72,12 @@ def entry(name: str, value: Any) -> Iterator[str]:
         yield from ("", "```python", *signature(value, node), "```")
     yield from ("", *prose(documented(name, value.__doc__)))
     if isinstance(value, type) and isinstance(node, ast.ClassDef):
-        if fields := list(fields_of(value, node)):
+        # What a record has from those that it is a case of is its own.
+        bases = [each for each in reversed(value.__mro__) if each is value or is_dataclass(each)]
+        if fields := [line for each in bases for line in fields_of(each, cast("ast.ClassDef", definition(each)))]:
             yield from ("", "```python", *fields, "```")
-        for method in methods(node):
+        found = {each.name: each for base in bases for each in methods(cast("ast.ClassDef", definition(base)))}
+        for method in found.values():
             yield from ("", *member(value, method))
 
 

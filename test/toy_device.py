@@ -24,13 +24,13 @@ from mini_infer.dialects.kernel.targets import Target
 from mini_infer.lowering.pipelines import Observer, Phase
 from mini_infer.runtime import device
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.device import Array, Code, Compilation, Device, Memory, Session
+from mini_infer.runtime.device import Array, Code, Memory
 from mini_infer.runtime.devices.cpu.cpu_device import DEVICE as CPU
 from mini_infer.runtime.devices.cpu.cpu_device import ENTRY
 from mini_infer.runtime.devices.remote_session import RemoteSession
 from mini_infer.runtime.memory.host_memory import aligned_bytes
 from mini_infer.runtime.native.llvm_processes import Compilers
-from mini_infer.runtime.plan import InferencePlan
+from mini_infer.runtime.session import Compilation, ComputeDevice, LoadedPlan, Session
 
 NAME = "toy"
 PLACE_BITS = 40  # of an address; the handle is above
@@ -77,7 +77,7 @@ class ToyMemory(Memory):
         data[:] = np.frombuffer(self._bytes, np.uint8)[offset : offset + data.nbytes]
 
 
-class Toy(Device):
+class Toy(ComputeDevice):
     """Notes what it allocates and how often it runs."""
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class Toy(Device):
         return CPU.load(objects)
 
     @override
-    def session(self, plan: InferencePlan, arena: Memory) -> Session:
+    def session(self, plan: LoadedPlan, arena: Memory) -> Session:
         entry = ENTRY(plan.code.address("mini_infer_run"))
 
         def launch(addresses: Sequence[int]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from ..dialects.errors import ConfigError, InvalidInputError
 from ..dialects.plain_file import open_plain
 from ..dialects.whole_file import whole_file
-from ..runtime.context import checked
+from ..runtime.inputs import checked
 from ..runtime.memory.cache_memory import beginning, lies_in
 from ..runtime.specs import TensorSpec
 

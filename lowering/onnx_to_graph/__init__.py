@@ -7,22 +7,19 @@ operators' families, handlers/ and microsoft/; `emitter` folds values known at i
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
+from typing import TYPE_CHECKING, cast
 
 from ...dialects.arguments import check_kind, checked_mapping, checked_sizes, is_integer, wrong
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-    from onnx import ModelProto
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
     from .inputs import Ranges
-
-ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | BinaryIO | ModelProto"
+    from .model_file import ModelSource
 
 
 def import_onnx(
@@ -86,4 +83,4 @@ def import_onnx(
     return module
 
 
-__all__ = ["ModelSource", "import_onnx"]
+__all__ = ["import_onnx"]

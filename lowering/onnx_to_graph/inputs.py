@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,12 +18,9 @@ from ...dialects.sizes.polynomials import InputSymbol
 from ...dialects.sizes.sizes import is_fixed, size_of
 from ...dialects.sizes.sizes import now as value_of
 from .dimension_names import is_calculated, value_of_name
-from .model_file import load_model
+from .model_file import ModelSource, load_model
 from .open_dimensions import check_bound
 from .types import element_type, tensor_of
-
-if TYPE_CHECKING:
-    from . import ModelSource
 
 Dimension = int | str  # a size, or the name of a dynamic one ("" without a name)
 

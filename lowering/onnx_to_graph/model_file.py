@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeAlias, cast
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -24,6 +24,9 @@ from ...dialects.plain_file import OutsideError, open_inside, open_plain, place_
 from .check import check_nesting, check_text
 from .types import element_name, tensor_bytes
 from .wire import ByteRange, split_model
+
+ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | BinaryIO | ModelProto"
+"""A path, a model's bytes, a file object or a parsed model."""
 
 # Raw data up to this many bytes is parsed with the model: enough for every constant that is printed in the IR.
 KEEP_BYTES = 1024

@@ -26,6 +26,7 @@ from ..limits import memory_for
 from ..native.allowed_calls import check_c_calls, undefined_symbols
 from ..native.cpu_targets import machine_of
 from ..native.llvm import part_of
+from ..native.machine_code import MachineCode
 from ..native.one_object import one_object
 from ..shapes.module_ranges import with_own_ranges
 from ..signature import WEIGHT_ALIGNMENT
@@ -33,7 +34,7 @@ from .c_example import example
 from .c_interface import CInterface, Parameter, check_name, model_name, parameters
 
 if TYPE_CHECKING:
-    from ...lowering.onnx_to_graph import ModelSource
+    from ...lowering.onnx_to_graph.model_file import ModelSource
 
 _EMBEDDED = """\
 /* The weights of {name} as a part of the program: assemble it where {name}.weights lies, or with -I of that folder. */
@@ -110,6 +111,7 @@ def emit_c(
         target = cpu_of(module)
         interface, pieces = _interface(name, source, target.cpu.data, lowered, embed)
         entry = _entry(interface, lowered)
+        assert isinstance(lowered.compilation, MachineCode)  # as the device is a CPU
         parts = [*lowered.compilation.parts, part_of(entry.ir(), machine_of(target))]
         code = one_object(parts, name, {f"{name}_run", f"{name}_check_weights"})
     check_c_calls(code, target.cpu.data)

@@ -18,13 +18,13 @@ from ...passes.counts import PassStatistics
 from ...passes.memory.report.memory_report import MemoryPlan
 from ...passes.statistics import pass_statistics
 from ..config import EngineConfig
-from ..device import device_named
 from ..engine import Engine
 from ..file_cache import FileCache
 from ..limits import give_back_memory, memory_for
 from ..native.cpu_targets import host_target
 from ..native.llvm_processes import Compilers
 from ..progress import LOG, Progress, Steps
+from ..session import compute_device
 from ..shapes.dynamic_engine import Build, DynamicEngine
 from ..shapes.module_ranges import is_module
 from ..shapes.shape_family import ShapeFamily
@@ -34,7 +34,7 @@ from .checking.watched_plan import WatchedPlan
 from .module_to_plan import build_plan, engine_phases, import_model
 
 if TYPE_CHECKING:
-    from ...lowering.onnx_to_graph import ModelSource
+    from ...lowering.onnx_to_graph.model_file import ModelSource
 
 # Ops of a module: about those of 25 kernels before they are fused. Processes start while its passes run.
 WORTH_COMPILERS = 80
@@ -48,7 +48,7 @@ def build_engine(
 ) -> Engine:
     """Compiles `model`; `progress` is told of every step. The code of parts is taken from `objects`, and kept there."""
     start = time.perf_counter()
-    device_named(config.place).open()
+    compute_device(config.place).open()
     steps = Steps(("import", *pass_names(config), "machine code"), progress)
     with collection_paused(), memory_for("compiling the model"):
         module, ctx = import_model(model, config)
@@ -129,7 +129,7 @@ def family_builder(
 
 def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str]:
     """The passes that a configuration runs, in order: on that module, or on one at the graph level."""
-    path = PATHS[device_named(config.place).kind]
+    path = PATHS[compute_device(config.place).kind]
     start = 0 if module is None or level_of(module) == "graph" else path.index(level_of(module)) + 1
     phases = [phase for phase in engine_phases(config) if phase.level in path[start:]]
     return [each.name for phase in phases for each in parse_passes(phase.passes)]
@@ -153,7 +153,7 @@ def import_all(config: EngineConfig) -> None:
 
     del module
     pass_names(config)
-    if device_named(config.place).kind != "cpu":
+    if compute_device(config.place).kind != "cpu":
         return
     from ...dialects.modules import modules_below
     from ...lowering.kernels_to_loops import families
@@ -167,7 +167,7 @@ def import_all(config: EngineConfig) -> None:
 def compilers_for(module: ModuleOp, config: EngineConfig, objects: FileCache | None = None) -> Compilers:
     """As many as the configuration allows; one for a GPU, which LLVM has no part in, and for a small module, which is
     compiled before another has started."""
-    worthwhile = device_named(config.place).kind == "cpu" and sum(1 for _ in module.walk()) >= WORTH_COMPILERS
+    worthwhile = compute_device(config.place).kind == "cpu" and sum(1 for _ in module.walk()) >= WORTH_COMPILERS
     return Compilers(config.compiler_count if worthwhile else 1, objects)
 
 

@@ -22,7 +22,7 @@ from ..progress import LOG, Progress, Steps
 from ..shapes.module_ranges import with_own_ranges
 
 if TYPE_CHECKING:
-    from ...lowering.onnx_to_graph import ModelSource
+    from ...lowering.onnx_to_graph.model_file import ModelSource
     from ...passes.counts import PassStatistics
     from ...passes.memory.report.memory_plan import MemoryPlan
 

@@ -15,7 +15,6 @@ from ...dialects.kernel.attributes import ScheduleAttr
 from ...dialects.kernel.targets import target_of
 from ...dialects.sizes.attributes import symbols_of_module
 from ...dialects.sizes.guards import unguarded
-from ...dialects.sizes.offsets import Offset
 from ...lowering.levels import level_of
 from ...lowering.module_text import own_errors, read_module
 from ...lowering.pipelines import PATHS, Observer, Phase, phases, remaining_phases, run_phases
@@ -24,8 +23,9 @@ from ...passes.memory.analysis.aliasing import disabled_ops
 from ...passes.memory.plan_arena import arena_problem
 from ...passes.memory.report.memory_report import MemoryPlan, memory_plan, plan_summary
 from ...passes.statistics import timed
+from ..arena import Arena
 from ..config import EngineConfig
-from ..device import Array, Compilation, device_named
+from ..device import Array
 from ..kept.cpus import host_cpu
 from ..kept.tuning_store import TuningStore
 from ..limits import check_fits, memory_for
@@ -35,15 +35,15 @@ from ..native.llvm_processes import Compilers
 from ..options import options_of
 from ..plan import InferencePlan
 from ..profile import OptimizationProfile
+from ..session import Compilation, compute_device
 from ..shapes.module_ranges import is_module, profile_of
-from ..shapes.shape_family import Arena
 from ..signature import cache_specs, check_signature, entry_of, outputs_of, run_checks, specs_of, weight_segment
 from ..specs import CacheSpec, RunCheck, TensorSpec
 from .late_options import check_undecided
 
 if TYPE_CHECKING:
-    from ...lowering.onnx_to_graph import ModelSource
     from ...lowering.onnx_to_graph.inputs import Ranges
+    from ...lowering.onnx_to_graph.model_file import ModelSource
 
 LARGEST = 2**31 - 1  # of dynamic dimensions without a profile
 
@@ -79,7 +79,9 @@ def import_model(
         check_signature(module)
         check_undecided(config, module)
         if level_of(module) != "graph":
-            module.attributes["kernel.target"] = device_named(config.place).target(config, scheduled=target_of(module))
+            module.attributes["kernel.target"] = compute_device(config.place).target(
+                config, scheduled=target_of(module)
+            )
         if level_of(module) == "arena":
             with own_errors():
                 run_phases(ctx, module, remaining_phases(module, "arena"))
@@ -130,8 +132,8 @@ def schedule_kernels(module: ModuleOp, ctx: MiniContext, config: EngineConfig) -
 def _set_target(module: ModuleOp, ctx: MiniContext, config: EngineConfig, machine: str = "") -> None:
     """Tells a module at the graph level what code is for, and the passes what was measured there."""
     if level_of(module) == "graph":
-        module.attributes["kernel.target"] = device_named(config.place).target(config, machine)
-        if config.tuned and not machine and device_named(config.place).kind == "cpu":
+        module.attributes["kernel.target"] = compute_device(config.place).target(config, machine)
+        if config.tuned and not machine and compute_device(config.place).kind == "cpu":
             tell_measured(ctx)
 
 
@@ -166,7 +168,7 @@ def lower(
 
     Of what begins below the arena, no tensors are known.
     """
-    device = device_named(config.place)
+    device = compute_device(config.place)
     path = PATHS[device.kind]
     below = path[max(path.index(level_of(module)), path.index("arena")) + 1 :]
     started_below = level_of(module) not in path[: path.index("arena") + 1]
@@ -212,7 +214,7 @@ def build_plan(
     Whether code for another machine runs here is the caller's to know: unknown instructions end the process. Where it
     is not to be `loaded`, it is only linked, for a file.
     """
-    device = device_named(config.place)
+    device = compute_device(config.place)
     device.open()
     lowered = lower(module, ctx, config, observer, machine=machine, compilers=compilers)
     memory, compilation = lowered.memory, lowered.compilation
@@ -247,14 +249,14 @@ def arena_of(module: ModuleOp) -> Arena | None:
     problem, symbols = arena_problem(module), symbols_of_module(module)
     if problem is None:
         return None
-    return Arena(problem, symbols, tuple(each for each in symbols if not isinstance(each, Offset)))
+    return Arena(problem, symbols)
 
 
 def engine_phases(config: EngineConfig) -> tuple[Phase, ...]:
     """The pipeline that a configuration asks for."""
     changes = [each.changes(getattr(config, name)) for name, each in options_of(EngineConfig).items()]
     return phases(
-        device_named(config.place).kind,
+        compute_device(config.place).kind,
         optimize=config.enable_graph_optimization,
         plan_memory=config.enable_memory_planning,
         changes=changes,

@@ -26,7 +26,7 @@ from .late_options import check_cpu
 from .module_to_plan import build_plan, import_model
 
 if TYPE_CHECKING:
-    from ...lowering.onnx_to_graph import ModelSource
+    from ...lowering.onnx_to_graph.model_file import ModelSource
 
 Told = Callable[[str], None]
 

@@ -36,17 +36,17 @@ from ...passes.kernels.kernel_facts import constant_operands
 from ...passes.kernels.schedules import AnySchedule
 from ...passes.kernels.tuned import kernel_key
 from ..config import EngineConfig
-from ..context import ExecutionContext
-from ..device import device_named
 from ..devices.cpu.machine_limits import LimitProbe
 from ..kept.cpus import host_cpu
 from ..kept.tuning_store import Decision, Tried, TuningStore
+from ..plan import ExecutionContext
+from ..session import compute_device
 from ..signature import input_specs, output_specs
 from ..specs import TensorSpec
 from .module_to_plan import build_plan, engine_phases, import_model
 
 if TYPE_CHECKING:
-    from ...lowering.onnx_to_graph import ModelSource
+    from ...lowering.onnx_to_graph.model_file import ModelSource
 
 LEAST_SHARE = 0.005
 """Of the model's time by estimates, below which a kernel is not tried."""
@@ -145,7 +145,7 @@ def tune(
     """
     if config.is_dynamic:
         raise ConfigError("tune is for one shape; with a profile, or dynamic shapes, there are many")
-    if device_named(config.place).kind != "cpu":
+    if compute_device(config.place).kind != "cpu":
         raise ConfigError(f"tune does nothing on the device '{config.place}'")
     store = store or TuningStore.of(host_cpu().model)
     now("passes")
@@ -188,7 +188,7 @@ def _before_schedules(module: ModuleOp, ctx: MiniContext, config: EngineConfig) 
     """Takes a module to where schedules are chosen next."""
     if level_of(module) != "graph":
         raise ConfigError(f"tune does nothing at the {level_of(module)} level: kernels have their schedules")
-    module.attributes["kernel.target"] = device_named(config.place).target(config)
+    module.attributes["kernel.target"] = compute_device(config.place).target(config)
     passes = [each for phase in engine_phases(config) for each in parse_passes(phase.passes)]
     chosen = next(index for index, each in enumerate(passes) if isinstance(each, ChooseSchedule))
     run_passes(ctx, module, passes[:chosen])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
 from ...dialects.errors import ConfigError, UnsupportedError
-from ..device import Compilation, Device
+from ..session import ComputeDevice
 from ..specs import KernelCall
 
 if TYPE_CHECKING:
@@ -26,7 +27,22 @@ USUAL_GPU = "sm_80"
 """The default target without a GPU: its code runs on later architectures, too."""
 
 
-class LaunchDevice(Device):
+@dataclass(frozen=True)
+class LaunchedKernels:
+    """The launches of a module, and the objects with their kernels."""
+
+    calls: tuple[KernelCall, ...]
+    launches: tuple[Launch, ...]
+    profiled: bool
+    made: Sequence[bytes]
+    threads: int = 1
+
+    def objects(self) -> Sequence[bytes]:
+        """The objects that `load` takes."""
+        return self.made
+
+
+class LaunchDevice(ComputeDevice):
     """A GPU, or an emulation of one."""
 
     kind = "cuda"
@@ -64,7 +80,7 @@ class LaunchDevice(Device):
         phases: Sequence[Phase],
         observer: Observer | None,
         compilers: Compilers | None,
-    ) -> Compilation:
+    ) -> LaunchedKernels:
         from ...lowering.gpu_to_cuda.launch_list import launch_list
         from ...lowering.pipelines import run_phases
         from ...passes.statistics import timed
@@ -76,7 +92,7 @@ class LaunchDevice(Device):
         with timed(ctx, "kernels"):
             made: Sequence[bytes] = self.objects(module, config) if launches else ()
         calls = tuple(KernelCall(each.kernel, each.nodes[0] if each.nodes else "") for each in launches)
-        return Compilation(calls, lambda: made, launches=launches, profiled=config.enable_profiling)
+        return LaunchedKernels(calls, launches, config.enable_profiling, made)
 
 
 def describe_launch(launch: Launch) -> str:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from typing_extensions import override
 
 from ...dialects.errors import InvalidInputError
-from ..device import DEFAULT_ALIGNMENT, Array, Memory, Session, Wrong, device_named
+from ..device import DEFAULT_ALIGNMENT, Array, Memory, device_named
 from ..limits import memory_for
 from ..memory.host_memory import bytes_of
+from ..session import LoadedPlan, Session, Wrong
 from ..specs import TensorSpec, check_placed
 from ..storage import Tensor, lies_on_gpu
-
-if TYPE_CHECKING:
-    from ..plan import InferencePlan
 
 
 class RemoteSession(Session):
@@ -26,7 +23,7 @@ class RemoteSession(Session):
     times if the plan is profiled.
     """
 
-    def __init__(self, plan: InferencePlan, arena: Memory, launch: Callable[[Sequence[int]], None]) -> None:
+    def __init__(self, plan: LoadedPlan, arena: Memory, launch: Callable[[Sequence[int]], None]) -> None:
         self._name = plan.config.place
         self._device = device_named(self._name)
         self._launch = launch

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ...dialects.cuts import Cut
 from ...dialects.errors import InvalidModelError
 from ...dialects.json_text import read_json
 from ...dialects.sizes.guards import Guard, Guards
@@ -21,32 +20,14 @@ from ..native.images.linked import PAGE, Image, Links
 from ..native.images.loaded import LoadedImage, UnloadedImage
 from ..native.team import have_team
 from ..plan import InferencePlan
-from ..specs import CacheSpec, KernelCall, RunCheck, TensorSpec
+from ..specs import PlanRecord, values_of
 from .container import Blob, Container
 from .records import KeptError, Reader, Writer
 
 if TYPE_CHECKING:
-    from ..shapes.shape_family import Arena
+    from ..arena import Arena
 
 ENTRY = "mini_infer_run"
-
-
-@dataclass(frozen=True)
-class PlanRecord:
-    """An InferencePlan without what is in sections: code, weights and the memory plan."""
-
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[TensorSpec, ...]
-    counts: tuple[TensorSpec, ...]
-    caches: tuple[CacheSpec, ...]
-    cuts: tuple[tuple[Cut, ...], ...]
-    needed: int
-    alignment: int
-    threads: int
-    calls: tuple[KernelCall, ...]
-    profiled: bool
-    checks: tuple[RunCheck, ...]
-    guards: tuple[Guard, ...]
 
 
 def can_be_kept(plan: InferencePlan) -> bool:
@@ -63,14 +44,11 @@ def plain_plan(
     """
     assert isinstance(plan.code, LoadedImage | UnloadedImage) and plan.weights.host is not None
     writer = Writer()
-    noted = () if guards is None else tuple(guards.noted.values())
-    given = {name: getattr(plan, name) for name in PlanRecord.__annotations__ if name != "guards"}
-    record = writer.plain(PlanRecord(**given, guards=noted))
     report = writer.plain(plan.memory)
     found = {
-        "plan": record,
+        "plan": writer.plain(PlanRecord(**values_of(plan, PlanRecord))),
         "arena": None if plan.arena is None else writer.plain(plan.arena),
-        "dynamic": guards is not None,
+        "guards": None if guards is None else writer.plain(tuple(guards.noted.values())),
         "tables": writer.tables(),
         "image": _plain_image(plan.code.image, blobs),
         "team": None if plan.threads == 1 or team is None else _plain_image(team, blobs),
@@ -103,9 +81,8 @@ def read_plan(container: Container, found: Any, config: EngineConfig) -> KeptPla
     image = _read_image(container, found["image"])
     if ENTRY not in dict(image.links.exports):
         raise KeptError(f"its code has no function {ENTRY}")
-    own = {name: value for name, value in vars(record).items() if name != "guards"}
     plan = InferencePlan(
-        **own,
+        **values_of(record, PlanRecord),
         config=config,
         arena=None if found["arena"] is None else _read_arena(reader, found["arena"]),
         report=cache(lambda: _read_report(reader, report.tobytes())),
@@ -113,9 +90,9 @@ def read_plan(container: Container, found: Any, config: EngineConfig) -> KeptPla
         code=LoadedImage(image),
     )
     guards = None
-    if found["dynamic"]:
+    if found["guards"] is not None:
         guards = Guards()
-        for guard in record.guards:
+        for guard in reader.read(tuple[Guard, ...], found["guards"], "guards"):
             guards.note(guard)
     statistics = PassStatistics()
     for pass_name, what, times in found["rewrites"]:
@@ -131,7 +108,7 @@ def read_record(reader: Reader, found: Any) -> PlanRecord:
 
 
 def _read_arena(reader: Reader, found: Any) -> Arena:
-    from ..shapes.shape_family import Arena  # with the planner, which a plan for one shape has no use for
+    from ..arena import Arena  # with the planner, which a plan for one shape has no use for
 
     arena: Arena = reader.read(Arena, found, "arena")
     return arena

@@ -29,7 +29,7 @@ from .keys import Digests, compiler_text, machine_text, options_text, stamp
 from .records import KeptError
 
 if TYPE_CHECKING:
-    from ...lowering.onnx_to_graph import ModelSource
+    from ...lowering.onnx_to_graph.model_file import ModelSource
 
 
 @dataclass(frozen=True)

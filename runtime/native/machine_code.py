@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import TYPE_CHECKING
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp
@@ -18,30 +18,39 @@ from ...dialects.sizes.attributes import symbols_of_module
 from ...lowering.levels import argument_roles, level_of
 from ...lowering.loops_to_llvm.split_module import ModulePart, split_module
 from ...lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_passes, run_phases
-from ...passes.counts import take
+from ...passes.counts import PassStatistics, take
 from ...passes.memory.share_threads import STAGE
 from ...passes.statistics import pass_statistics, timed
-from ..device import Compilation
 from ..signature import entry_of, kernel_calls, run_checks, specs_of
+from ..specs import KernelCall
 from .cpu_targets import cpu_target
 from .llvm import code_of, part_of
 from .llvm_processes import Compilers
 from .llvm_worker import Part
 
+if TYPE_CHECKING:
+    from ...lowering.gpu_to_cuda.launch_list import Launch
+
 
 @dataclass(frozen=True)
-class _Parts:
-    """Parts under compilation, and the functions shared between them."""
+class MachineCode:
+    """Parts of a module under compilation, and what the plan records of their code."""
 
     parts: Sequence[Part]
+    calls: tuple[KernelCall, ...]
+    threads: int
+    profiled: bool
     shared: frozenset[str]
+    """The functions that are defined in one part and called in another."""
     compilers: Compilers
+    statistics: PassStatistics
+    launches: tuple[Launch, ...] = ()
 
-    def objects(self, ctx: MiniContext) -> Sequence[bytes]:
+    def objects(self) -> Sequence[bytes]:
         """The object code of all parts. Raises CompileError for LLVM's errors and for calls that are not allowed."""
         start = time.perf_counter()
         results = self.compilers.results()
-        statistics, waited = pass_statistics(ctx), time.perf_counter() - start
+        statistics, waited = self.statistics, time.perf_counter() - start
         for result in results:
             seconds = statistics.seconds_beside if result.beside else statistics.seconds
             for step in ("parse", "optimize", "generate"):
@@ -57,39 +66,23 @@ def start_compiling(
     phases: Sequence[Phase],
     observer: Observer | None,
     compilers: Compilers | None,
-) -> Compilation:
+) -> MachineCode:
     """Lowers a module part by part to LLVM and starts compiling each; the module is left with `main` alone.
 
     `phases` are the remaining ones; the observer is notified about LLVM's when all is done.
     """
+    from ...lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
+    from ...lowering.loops_to_llvm.runtime_ir import runtime_ir
+
     # Loops are many ops: LLVM's own verifier checks the result, which is far faster.
     run_phases(ctx, module, [phase for phase in phases if phase.level != "llvm"], observer, verify=False)
     profiled, calls = "times" in argument_roles(entry_of(module)), kernel_calls(module)
     pointers = sum(len(specs_of(module, role)) for role in ("input", "output"))
     pointers += 2 + bool(symbols_of_module(module)) + bool(run_checks(module)) + profiled
-    left = [phase for phase in phases if phase.level == "llvm"]
-    parts = _start_parts(ctx, module, left, observer, compilers or Compilers(1), pointers, profiled)
-    threads = cpu_of(module).threads.data if stages_of(module) else 1
-    return Compilation(calls, partial(parts.objects, ctx), parts.parts, threads=threads, profiled=profiled)
-
-
-def _start_parts(
-    ctx: MiniContext,
-    module: ModuleOp,
-    phases: Sequence[Phase],
-    observer: Observer | None,
-    compilers: Compilers,
-    pointers: int,
-    profiled: bool,
-) -> _Parts:
-    """The parts of a module on loops (or all at once), whose `main` takes `pointers` buffers."""
-    from ...lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
-    from ...lowering.loops_to_llvm.runtime_ir import runtime_ir
-
-    target = cpu_of(module)
+    target, compilers = cpu_of(module), compilers or Compilers(1)
     cpu = cpu_target(target.cpu.data).narrowed(target.vector_bits.data)
     lacking = [name for name in BYTE_DOTS if target.has(name) and name not in cpu.features]
-    passes = [each for phase in phases for each in parse_passes(phase.passes)]
+    passes = [each for phase in phases if phase.level == "llvm" for each in parse_passes(phase.passes)]
     seconds = [0.0] * len(passes)
     with timed(ctx, "split-module"):
         split = split_module(module) if level_of(module) == "loops" else [ModulePart(module, frozenset())]
@@ -106,7 +99,9 @@ def _start_parts(
     if observer is not None:
         for each, taken in zip(passes, seconds, strict=True):
             observer(PassRun(each.name, taken), module)
-    return _Parts(parts, frozenset[str]().union(*(piece.shared for piece in split)), compilers)
+    threads = target.threads.data if stages_of(module) else 1
+    shared = frozenset[str]().union(*(piece.shared for piece in split))
+    return MachineCode(parts, calls, threads, profiled, shared, compilers, pass_statistics(ctx))
 
 
 def _check_instructions(text: str, lacking: Sequence[str], target: CpuAttr) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from typing_extensions import override
@@ -14,10 +14,10 @@ from ...dialects.sizes.sizes import now
 from ..config import EngineConfig
 from ..engine import Engine
 from ..forks import ForkSafeLock
-from ..plan import InferencePlan
+from ..plan import InferencePlan, Shapes
 from ..progress import LOG
 from ..specs import SymbolicSpec, ordered_shapes
-from .shape_family import MOST_PLANS, ShapeFamily, Shapes, settled
+from .shape_family import MOST_PLANS, ShapeFamily, settled
 
 if TYPE_CHECKING:
     from ...passes.counts import PassStatistics
@@ -111,9 +111,7 @@ class DynamicEngine(Engine):
         return self._base_family().outputs
 
     def _base_family(self) -> ShapeFamily:
-        family = self.plan.family
-        assert family is not None
-        return family
+        return cast("ShapeFamily", self.plan.family)
 
     @override
     def plan_for(self, shapes: Mapping[str, Sequence[int]]) -> InferencePlan:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from ...dialects.sizes.sizes import Size
-    from ...lowering.onnx_to_graph import ModelSource
+    from ...lowering.onnx_to_graph.model_file import ModelSource
 
 
 def is_module(model: ModelSource) -> bool:

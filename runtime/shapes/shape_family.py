@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
+from typing_extensions import override
 
 from ...dialects.errors import InvalidInputError
 from ...dialects.sizes.formulas import Formulas, formulas, shape_formulas
@@ -23,38 +24,28 @@ from ...dialects.sizes.guards import Guards
 from ...dialects.sizes.polynomials import InputSymbol, Symbol
 from ...dialects.sizes.sizes import Size, bounds_of, is_fixed, symbols_of, value_at
 from ...passes.planning import Problem
+from ..arena import Arena
 from ..forks import ForkSafeLock
+from ..plan import ExecutionContext, InferencePlan, PlanFamily, Shapes
 from ..specs import SymbolicSpec, TensorSpec
 from .buckets import Placed, Places
 
 if TYPE_CHECKING:
     from ...passes.memory.report.memory_plan import MemoryPlan
-    from ..context import ExecutionContext
-    from ..plan import InferencePlan
+    from ..plan import ExecutionContext, InferencePlan
 
 T = TypeVar("T")
 
 MOST_PLANS = 256  # that a family keeps; those used longest ago go
 
-Shapes = tuple[tuple[int, ...], ...]
 
-
-@dataclass(frozen=True)
-class Arena:
-    """The arena at all shapes: what is to be placed, and where each buffer's offset stands in the table."""
-
-    problem: Problem
-    symbols: tuple[Symbol, ...]  # of the table, those of the buffers' offsets last
-    dims: tuple[Symbol, ...]
-
-
-class ShapeFamily:
+class ShapeFamily(PlanFamily):
     """The plans that have the code of one compile in common."""
 
     def __init__(self, base: InferencePlan, guards: Guards, bounded: bool) -> None:
         """`base` has symbolic sizes. With `bounded`, contexts have room for the largest shapes."""
         self.base, self.guards = base, guards
-        self.arena = base.arena or Arena(Problem(()), (), ())
+        self.arena = base.arena or Arena(Problem(()), ())
         self._sites = _sites(base.inputs)
         self._symbols: tuple[Symbol, ...] = tuple(symbol for _, _, symbol in self._sites)
         self._places = Places(self.arena.problem, self._symbols, bounded)
@@ -99,6 +90,7 @@ class ShapeFamily:
         """What stands in the table in front of the buffers' offsets."""
         return formulas((frozenset({((each,), 1)}) for each in self.arena.dims), self._symbols)
 
+    @override
     def values_of(self, shapes: Shapes) -> dict[Symbol, int]:
         """What the symbols are where the inputs have these shapes.
 
@@ -141,6 +133,7 @@ class ShapeFamily:
                     of = f" ({size})" if isinstance(size, Size) else ""
                     raise InvalidInputError(f"input '{spec.name}': dimension {axis}{of} is {given} instead of {wanted}")
 
+    @override
     def suits(self, shapes: Shapes) -> bool:
         """Whether the code is right for these shapes."""
         values = self._values(shapes)
@@ -165,6 +158,7 @@ class ShapeFamily:
                     broken.append(f"dimension {axis} of '{spec.name}' is {wanted}")
         return broken
 
+    @override
     def plan_for(self, shapes: Shapes) -> InferencePlan:
         """The plan for these shapes of the inputs, in order; kept for the next time."""
         with self._lock:

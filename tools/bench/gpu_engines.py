@@ -20,8 +20,8 @@ from ...passes.kernels.schedules.cuda.cost import limit_seconds
 from ...passes.memory.analysis.host import calls_of
 from ...runtime.compile.module_to_plan import import_model, plan_memory
 from ...runtime.config import EngineConfig
-from ...runtime.context import KernelTime
 from ...runtime.engine import Engine
+from ...runtime.plan import KernelTime
 from ...runtime.storage import Tensor
 
 Runner = Callable[[], Any]

@@ -29,10 +29,9 @@ from ...passes.model_work import Work, work_of_kernel
 from ...runtime.compile.engines import build_dynamic, engine_of
 from ...runtime.compile.module_to_plan import import_model
 from ...runtime.config import EngineConfig
-from ...runtime.context import KernelTime
 from ...runtime.devices.cpu.machine_limits import MachineLimits
 from ...runtime.engine import Engine
-from ...runtime.plan import InferencePlan
+from ...runtime.plan import InferencePlan, KernelTime
 from ...runtime.specs import ordered_shapes
 from ..arrays import in_place
 from . import gpu_engines as bench_gpu

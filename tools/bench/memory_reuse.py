@@ -20,8 +20,8 @@ from ...dialects.errors import MiniInferError
 from ...lowering.pipelines import DEVICE_GRAPH, GRAPH, KERNELS, parse_passes, run_passes, with_options
 from ...runtime.compile.module_to_plan import build_plan, import_model
 from ...runtime.config import EngineConfig
-from ...runtime.context import ExecutionContext
 from ...runtime.native.cpu_targets import target_attribute
+from ...runtime.plan import ExecutionContext
 from ..demos.resnet50 import resnet50
 from ..one_line_errors import run_alone
 

@@ -19,7 +19,7 @@ from ...runtime.config import EngineConfig
 from ..one_line_errors import run_alone
 
 if TYPE_CHECKING:
-    from ...lowering.onnx_to_graph import ModelSource
+    from ...lowering.onnx_to_graph.model_file import ModelSource
 
 
 def heights(model: ModelSource, cpu: str = "") -> dict[str, float]:

@@ -29,10 +29,10 @@ from ...passes.kernels.choose_schedule import ChooseSchedule
 from ...passes.kernels.form_kernels import FormKernels
 from ...runtime.compile.module_to_plan import build_plan, engine_phases, import_model
 from ...runtime.config import EngineConfig
-from ...runtime.context import ExecutionContext
 from ...runtime.device import Array
 from ...runtime.devices.cpu.machine_limits import cpu_title
 from ...runtime.native.cpu_targets import host_target, target_attribute
+from ...runtime.plan import ExecutionContext
 from ..arrays import seeded_inputs
 from ..demos.resnet50 import Builder
 from ..one_line_errors import run_alone

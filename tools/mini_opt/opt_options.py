@@ -30,7 +30,7 @@ REPRODUCER = "--pass-pipeline-crash-reproducer"
 
 @dataclass(frozen=True)
 class OptOptions:
-    """The options of mini-opt: each field is a parameter of the command; `chosen` stands for the options of a compile."""
+    """The options of mini-opt: each field is a parameter; `chosen` stands for all options of a compile."""
 
     input: Annotated[str, typer.Argument(metavar="FILE", help="A .mlir or .onnx file; - is standard input.")] = "-"
     frontend: Annotated[

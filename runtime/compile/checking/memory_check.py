@@ -19,9 +19,9 @@ from typing_extensions import override
 from ....dialects.errors import InvalidInputError, PlanError
 from ....passes.counts import PassStatistics
 from ...config import EngineConfig
-from ...context import checked
 from ...device import Array
 from ...engine import Engine
+from ...inputs import checked
 from ...memory.cache_memory import beginning
 from ...memory.host_memory import aligned_bytes
 from ...plan import InferencePlan

@@ -25,12 +25,11 @@ from ....passes.memory.analysis.buffers import Places, argument_with_role
 from ....passes.memory.analysis.host import calls_of
 from ....passes.memory.share_threads import STAGE, ShareThreads
 from ...config import EngineConfig
-from ...context import ExecutionContext
 from ...device import Array, device_named
 from ...devices.cpu.cpu_device import Cpu, CpuSession
 from ...native.llvm_processes import Compilers
 from ...native.team import team
-from ...plan import InferencePlan
+from ...plan import ExecutionContext, InferencePlan
 from ..module_to_plan import build_plan
 
 # How a stage is handed over to who has it done: the function, what to call it with, how many shares and seats it has.

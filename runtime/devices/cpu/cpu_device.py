@@ -10,9 +10,10 @@ import numpy as np
 from typing_extensions import override
 
 from ....dialects.errors import ConfigError, InvalidInputError
-from ...device import Array, Code, Compilation, Device, Memory, Session, Wrong
+from ...device import Array, Code, Memory
 from ...memory.host_memory import HostMemory, aligned_bytes, as_array, spanned_bytes
 from ...native.loaded_code import loaded
+from ...session import Compilation, ComputeDevice, LoadedPlan, Session, Wrong
 from ...specs import TensorSpec, check_placed
 from ...storage import Tensor
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from ....lowering.pipelines import Observer, Phase
     from ...config import EngineConfig
     from ...native.llvm_processes import Compilers
-    from ...plan import InferencePlan
 
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # see runtime_ir.py
 
@@ -36,7 +36,7 @@ class CpuSession(Session):
     plan's `checks`, if any), weights, and the times if the plan is profiled.
     """
 
-    def __init__(self, plan: InferencePlan, arena: Memory) -> None:
+    def __init__(self, plan: LoadedPlan, arena: Memory) -> None:
         self._arena, self._weights = arena, plan.weights  # keeps memory alive that native code may access
         self._nothing_wrong = bytes(8 * len(plan.checks))
         self._status = memoryview(bytearray(self._nothing_wrong))  # checking an array would take ten times as long
@@ -65,7 +65,7 @@ class CpuSession(Session):
             self._share = self._helpers.share
 
     @override
-    def use(self, plan: InferencePlan) -> None:
+    def use(self, plan: LoadedPlan) -> None:
         assert plan.sizes is not None
         self._plan = plan  # keeps the sizes alive that native code reads
         self._bound_pointers[self._sizes_at] = self._given_pointers[self._sizes_at] = plan.sizes.ctypes.data
@@ -113,7 +113,7 @@ class CpuSession(Session):
         return self._times
 
 
-class Cpu(Device):
+class Cpu(ComputeDevice):
     """The host CPU. Tensors alone don't import the compiler with it."""
 
     @override
@@ -161,7 +161,7 @@ class Cpu(Device):
         return loaded(objects)
 
     @override
-    def session(self, plan: InferencePlan, arena: Memory) -> CpuSession:
+    def session(self, plan: LoadedPlan, arena: Memory) -> CpuSession:
         return CpuSession(plan, arena)
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from ....dialects.errors import ConfigError, InvalidInputError
-from ...device import Array, Code, Device, Memory, Placed, Session
+from ...device import Array, Code, Device, Memory, Placed
+from ...session import LoadedPlan, Session
 from ..launching import LaunchDevice
 from .cupy_calls import Gpu, Stream, faults
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from ....dialects.kernel.targets import GpuAttr
     from ...config import EngineConfig
-    from ...plan import InferencePlan
 
 
 class CudaMemory(Memory):
@@ -164,7 +164,7 @@ class Cuda(LaunchDevice):
         return CudaCode(self.gpu, self.gpu.load(*objects) if objects else None)
 
     @override
-    def session(self, plan: InferencePlan, arena: Memory) -> Session:
+    def session(self, plan: LoadedPlan, arena: Memory) -> Session:
         from .cuda_session import CudaSession
 
         assert isinstance(plan.code, CudaCode)

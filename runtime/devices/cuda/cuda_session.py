@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from typing_extensions import override
 
-from ...device import Array, Memory, Wrong
+from ...device import Array, Memory
 from ...memory.host_memory import bytes_of
+from ...session import LoadedPlan, Wrong
 from ..launching import describe_launch
 from ..remote_session import RemoteSession
 from .cupy_calls import Gpu, Stream, faults
-
-if TYPE_CHECKING:
-    from ...plan import InferencePlan
 
 GRAPHS = 8  # graphs of one session; for other addresses, launches are enqueued one by one
 
@@ -29,7 +27,7 @@ GRAPHS = 8  # graphs of one session; for other addresses, launches are enqueued 
 class CudaSession(RemoteSession):
     """Runs a plan's launches, with kernels by name."""
 
-    def __init__(self, gpu: Gpu, plan: InferencePlan, arena: Memory, functions: Callable[[str], Any]) -> None:
+    def __init__(self, gpu: Gpu, plan: LoadedPlan, arena: Memory, functions: Callable[[str], Any]) -> None:
         super().__init__(plan, arena, lambda _: None)
         self._gpu, self._launches, self._inputs = gpu, plan.launches, len(plan.inputs)
         self._functions = {each.kernel: functions(each.kernel) for each in plan.launches}

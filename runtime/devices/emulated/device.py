@@ -17,8 +17,9 @@ import numpy as np
 from typing_extensions import override
 
 from ....dialects.errors import CompileError, InvalidInputError
-from ...device import Array, Code, Memory, Session
+from ...device import Array, Code, Memory
 from ...memory.host_memory import aligned_bytes
+from ...session import LoadedPlan, Session
 from ..launching import LaunchDevice
 from ..remote_session import RemoteSession
 from .checks import Place
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from ...config import EngineConfig
-    from ...plan import InferencePlan
 
 COMPILED = "compiled"
 PLACE_BITS = 40  # address bits of an offset; above them is the number of the allocation
@@ -91,7 +91,7 @@ class EmulatedCode(Code):
             raise CompileError(f"there is no kernel '{name}'")
         return self._names.index(name)
 
-    def launch(self, plan: InferencePlan, addresses: Sequence[int]) -> None:
+    def launch(self, plan: LoadedPlan, addresses: Sequence[int]) -> None:
         """Runs a plan's launches, possibly none."""
 
 
@@ -107,7 +107,7 @@ class InterpretedCode(EmulatedCode):
         super().__init__(list(self._kernels))
 
     @override
-    def launch(self, plan: InferencePlan, addresses: Sequence[int]) -> None:
+    def launch(self, plan: LoadedPlan, addresses: Sequence[int]) -> None:
         first, last = len(plan.inputs), len(plan.inputs) + len(plan.written)
         status = last + 1 if plan.checks else None
         roots: list[Place] = []
@@ -130,7 +130,7 @@ class CompiledCode(EmulatedCode):
         super().__init__(self._program.names)
 
     @override
-    def launch(self, plan: InferencePlan, addresses: Sequence[int]) -> None:
+    def launch(self, plan: LoadedPlan, addresses: Sequence[int]) -> None:
         places = [located(address) for address in addresses]
         pointers = [allocation.ctypes.data + offset for allocation, offset in places]
         for each in plan.launches:
@@ -169,7 +169,7 @@ class Emulation(LaunchDevice):
         return CompiledCode(text.decode()) if emulator == COMPILED.encode() else InterpretedCode(text)
 
     @override
-    def session(self, plan: InferencePlan, arena: Memory) -> Session:
+    def session(self, plan: LoadedPlan, arena: Memory) -> Session:
         assert isinstance(plan.code, EmulatedCode)
         return RemoteSession(plan, arena, partial(plan.code.launch, plan))
 

@@ -16,7 +16,7 @@ from onnx import ModelProto
 from onnx.parser import parse_model
 
 import mini_infer as mi
-from mini_infer.runtime.context import ExecutionContext
+from mini_infer.runtime.plan import ExecutionContext
 from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
 
 BATCHES = mi.OptimizationProfile(dims={"batch": (1, 2, 4)})

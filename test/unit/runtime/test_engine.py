@@ -21,7 +21,7 @@ from models.build import ModelBuilder
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
 from mini_infer.passes.kernels import limit_threads
-from mini_infer.runtime.context import checked
+from mini_infer.runtime.inputs import checked
 
 pytestmark = pytest.mark.usefixtures("with_cache")
 

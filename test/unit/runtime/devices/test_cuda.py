@@ -18,10 +18,11 @@ from models.judging import Judge
 
 import mini_infer as mi
 from mini_infer.passes.counts import PassStatistics
-from mini_infer.runtime.device import Array, device_named
+from mini_infer.runtime.device import Array
 from mini_infer.runtime.devices.cuda import cuda_device
 from mini_infer.runtime.devices.cuda import cupy_calls as cuda
 from mini_infer.runtime.devices.emulated.compiled import COMPILERS
+from mini_infer.runtime.session import compute_device
 
 assert fake  # the fixture
 TABLE, IDS = np.arange(30, dtype=np.float32).reshape(5, 6), np.array([1, 4, 0])
@@ -287,9 +288,9 @@ def test_gpus_by_their_numbers(fake: FakeCupy) -> None:
 @pytest.mark.parametrize(("capability", "gpu"), [("90", "sm_90a"), ("86", "sm_80"), ("100", "sm_100a")])
 def test_code_is_for_the_gpu_that_there_is(fake: FakeCupy, capability: str, gpu: str) -> None:
     fake.capability = capability
-    target: Any = device_named("cuda").target(mi.EngineConfig(device="cuda", precision="tf32"))
+    target: Any = compute_device("cuda").target(mi.EngineConfig(device="cuda", precision="tf32"))
     assert (target.architecture.data, target.precision.data, target.multiprocessors.data) == (gpu, "tf32", 114)
-    other: Any = device_named("cuda").target(mi.EngineConfig(device="cuda", gpu="sm_80"))
+    other: Any = compute_device("cuda").target(mi.EngineConfig(device="cuda", gpu="sm_80"))
     assert (other.architecture.data, other.multiprocessors.data) == ("sm_80", 108)
 
 

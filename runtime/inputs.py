@@ -1,0 +1,52 @@
+"""Values that are given for inputs, as arrays of the inputs' types and shapes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, cast
+
+import numpy as np
+
+from ..dialects.errors import InvalidInputError
+from .device import Array
+from .memory.host_memory import as_array
+from .specs import TensorSpec, check_placed
+from .storage import Tensor, lies_on_gpu
+
+
+def checked(spec: TensorSpec, value: Any) -> Array:
+    """`value` as a row-major array of the input's type and shape; raises InvalidInputError naming the input.
+
+    Arrays must have the type already; Python's lists and numbers are converted.
+    """
+    array = typed(spec, value)
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")
+
+
+def typed(spec: TensorSpec, value: Any) -> Array:
+    """`value` as an array of the input's type and shape."""
+    array = cast("Array", value) if isinstance(value, np.ndarray) else _converted(spec, value)
+    check_placed(spec, array.dtype, array.shape, "input ")
+    return array
+
+
+def _converted(spec: TensorSpec, value: Any) -> Array:
+    """An array from what is not a numpy array."""
+    try:
+        if lies_on_gpu(value):
+            value = Tensor.from_dlpack(value)
+        if isinstance(value, Tensor):
+            return value.to("cpu").numpy()
+        if hasattr(value, "__array__"):
+            with suppress(TypeError):  # PyTorch's of bfloat16 have none, but DLPack
+                return np.asarray(value)
+        if hasattr(value, "__dlpack__"):
+            return as_array(value)
+        natural: Array = np.asarray(value)
+        both_integers = natural.dtype.kind in "iu" and spec.dtype.kind in "iu"
+        if both_integers or np.can_cast(natural.dtype, spec.dtype, "same_kind"):
+            return np.asarray(value, spec.dtype)
+    except (BufferError, OverflowError, RuntimeError, TypeError, ValueError) as error:
+        raise InvalidInputError(f"input '{spec.name}': {error}") from None
+    return natural
