@@ -1,16 +1,110 @@
-"""Functions that are approximated here rather than in expand-math, because their range or their error is known."""
+"""exp, tanh, erf, log, atan and related functions in f32, by arithmetic and bit operations only.
+
+Without branches and calls, so that LLVM vectorises loops that contain them. Coefficients are minimax fits of the
+relative error (iteratively reweighted least squares), rounded to f32. expand-math writes `exp` to `log1p`, for any
+argument. Their errors, in units in the last place: exp and exp2 1, expm1 2, log 1, log1p 2, tanh 3, erf 2, atan 2.
+Subnormal results are flushed to 0; infinities and NaN are as in the C library. Kernels write `gelu` and `shifted_exp`,
+whose range or error is known, with shorter polynomials.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf, nan
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
 
-from ..fits import EXP2
+from ...dialects.extensions import CmpfOp, SIToFPOp
+from ...dialects.extensions.replace import shaped_like
 from .arithmetic import Arithmetic
 
+_LOG2_E, _LN2 = 1.4426950408889634, 0.6931471805599453
+_LN2_HIGH = 0.693359375  # few mantissa bits: its product with a small integer is exact
+_LN2_LOW = -2.1219444005469057e-4
+_ROUND = 12582912.0  # 1.5 * 2**23: adding it rounds to an integer, which appears in the low bits
+_MANTISSA_BITS = 23
+_BIAS = 127
+_SMALLEST_NORMAL = 1.1754943508222875e-38
+
+# exp(r) = 1 + r + r**2 * (...) where |r| <= log(2) / 2, and the same fitted for exp(r) - 1
+_EXP = (
+    0.4999999403953552,
+    0.1666651964187622,
+    0.04166839271783829,
+    0.008368780836462975,
+    0.0013814467238262296,
+)
+_EXPM1 = (
+    0.4999999701976776,
+    0.1666654348373413,
+    0.04166720062494278,
+    0.008366580121219158,
+    0.0013882509665563703,
+)
+# 2**r = 1 + r * (...) where |r| <= 1/2, to 1.6e-8
+_EXP2 = (
+    0.6931471824645996,
+    0.24022647738456726,
+    0.05550331994891167,
+    0.00961843878030777,
+    0.0013399003073573112,
+    0.00015353258640971035,
+)
+# log(1 + f) = f - f**2 / 2 + f**3 * (...) where 1 + f is from sqrt(1/2) to sqrt(2)
+_LOG = (
+    0.3333333134651184,
+    -0.250008225440979,
+    0.20001234114170074,
+    -0.16623298823833466,
+    0.14201553165912628,
+    -0.1316058188676834,
+    0.12763327360153198,
+    -0.07635655999183655,
+)
+_SQRT_HALF_BITS = 0x3F3504F3
+# erf(x) = x + x * (...)(x**2) up to the split, beyond it 1 - exp(-x * (...)(x))
+_ERF_SPLIT = 0.9
+_ERF = (
+    0.12837915122509003,
+    -0.3761252462863922,
+    0.11282140761613846,
+    -0.02677891030907631,
+    0.005011965520679951,
+    -0.0006090372335165739,
+)
+_ERFC = (
+    1.1285200119018555,
+    0.6356993913650513,
+    0.1052868515253067,
+    -0.022906029596924782,
+    0.0032199749257415533,
+    -0.00021459494018927217,
+)
+_ERF_IS_ONE = 3.95
+# atan(x) = x + x**3 * (...)(x**2) where |x| <= tan(pi / 8), to 2.1e-8
+_ATAN = (-0.3333294987678528, 0.19977740943431854, -0.13878034055233002, 0.08054926991462708)
+_TAN_PI_8, _TAN_3_PI_8 = 0.4142135679721832, 2.4142136573791504
+_PI_4, _PI_4_LOW = 0.7853981852531433, -2.1855694143368964e-08  # as the sum of two f32
+_TANH_IS_ONE = 9.1
+# 2**f for |f| <= 1/2: relative error 1.1e-7, and 1.7e-7 with each step rounded to f32.
+SHORT_EXP2 = (
+    1.0,
+    0.6931470036506653,
+    0.24022240936756134,
+    0.0555073507130146,
+    0.009671619161963463,
+    0.0013264591107144952,
+)
+# exp(r) where |r| <= log(2) / 2, fitted likewise: relative error 9.2e-8.
+_SHORT_EXP = [
+    1.0,
+    0.9999997019767761,
+    0.4999915063381195,
+    0.16667647659778595,
+    0.041897840797901154,
+    0.008289716206490993,
+]
 # log2 of the upper tail of the normal distribution at a in [0, 13]: weighted least squares with the weights raised
 # where the error of a * 2^P(a) was largest, absolute (7e-8 before rounding) or relative (2.6e-3, far out). At the end
 # P(a) rounds to -127, which as the exponent of a float makes 0.
@@ -28,21 +122,149 @@ _TAIL = [
     7.838587379183082e-08,
     -1.5055185986767583e-09,
 ]
-# exp(r) where |r| <= log(2) / 2, fitted like fits.EXP2: relative error 9.2e-8.
-_EXP = [
-    1.0,
-    0.9999997019767761,
-    0.4999915063381195,
-    0.16667647659778595,
-    0.041897840797901154,
-    0.008289716206490993,
-]
-# Added to a float32 of magnitude below 2^22 it leaves the nearest integer in the low bits.
-_ROUND_MAGIC = 12582912.0
-_EXPONENT_BIAS, _MANTISSA_BITS = 127, 23
-_LOG2_E, _LN2 = 1.4426950408889634, 0.6931471805599453
 _MOST_SCALE = 1024.0  # whose fifth power, or that of its inverse, is in a polynomial's coefficients
 _LEAST_EXPONENT = -87.3365  # exp of it is the smallest normal number
+
+
+def _nearest(m: Arithmetic, x: SSAValue, factor: float) -> tuple[SSAValue, SSAValue]:
+    """n = x * factor rounded to an integer: as a float, and as an integer in the low bits of a second float."""
+    offset = m.constant(_ROUND)
+    shifted = m.add(x, offset) if factor == 1.0 else m.fma(x, m.constant(factor), offset)
+    return m.sub(shifted, m.constant(_ROUND)), shifted
+
+
+def _reduce(m: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """r with x = n * log(2) + r, and n in the low bits as _nearest returns it."""
+    n, shifted = _nearest(m, x, _LOG2_E)
+    r = m.fma(n, m.constant(-_LN2_HIGH), x)
+    return m.fma(n, m.constant(-_LN2_LOW), r), shifted
+
+
+def _scale(m: Arithmetic, x: SSAValue, shifted: SSAValue) -> SSAValue:
+    """x * 2**n by adding n to the exponent; the result must be a normal number."""
+    i = _integers(m)
+    exponent = i.binary("shl", m.bits(shifted, i32), i.constant(_MANTISSA_BITS))
+    return i.bits(i.add(m.bits(x, i32), exponent), f32)
+
+
+def _power_of_two(m: Arithmetic, shifted: SSAValue, bias: int = 0) -> SSAValue:
+    """2**(n + bias - 127) for the integer n in the low bits of `shifted`"""
+    i = _integers(m)
+    exponent = i.binary("shl", m.bits(shifted, i32), i.constant(_MANTISSA_BITS))
+    return i.bits(i.add(exponent, i.constant(bias << _MANTISSA_BITS)) if bias else exponent, f32)
+
+
+def _integers(m: Arithmetic) -> Arithmetic:
+    """Arithmetic on the bits of these floats."""
+    return Arithmetic(m.b, shaped_like(i32, m.type))
+
+
+def _at_most(m: Arithmetic, a: SSAValue, limit: float) -> SSAValue:
+    """min(a, limit), propagating NaN; one instruction on x86 in this form."""
+    bound = m.constant(limit)
+    return m.select(m.compare("gt", a, bound), bound, a)
+
+
+def _within(m: Arithmetic, x: SSAValue, result: SSAValue, lowest: float, highest: float) -> SSAValue:
+    """`result`, replaced by 0 where x < lowest, infinity where x > highest, NaN where x is NaN."""
+    result = m.select(m.b.make(CmpfOp, x, m.constant(highest), extra=("ugt",)), m.add(x, m.constant(inf)), result)
+    return m.select(m.compare("lt", x, m.constant(lowest)), m.constant(0.0), result)
+
+
+def exp(m: Arithmetic, x: SSAValue) -> SSAValue:
+    """e**x"""
+    r, n = _reduce(m, x)
+    power = m.polynomial((1.0, 1.0, *_EXP), r)
+    return _within(m, x, _scale(m, power, n), -87.3365, 88.72283)
+
+
+def exp2(m: Arithmetic, x: SSAValue) -> SSAValue:
+    """2**x"""
+    n, shifted = _nearest(m, x, 1.0)
+    power = m.polynomial((1.0, *_EXP2), m.sub(x, n))
+    return _within(m, x, _scale(m, power, shifted), -126.0, 127.99999)
+
+
+def _expm1_reduced(m: Arithmetic, r: SSAValue) -> SSAValue:
+    """e**r - 1 for small r"""
+    return m.fma(m.mul(r, r), m.polynomial(_EXPM1, r), r)
+
+
+def expm1(m: Arithmetic, x: SSAValue) -> SSAValue:
+    """e**x - 1; scaled in two steps, as 2**128 overflows."""
+    lowest = m.constant(-18.0)
+    inside = _at_most(m, m.select(m.compare("lt", x, lowest), lowest, x), 89.0)
+    r, n = _reduce(m, inside)
+    half = _power_of_two(m, n, _BIAS - 1)
+    result = m.fma(half, _expm1_reduced(m, r), m.sub(half, m.constant(0.5)))
+    return m.add(result, result)
+
+
+def tanh(m: Arithmetic, x: SSAValue) -> SSAValue:
+    """(e**2a - 1) / (e**2a + 1) for a = |x|, with the sign of x"""
+    a = _at_most(m, m.abs(x), _TANH_IS_ONE)
+    r, n = _reduce(m, m.add(a, a))
+    power = _power_of_two(m, n, _BIAS)
+    grown = m.fma(power, _expm1_reduced(m, r), m.sub(power, m.constant(1.0)))
+    return m.binary("copysign", m.div(grown, m.add(grown, m.constant(2.0))), x)
+
+
+def erf(m: Arithmetic, x: SSAValue) -> SSAValue:
+    """2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x"""
+    small = m.fma(x, m.polynomial(_ERF, m.mul(x, x)), x)
+    a = m.abs(x)
+    inside = _at_most(m, a, _ERF_IS_ONE)
+    exponent = m.mul(inside, m.polynomial([-coefficient * _LOG2_E for coefficient in _ERFC], inside))
+    n, shifted = _nearest(m, exponent, 1.0)
+    power = m.polynomial(SHORT_EXP2, m.sub(exponent, n))
+    large = m.binary("copysign", m.fma(power, _power_of_two(m, shifted, _BIAS), m.constant(-1.0)), x)
+    return m.select(m.compare("lt", a, m.constant(_ERF_SPLIT)), small, large)
+
+
+def atan(m: Arithmetic, x: SSAValue) -> SSAValue:
+    """The arc tangent, reduced to the neighbourhood of 0, pi/4 or pi/2."""
+    a, one, zero = m.abs(x), m.constant(1.0), m.constant(0.0)
+    large, middle = m.compare("gt", a, m.constant(_TAN_3_PI_8)), m.compare("gt", a, m.constant(_TAN_PI_8))
+    above = m.select(large, m.constant(-1.0), m.select(middle, m.sub(a, one), a))
+    below = m.select(large, a, m.select(middle, m.add(a, one), one))
+    t = m.div(above, below)
+    quarters = m.select(large, m.constant(2.0), m.select(middle, one, zero))
+    square = m.mul(t, t)
+    rest = m.fma(m.mul(square, t), m.polynomial(_ATAN, square), m.mul(quarters, m.constant(_PI_4_LOW)))
+    return m.binary("copysign", m.fma(quarters, m.constant(_PI_4), m.add(t, rest)), x)
+
+
+def log(m: Arithmetic, x: SSAValue) -> SSAValue:
+    """The natural logarithm."""
+    is_tiny = m.compare("lt", x, m.constant(_SMALLEST_NORMAL))
+    scaled = m.select(is_tiny, m.mul(x, m.constant(2.0**_MANTISSA_BITS)), x)
+    shift = m.select(is_tiny, m.constant(float(_MANTISSA_BITS)), m.constant(0.0))
+    i, bits = _integers(m), m.bits(scaled, i32)
+    exponent = i.binary("shr", i.sub(bits, i.constant(_SQRT_HALF_BITS)), i.constant(_MANTISSA_BITS))
+    mantissa = i.bits(i.sub(bits, i.binary("shl", exponent, i.constant(_MANTISSA_BITS))), f32)
+    f = m.sub(mantissa, m.constant(1.0))
+    e = m.sub(m.b.insert(SIToFPOp(exponent, m.type)), shift)
+    square = m.mul(f, f)
+    tail = m.mul(m.mul(square, f), m.polynomial(_LOG, f))
+    tail = m.fma(e, m.constant(_LN2_LOW), tail)
+    tail = m.fma(square, m.constant(-0.5), tail)
+    result = m.fma(e, m.constant(_LN2_HIGH), m.add(f, tail))
+    result = m.select(m.compare("lt", x, m.constant(inf)), result, x)
+    zero = m.constant(0.0)
+    otherwise = m.select(m.compare("eq", x, zero), m.constant(-inf), m.constant(nan))
+    return m.select(m.compare("gt", x, zero), result, otherwise)
+
+
+def log1p(m: Arithmetic, x: SSAValue) -> SSAValue:
+    """log(1 + x), corrected for the rounding error of 1 + x."""
+    one = m.constant(1.0)
+    u = m.add(x, one)
+    lost = m.sub(x, m.sub(u, one))
+    regular = m.compare("lt", m.abs(x), m.constant(inf))
+    correction = m.div(lost, u)
+    positive = m.compare("gt", u, m.constant(0.0))
+    correction = m.select(positive, m.select(regular, correction, m.constant(0.0)), m.constant(0.0))
+    return m.add(log(m, u), correction)
 
 
 def gelu(m: Arithmetic, x: SSAValue) -> SSAValue:
@@ -58,21 +280,19 @@ def gelu(m: Arithmetic, x: SSAValue) -> SSAValue:
 def _exp2_in_range(m: Arithmetic, y: SSAValue) -> SSAValue:
     """2^y for y between -126.5 and 127, 0 for y between -127.5 and that, NaN for NaN."""
     shifted, whole = _rounded(m, y)
-    return _times_power_of_two(m, m.polynomial(EXP2, m.sub(y, whole)), shifted)
+    return _times_power_of_two(m, m.polynomial(SHORT_EXP2, m.sub(y, whole)), shifted)
 
 
 def _rounded(m: Arithmetic, y: SSAValue) -> tuple[SSAValue, SSAValue]:
     """The integer nearest to y: with the exponent's bias in the low bits of a float, and as a float."""
-    magic = m.constant(_ROUND_MAGIC + _EXPONENT_BIAS)
+    magic = m.constant(_ROUND + _BIAS)
     shifted = m.add(y, magic)
     return shifted, m.sub(shifted, magic)
 
 
 def _times_power_of_two(m: Arithmetic, x: SSAValue, shifted: SSAValue) -> SSAValue:
     """x * 2^n for the integer n that `shifted` holds, the power made of its bits."""
-    bits = m.bits(shifted, i32)
-    power = m.b.insert(arith.ShLIOp(bits, m.b.constant(_MANTISSA_BITS, bits.type)))
-    return m.mul(x, m.b.insert(arith.BitcastOp(power, m.type)))
+    return m.mul(x, _power_of_two(m, shifted))
 
 
 def shifted_exp(m: Arithmetic, x: SSAValue, peak: SSAValue, scale: float = 1.0) -> SSAValue:
@@ -88,6 +308,6 @@ def shifted_exp(m: Arithmetic, x: SSAValue, peak: SSAValue, scale: float = 1.0) 
         below, scale = m.mul(below, m.constant(scale)), 1.0
     shifted, whole = _rounded(m, m.mul(below, m.constant(_LOG2_E * scale)))
     rest = m.sub(below, m.mul(whole, m.constant(_LN2 / scale)))
-    scaled = [coefficient * scale**power for power, coefficient in enumerate(_EXP)]
+    scaled = [coefficient * scale**power for power, coefficient in enumerate(_SHORT_EXP)]
     power = _times_power_of_two(m, m.polynomial(scaled, rest), shifted)
     return m.select(m.compare("lt", below, m.constant(_LEAST_EXPONENT / scale)), m.constant(0), power)

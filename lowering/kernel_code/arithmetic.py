@@ -63,6 +63,7 @@ _FLOAT_BINARY = {
     "sub": arith.SubfOp,
     "mul": arith.MulfOp,
     "div": arith.DivfOp,
+    "copysign": math.CopySignOp,
 }
 _INTEGER_BINARY = {
     "add": arith.AddiOp,
@@ -71,6 +72,8 @@ _INTEGER_BINARY = {
     "and": arith.AndIOp,
     "or": arith.OrIOp,
     "xor": arith.XOrIOp,
+    "shl": arith.ShLIOp,
+    "shr": arith.ShRSIOp,
 }
 UNARY = {
     "abs": math.AbsFOp,
@@ -171,13 +174,15 @@ def number_in(value: SSAValue) -> float | int | None:
 class Arithmetic:
     """Writes arithmetic on values of one type: a float type, or signless integers read as signed or not.
 
-    With `contract` a float product is fused with the sum it goes into, where both are in f32 or f64.
+    With `contract` a float product is fused with the sum it goes into, where both are in f32 or f64. With `fused`,
+    `fma` is `math.fma`, which rounds once.
     """
 
     b: LoopBuilder
     type: Attribute
     unsigned: bool = False
     contract: bool = True
+    fused: bool = False
 
     @property
     def element(self) -> Attribute:
@@ -200,7 +205,7 @@ class Arithmetic:
         return self.b.constant(float(value) if self.is_float else value, self.type)
 
     def binary(self, kind: str, x: SSAValue, y: SSAValue) -> SSAValue:
-        """add, sub, mul, div of floats; add, sub, mul, and, or, xor of integers."""
+        """add, sub, mul, div, copysign of floats; add, sub, mul, and, or, xor, shl, shr (signed) of integers."""
         if self.is_float:
             flags = CONTRACT if self.contract and kind == "mul" else None
             return self.b.make(_FLOAT_BINARY[kind], x, y, extra=(flags,))
@@ -244,6 +249,10 @@ class Arithmetic:
     def mul(self, x: SSAValue, y: SSAValue) -> SSAValue:
         """x * y"""
         return self.binary("mul", x, y)
+
+    def fma(self, x: SSAValue, y: SSAValue, z: SSAValue) -> SSAValue:
+        """x * y + z of floats, as `fused` and `contract` say"""
+        return self.b.make(math.FmaOp, x, y, z) if self.fused else self.add(self.mul(x, y), z)
 
     def div(self, x: SSAValue, y: SSAValue) -> SSAValue:
         """x / y; integers toward zero, 0 where y is 0 (the instruction would stop the process)."""
@@ -343,27 +352,42 @@ class Arithmetic:
 
     def power(self, x: SSAValue, exponent: SSAValue) -> SSAValue:
         """x to the exponent, floats; the usual constant exponents without a call."""
-        match number_in(exponent):
+        number = number_in(exponent)
+        # expand-math writes 0, 4 and -2, whose products no sum may take in.
+        if number in (1, 2, 3, 0.5, 0.75, -0.5, -1) and (known := self.known_power(x, number)) is not None:
+            return known
+        return self.b.insert(math.PowFOp(x, exponent))
+
+    def known_power(self, x: SSAValue, exponent: float) -> SSAValue | None:
+        """x**exponent of floats, for exponents that are cheap to compute; None for any other."""
+        match exponent:
+            case 0:
+                return self.constant(1)
             case 1:
                 return x
             case 2:
                 return self.mul(x, x)
             case 3:
                 return self.mul(self.mul(x, x), x)
+            case 4:
+                square = self.mul(x, x)
+                return self.mul(square, square)
+            case -1 | -2:
+                one = self.constant(1)
+                return self.div(one, x if exponent == -1 else self.mul(x, x))
             case 0.5:
                 return self._square_root_power(x)
             case 0.75:
                 root = self._square_root_power(x)
                 return self.mul(root, self.unary("sqrt", root))
             case -0.5:
-                return self.div(self.constant(1), self._square_root_power(x))
-            case -1:
-                return self.div(self.constant(1), x)
+                one = self.constant(1)
+                return self.div(one, self._square_root_power(x))
             case _:
-                return self.b.insert(math.PowFOp(x, exponent))
+                return None
 
     def _square_root_power(self, x: SSAValue) -> SSAValue:
-        """x to the 1/2: unlike the root of x it is 0 without a sign for -0, and infinity for minus infinity."""
+        """x**(1/2): unlike sqrt, pow returns +0 for -0 and +infinity for -infinity."""
         root = self.unary("sqrt", self.add(x, self.constant(0)))
         return self.select(self.compare("eq", x, self.constant(-inf)), self.constant(inf), root)
 
@@ -371,7 +395,7 @@ class Arithmetic:
         """Horner's scheme; coefficients from the constant one upwards."""
         result = self.constant(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
-            result = self.add(self.mul(result, x), self.constant(coefficient))
+            result = self.fma(result, x, self.constant(coefficient))
         return result
 
     def bits(self, x: SSAValue, integer: Attribute) -> SSAValue:

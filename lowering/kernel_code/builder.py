@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
+from typing_extensions import override
 from xdsl.dialects import arith, func, memref, scf, vector
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -84,8 +85,12 @@ class LoopBuilder:
 
     def insert(self, op: Operation) -> SSAValue:
         """Appends `op`; returns its first result."""
-        self._at.add_op(op)
+        self.place_op(op)
         return op.results[0]
+
+    def place_op(self, op: Operation) -> None:
+        """Inserts `op` at the insertion point."""
+        self._at.add_op(op)
 
     def make(
         self, constructor: Callable[..., Operation], *operands: SSAValue, extra: tuple[Hashable, ...] = ()
@@ -113,7 +118,7 @@ class LoopBuilder:
         else:
             kind, types, properties, _ = known
             op = kind.create(operands=operands, result_types=types, properties=properties)
-        self._at.add_op(op)
+        self.place_op(op)
         return op
 
     def index(self, value: Index) -> SSAValue:
@@ -129,13 +134,17 @@ class LoopBuilder:
             else:
                 attribute = _constant_attribute(repr(value), value, type)
             op = arith.ConstantOp.create(result_types=[type], properties={"value": attribute})
-            first = self.entry.first_op
-            if first is None:
-                self.entry.add_op(op)
-            else:
-                self.entry.insert_op_before(op, first)
+            self.place_constant(op)
             self._constants[key] = op.results[0]
         return self._constants[key]
+
+    def place_constant(self, op: Operation) -> None:
+        """Inserts a constant where it dominates all that is written from now on."""
+        first = self.entry.first_op
+        if first is None:
+            self.entry.add_op(op)
+        else:
+            self.entry.insert_op_before(op, first)
 
     def add(self, a: Index, b: Index) -> Index:
         """a + b"""
@@ -481,6 +490,23 @@ def _window_type(
     """The memref type of a window, memoised: equal types are one object, by which other memos look them up."""
     layout = StridedLayoutAttr([None if each == DYNAMIC else each for each in strides], None)
     return MemRefType(element_type, sizes, layout, memory_space)
+
+
+class InsertionBuilder(LoopBuilder):
+    """Inserts operations, constants included, before the one that they replace."""
+
+    def __init__(self, before: Operation) -> None:
+        assert before.parent is not None
+        super().__init__(before.parent)
+        self._before = before
+
+    @override
+    def place_op(self, op: Operation) -> None:
+        self.block.insert_op_before(op, self._before)
+
+    @override
+    def place_constant(self, op: Operation) -> None:
+        self.place_op(op)
 
 
 def define_function(

@@ -2,7 +2,7 @@
 
 before:  %y = math.exp %x : vector<16xf32>
 after:   %t = math.fma %x, %log2e, %round : vector<16xf32>     a polynomial in arith, math.fma and bit
-         ...                                                   operations; function_polynomials.py
+         ...                                                   operations; kernel_code/approximations.py
 
 Rounding to integers and fused multiply-adds are expanded, too, if the module's `kernel.target` lacks instructions for
 them: `vector.fma`, and `math.fma` with the flag `contract`, to a product and a sum, other `math.fma` to an emulation of
@@ -15,7 +15,6 @@ the like are instructions, and the rest calls the C library.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -23,39 +22,38 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import (
     BFloat16Type,
-    DenseIntOrFPElementsAttr,
     Float16Type,
-    FloatAttr,
     ModuleOp,
     f32,
     f64,
 )
 from xdsl.dialects.utils import FastMathFlag
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.extensions.replace import shaped_like
 from ...dialects.kernel.targets import cpu_of
-from . import function_polynomials as polynomials
+from ..kernel_code import approximations
+from ..kernel_code.arithmetic import Arithmetic, number_in
+from ..kernel_code.builder import InsertionBuilder
 from . import missing
-from .math_builder import MathBuilder
 from .types import element_of
 
-_EXPANSIONS: dict[str, Callable[[MathBuilder, SSAValue], SSAValue]] = {
-    "math.exp": polynomials.exp,
-    "math.exp2": polynomials.exp2,
-    "math.expm1": polynomials.expm1,
-    "math.tanh": polynomials.tanh,
-    "math.erf": polynomials.erf,
-    "math.log": polynomials.log,
-    "math.log1p": polynomials.log1p,
-    "math.atan": polynomials.atan,
+_EXPANSIONS: dict[str, Callable[[Arithmetic, SSAValue], SSAValue]] = {
+    "math.exp": approximations.exp,
+    "math.exp2": approximations.exp2,
+    "math.expm1": approximations.expm1,
+    "math.tanh": approximations.tanh,
+    "math.erf": approximations.erf,
+    "math.log": approximations.log,
+    "math.log1p": approximations.log1p,
+    "math.atan": approximations.atan,
 }
 _POWER = "math.powf"
 _INSTRUCTIONS = {
     f"math.{name}" for name in ("absf", "absi", "copysign", "ctlz", "ctpop", "cttz", "ipowi", "rsqrt", "sqrt")
 }
-_ROUNDINGS: dict[str, Callable[[MathBuilder, SSAValue], SSAValue]] = {
+_ROUNDINGS: dict[str, Callable[[Arithmetic, SSAValue], SSAValue]] = {
     "math.ceil": missing.ceil,
     "math.floor": missing.floor,
     "math.round": missing.nearest_away,
@@ -90,20 +88,20 @@ def _expand(op: Operation, fused: bool) -> None:
         element = f32
     if element not in (f32, f64):
         return
-    builder = MathBuilder(op, op.results[0].type, fused=fused)
+    m = Arithmetic(InsertionBuilder(op), op.results[0].type, contract=False, fused=fused)
     replacement: SSAValue | None = None
     if op.name == _FUSED_VECTOR or _may_round_twice(op):
-        replacement = builder.fma(*op.operands)
+        replacement = m.fma(*op.operands)
     elif op.name == _FUSED:
-        replacement = missing.fused(builder, *op.operands)
+        replacement = missing.fused(m, *op.operands)
     elif op.name in _ROUNDINGS:
-        replacement = _ROUNDINGS[op.name](builder, op.operands[0])
+        replacement = _ROUNDINGS[op.name](m, op.operands[0])
     elif element == f64:
         return
     elif op.name in _EXPANSIONS:
-        replacement = _EXPANSIONS[op.name](builder, op.operands[0])
+        replacement = _EXPANSIONS[op.name](m, op.operands[0])
     elif op.name == _POWER and (exponent := _constant_of(op.operands[1])) is not None:
-        replacement = polynomials.power(builder, op.operands[0], exponent)
+        replacement = m.known_power(op.operands[0], exponent)
     if replacement is not None:
         _replace(op, replacement)
 
@@ -139,13 +137,4 @@ def _replace(op: Operation, value: SSAValue) -> None:
 def _constant_of(value: SSAValue) -> float | None:
     """The constant that `value` is in all lanes, if known."""
     owner = value.owner
-    if isinstance(owner, vector.BroadcastOp):
-        return _constant_of(owner.source)
-    if not isinstance(owner, arith.ConstantOp):
-        return None
-    constant: Attribute = owner.value
-    if isinstance(constant, FloatAttr):
-        return constant.value.data
-    if isinstance(constant, DenseIntOrFPElementsAttr) and constant.is_splat():
-        return float(cast(float, constant.get_values()[0]))
-    return None
+    return _constant_of(owner.source) if isinstance(owner, vector.BroadcastOp) else number_in(value)

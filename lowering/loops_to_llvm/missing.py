@@ -5,75 +5,81 @@ Rounding to integers is exact. fma is exact except for the last bit, as far as d
 
 from collections.abc import Callable
 
+from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
-from .math_builder import MathBuilder
+from ..kernel_code.arithmetic import Arithmetic
 
 _SPLIT = {24: 4097.0, 53: 134217729.0}  # a factor that extracts the upper half of a number's bits: Veltkamp's
 
 
-def fused(b: MathBuilder, x: SSAValue, y: SSAValue, z: SSAValue) -> SSAValue:
+def fused(m: Arithmetic, x: SSAValue, y: SSAValue, z: SSAValue) -> SSAValue:
     """x * y + z as if rounded once, except for the last bit: Dekker's product and Knuth's sum with their errors.
 
     Under cancellation the result is exact. Factors above 2^996 in f64, or 2^115 in f32, overflow.
     """
-    product = b.mul(x, y)
-    (x_high, x_low), (y_high, y_low) = _halves(b, x), _halves(b, y)
-    lost = b.sub(b.mul(x_high, y_high), product)
-    lost = b.add(b.add(lost, b.mul(x_high, y_low)), b.mul(x_low, y_high))
-    lost = b.add(lost, b.mul(x_low, y_low))
-    total = b.add(product, z)
-    added = b.sub(total, product)
-    dropped = b.add(b.sub(product, b.sub(total, added)), b.sub(z, added))
-    return b.add(total, b.add(dropped, lost))
+    product = m.mul(x, y)
+    (x_high, x_low), (y_high, y_low) = _halves(m, x), _halves(m, y)
+    lost = m.sub(m.mul(x_high, y_high), product)
+    lost = m.add(m.add(lost, m.mul(x_high, y_low)), m.mul(x_low, y_high))
+    lost = m.add(lost, m.mul(x_low, y_low))
+    total = m.add(product, z)
+    added = m.sub(total, product)
+    dropped = m.add(m.sub(product, m.sub(total, added)), m.sub(z, added))
+    return m.add(total, m.add(dropped, lost))
 
 
-def _halves(b: MathBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    scaled = b.mul(x, b.number(_SPLIT[b.precision]))
-    high = b.sub(scaled, b.sub(scaled, x))
-    return high, b.sub(x, high)
+def _precision(m: Arithmetic) -> int:
+    """Bits of a significand, including the leading one."""
+    return 53 if m.element == f64 else 24
 
 
-def _whole(b: MathBuilder, x: SSAValue, adjust: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
+def _halves(m: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+    scaled = m.mul(x, m.constant(_SPLIT[_precision(m)]))
+    high = m.sub(scaled, m.sub(scaled, x))
+    return high, m.sub(x, high)
+
+
+def _whole(m: Arithmetic, x: SSAValue, adjust: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
     """`adjust` of |x| and the integer nearest to it, with the sign of x; x itself if it is an integer."""
-    size, limit = b.abs(x), 2.0 ** (b.precision - 1)
-    nearest = b.sub(b.add(size, b.number(limit)), b.number(limit))
-    signed = b.copysign(adjust(size, nearest), x)
-    return b.select(b.compare("olt", size, b.number(limit)), signed, x)
+    size, limit = m.abs(x), 2.0 ** (_precision(m) - 1)
+    nearest = m.sub(m.add(size, m.constant(limit)), m.constant(limit))
+    signed = m.binary("copysign", adjust(size, nearest), x)
+    return m.select(m.compare("lt", size, m.constant(limit)), signed, x)
 
 
-def _step(b: MathBuilder, condition: SSAValue) -> SSAValue:
-    return b.select(condition, b.number(1.0), b.number(0.0))
+def _step(m: Arithmetic, condition: SSAValue) -> SSAValue:
+    return m.select(condition, m.constant(1.0), m.constant(0.0))
 
 
-def roundeven(b: MathBuilder, x: SSAValue) -> SSAValue:
+def roundeven(m: Arithmetic, x: SSAValue) -> SSAValue:
     """Rounds to nearest, ties to even."""
-    return _whole(b, x, lambda _, nearest: nearest)
+    return _whole(m, x, lambda _, nearest: nearest)
 
 
-def trunc(b: MathBuilder, x: SSAValue) -> SSAValue:
+def trunc(m: Arithmetic, x: SSAValue) -> SSAValue:
     """Rounds toward zero."""
-    return _whole(b, x, lambda size, nearest: b.sub(nearest, _step(b, b.compare("ogt", nearest, size))))
+    return _whole(m, x, lambda size, nearest: m.sub(nearest, _step(m, m.compare("gt", nearest, size))))
 
 
-def nearest_away(b: MathBuilder, x: SSAValue) -> SSAValue:
+def nearest_away(m: Arithmetic, x: SSAValue) -> SSAValue:
     """Rounds to nearest, ties away from zero."""
 
     def adjust(size: SSAValue, nearest: SSAValue) -> SSAValue:
-        return b.add(nearest, _step(b, b.compare("oeq", b.sub(size, nearest), b.number(0.5))))
+        return m.add(nearest, _step(m, m.compare("eq", m.sub(size, nearest), m.constant(0.5))))
 
-    return _whole(b, x, adjust)
+    return _whole(m, x, adjust)
 
 
-def floor(b: MathBuilder, x: SSAValue) -> SSAValue:
+def floor(m: Arithmetic, x: SSAValue) -> SSAValue:
     """Rounds down."""
-    nearest = roundeven(b, x)
-    lower = b.sub(nearest, _step(b, b.compare("ogt", nearest, x)))
-    return b.copysign(lower, x)
+    nearest = roundeven(m, x)
+    lower = m.sub(nearest, _step(m, m.compare("gt", nearest, x)))
+    return m.binary("copysign", lower, x)
 
 
-def ceil(b: MathBuilder, x: SSAValue) -> SSAValue:
+def ceil(m: Arithmetic, x: SSAValue) -> SSAValue:
     """Rounds up."""
-    nearest = roundeven(b, x)
-    higher = b.add(nearest, _step(b, b.compare("olt", nearest, x)))
-    return b.copysign(higher, x)
+    nearest = roundeven(m, x)
+    higher = m.add(nearest, _step(m, m.compare("lt", nearest, x)))
+    return m.binary("copysign", higher, x)
