@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, fields
 
 from typing_extensions import override
 from xdsl.dialects.builtin import (
@@ -28,8 +27,9 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from ..graph.ops.structure import SpeaksOfKernel
+from ..graph.packing.attribute import PackingAttr
 from ..graph.packing.packings import Packing
-from ..graph.packing.unpack import PACKINGS
+from ..kind_and_options import KindAndOptions, numbers_of
 
 
 @irdl_attr_definition
@@ -56,41 +56,8 @@ class FormAttr(ParametrizedAttribute):
             printer.print_string_literal(self.kind.data)
 
 
-def _numbers(options: DictionaryAttr) -> dict[str, int]:
-    return {key: value.value.data for key, value in options.data.items() if isinstance(value, IntegerAttr)}
-
-
-class _KindAndOptions:
-    """Assembly format `<"kind", {key = integer, ...}>`, in which the options are optional."""
-
-    kind: StringAttr
-    options: DictionaryAttr
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        options: dict[str, Attribute] = {}
-        with parser.in_angle_brackets():
-            kind = StringAttr(parser.parse_str_literal())
-            if parser.parse_optional_punctuation(","):
-                with parser.in_braces():
-                    while True:
-                        key = parser.parse_identifier()
-                        parser.parse_punctuation("=")
-                        options[key] = IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
-                        if parser.parse_optional_punctuation(",") is None:
-                            break
-        return [kind, DictionaryAttr(options)]
-
-    def print_parameters(self, printer: Printer) -> None:
-        with printer.in_angle_brackets():
-            printer.print_string_literal(self.kind.data)
-            if numbers := _numbers(self.options):
-                pairs = ", ".join(f"{key} = {number:d}" for key, number in numbers.items())
-                printer.print_string(f", {{{pairs}}}")
-
-
 @irdl_attr_definition
-class ScheduleAttr(_KindAndOptions, ParametrizedAttribute):
+class ScheduleAttr(KindAndOptions, ParametrizedAttribute):
     """`#kernel.schedule<"panels", {mr = 14, nr = 32}>`: a schedule's kind and its options.
 
     Options are integers; their allowed values are documented at the schedule's dataclass (passes/kernels/schedules).
@@ -108,50 +75,12 @@ class ScheduleAttr(_KindAndOptions, ParametrizedAttribute):
 
     def numbers(self) -> dict[str, int]:
         """The options by name."""
-        return _numbers(self.options)
+        return numbers_of(self.options)
 
     @override
     def verify(self) -> None:
         if wrong := [key for key, value in self.options.data.items() if not isinstance(value, IntegerAttr)]:
             raise VerifyException(f"the schedule's {wrong[0]} is no integer")
-
-
-@irdl_attr_definition
-class PackingAttr(_KindAndOptions, ParametrizedAttribute):
-    """`#kernel.packing<"panels", {nr = 32}>`: memory layout of a packed weight (dialects/graph/packing/unpack.py)."""
-
-    name = "kernel.packing"
-    kind: StringAttr
-    options: DictionaryAttr
-
-    @classmethod
-    def of(cls, packing: Packing) -> PackingAttr:
-        """The attribute for a packing; parameters with their default value are left out."""
-        given = {each.name: (int(getattr(packing, each.name)), each.default) for each in fields(packing)}
-        values = {key: IntegerAttr(value, i64) for key, (value, usual) in given.items() if value != usual}
-        return cls(StringAttr(packing.kind), DictionaryAttr(values))
-
-    @property
-    def packing(self) -> Packing:
-        """The packing that the attribute describes."""
-        kind = PACKINGS[self.kind.data]
-        flags = [each.name for each in fields(kind) if each.default is False]
-        return kind(**{key: bool(n) if key in flags else n for key, n in _numbers(self.options).items()})
-
-    @override
-    def verify(self) -> None:
-        kind, numbers = self.kind.data, _numbers(self.options)
-        if kind not in PACKINGS:
-            raise VerifyException(f"there is no packing '{kind}'; there are {', '.join(PACKINGS)}")
-        known = {each.name: each.default is MISSING for each in fields(PACKINGS[kind])}
-        if wrong := [key for key in numbers if key not in known]:
-            raise VerifyException(f"the packing '{kind}' has no '{wrong[0]}'; it has {', '.join(known)}")
-        if missing := [key for key, needed in known.items() if needed and key not in numbers]:
-            raise VerifyException(f"the packing '{kind}' needs a number '{missing[0]}'")
-        for each in fields(PACKINGS[kind]):
-            number, least = numbers.get(each.name), 0 if each.default is False else 1
-            if number is not None and number < least:
-                raise VerifyException(f"the packing '{kind}' has {each.name} = {number}; it must be at least {least}")
 
 
 @irdl_attr_definition

@@ -126,7 +126,7 @@ def _unpack_in_body(kernel: KernelOp, position: int, packing: Packing, packed_ty
     assert first is not None
     uses = list(argument.uses)
     new = Rewriter.replace_value_with_new_type(argument, packed_type)
-    unpack = UnpackOp.of(new, packing, plain.get_shape())
+    unpack = UnpackOp(new, packing, plain.get_shape())
     Rewriter.insert_op(unpack, InsertPoint.before(first))
     for use in uses:
         use.operation.operands[use.index] = unpack.result

@@ -9,7 +9,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   }
 
   graph.kernel @matmul_0(%a: tensor<12x32xf32>, %p: tensor<2x32x8xf32>) -> tensor<12x16xf32> attributes {schedule = #kernel.schedule<"blocked_panels", {mr = 6, nr = 8, lanes = 4, inline = 1, group = 2, tall = 1, ahead = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"panels", {nr = 8}>]>, constant_operands = array<i64: 1>} {
-    %b = graph.unpack %p {kind = "panels", shape = array<i64: 32, 16>} : (tensor<2x32x8xf32>) -> tensor<32x16xf32>
+    %b = graph.unpack %p {packing = #kernel.packing<"panels", {nr = 8}>, shape = array<i64: 32, 16>} : (tensor<2x32x8xf32>) -> tensor<32x16xf32>
     %m = graph.matmul %a, %b : (tensor<12x32xf32>, tensor<32x16xf32>) -> tensor<12x16xf32>
     graph.yield %m : tensor<12x16xf32>
   }

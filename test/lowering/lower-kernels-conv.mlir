@@ -8,7 +8,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   }
 
   graph.kernel @conv_0(%x: tensor<1x6x12x3xf32>, %p: tensor<1x1x27x8xf32>) -> tensor<1x6x12x8xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"conv_panels", {nr = 8}>]>} {
-    %w = graph.unpack %p {kind = "conv_panels", shape = array<i64: 8, 3, 3, 3>} : (tensor<1x1x27x8xf32>) -> tensor<8x3x3x3xf32>
+    %w = graph.unpack %p {packing = #kernel.packing<"conv_panels", {nr = 8}>, shape = array<i64: 8, 3, 3, 3>} : (tensor<1x1x27x8xf32>) -> tensor<8x3x3x3xf32>
     %c = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x6x12x3xf32>, tensor<8x3x3x3xf32>) -> tensor<1x6x12x8xf32>
     graph.yield %c : tensor<1x6x12x8xf32>
   }

@@ -8,7 +8,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   }
 
   graph.kernel @conv_0(%x: tensor<1x1x4x6xf32>, %p: tensor<2x3x4xf32>) -> tensor<1x1x2x6xf32> attributes {schedule = #kernel.schedule<"depthwise", {tile_rows = 1, tile_columns = 2, lanes = 4, chunks = 1, inline = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"depthwise", {nr = 4}>]>} {
-    %w = graph.unpack %p {kind = "depthwise", shape = array<i64: 6, 1, 1, 3>} : (tensor<2x3x4xf32>) -> tensor<6x1x1x3xf32>
+    %w = graph.unpack %p {packing = #kernel.packing<"depthwise", {nr = 4}>, shape = array<i64: 6, 1, 1, 3>} : (tensor<2x3x4xf32>) -> tensor<6x1x1x3xf32>
     %c = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 6 : i64, layout = "NHWC"} : (tensor<1x1x4x6xf32>, tensor<6x1x1x3xf32>) -> tensor<1x1x2x6xf32>
     graph.yield %c : tensor<1x1x2x6xf32>
   }
@@ -32,7 +32,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   }
 
   graph.kernel @conv_0(%x: tensor<1x1x4x3xf32>, %p: tensor<2x3x4xf32>) -> tensor<1x1x2x6xf32> attributes {schedule = #kernel.schedule<"depthwise", {tile_rows = 1, tile_columns = 2, lanes = 4, chunks = 1, inline = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"depthwise", {nr = 4}>]>} {
-    %w = graph.unpack %p {kind = "depthwise", shape = array<i64: 6, 1, 1, 3>} : (tensor<2x3x4xf32>) -> tensor<6x1x1x3xf32>
+    %w = graph.unpack %p {packing = #kernel.packing<"depthwise", {nr = 4}>, shape = array<i64: 6, 1, 1, 3>} : (tensor<2x3x4xf32>) -> tensor<6x1x1x3xf32>
     %c = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 3 : i64, layout = "NHWC"} : (tensor<1x1x4x3xf32>, tensor<6x1x1x3xf32>) -> tensor<1x1x2x6xf32>
     graph.yield %c : tensor<1x1x2x6xf32>
   }

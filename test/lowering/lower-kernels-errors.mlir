@@ -122,7 +122,7 @@ func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
 
 // expected-error @unknown {{graph.kernel @kernel_k: its code can't read a value computed in the body}}
 graph.kernel @k(%x: tensor<1x4x4xf32>, %p: tensor<1x1x4x8xf32>) -> tensor<1x4x8xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"conv_panels", {nr = 8}>]>} {
-  %w = graph.unpack %p {kind = "conv_panels", shape = array<i64: 8, 4, 1>} : (tensor<1x1x4x8xf32>) -> tensor<8x4x1xf32>
+  %w = graph.unpack %p {packing = #kernel.packing<"conv_panels", {nr = 8}>, shape = array<i64: 8, 4, 1>} : (tensor<1x1x4x8xf32>) -> tensor<8x4x1xf32>
   %b = graph.constant dense<1.0> : tensor<8xf32>
   %y = graph.conv %x, %w, %b {strides = array<i64: 1>, pads = array<i64: 0, 0>, dilations = array<i64: 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x4x4xf32>, tensor<8x4x1xf32>, tensor<8xf32>) -> tensor<1x4x8xf32>
   graph.yield %y : tensor<1x4x8xf32>
@@ -162,7 +162,7 @@ func.func @main(%x: memref<4x6xf32>, %y: memref<4x6xf32>) {
 
 // expected-error @unknown {{graph.conv: a group of 1 channels and 8 filters does not fit a register of 4}}
 graph.kernel @k(%x: tensor<1x4x4x2xf32>, %p: tensor<4x9x4xf32>) -> tensor<1x2x2x16xf32> attributes {schedule = #kernel.schedule<"depthwise", {tile_rows = 1, tile_columns = 2, lanes = 4, chunks = 1, inline = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"depthwise", {nr = 4}>]>} {
-  %w = graph.unpack %p {kind = "depthwise", shape = array<i64: 16, 1, 3, 3>} : (tensor<4x9x4xf32>) -> tensor<16x1x3x3xf32>
+  %w = graph.unpack %p {packing = #kernel.packing<"depthwise", {nr = 4}>, shape = array<i64: 16, 1, 3, 3>} : (tensor<4x9x4xf32>) -> tensor<16x1x3x3xf32>
   %y = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 2 : i64, layout = "NHWC"} : (tensor<1x4x4x2xf32>, tensor<16x1x3x3xf32>) -> tensor<1x2x2x16xf32>
   graph.yield %y : tensor<1x2x2x16xf32>
 }
@@ -176,7 +176,7 @@ func.func @main(%x: memref<1x4x4x2xf32>, %p: memref<4x9x4xf32>, %y: memref<1x2x2
 // expected-error @unknown {{graph.kernel @kernel_k: its code can't read a value computed in the body}}
 graph.kernel @k(%x: tensor<1x4x4x8xf32>, %p: tensor<2x9x4xf32>) -> tensor<1x2x2x8xf32> attributes {schedule = #kernel.schedule<"depthwise", {tile_rows = 1, tile_columns = 2, lanes = 4, chunks = 1, inline = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"depthwise", {nr = 4}>]>} {
   %b = graph.constant dense<1.0> : tensor<8xf32>
-  %w = graph.unpack %p {kind = "depthwise", shape = array<i64: 8, 1, 3, 3>} : (tensor<2x9x4xf32>) -> tensor<8x1x3x3xf32>
+  %w = graph.unpack %p {packing = #kernel.packing<"depthwise", {nr = 4}>, shape = array<i64: 8, 1, 3, 3>} : (tensor<2x9x4xf32>) -> tensor<8x1x3x3xf32>
   %y = graph.conv %x, %w, %b {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 8 : i64, layout = "NHWC"} : (tensor<1x4x4x8xf32>, tensor<8x1x3x3xf32>, tensor<8xf32>) -> tensor<1x2x2x8xf32>
   graph.yield %y : tensor<1x2x2x8xf32>
 }

@@ -29,9 +29,9 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // CHECK:           func.call @kernel_lstm_0_cell
   // CHECK:         vector.maskedstore %[[H]]
   graph.kernel @lstm_0(%x: tensor<3x1x4xf32>, %p: tensor<1x1x4x8xf32>, %q: tensor<1x1x2x8xf32>) -> tensor<1x1x2xf32> attributes {schedule = #kernel.schedule<"recurrence", {mr = 6, nr = 8, lanes = 4, at_once = 4}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"panels", {nr = 8, transposed = 1}>, 2 : #kernel.packing<"panels", {nr = 8, transposed = 1}>], per_thread = 256>} {
-    %a = graph.unpack %p {kind = "conv_panels", shape = array<i64: 8, 4, 1>} : (tensor<1x1x4x8xf32>) -> tensor<8x4x1xf32>
+    %a = graph.unpack %p {packing = #kernel.packing<"conv_panels", {nr = 8}>, shape = array<i64: 8, 4, 1>} : (tensor<1x1x4x8xf32>) -> tensor<8x4x1xf32>
     %w = graph.reshape %a {shape = array<i64: 1, 8, 4>} : (tensor<8x4x1xf32>) -> tensor<1x8x4xf32>
-    %b = graph.unpack %q {kind = "conv_panels", shape = array<i64: 8, 2, 1>} : (tensor<1x1x2x8xf32>) -> tensor<8x2x1xf32>
+    %b = graph.unpack %q {packing = #kernel.packing<"conv_panels", {nr = 8}>, shape = array<i64: 8, 2, 1>} : (tensor<1x1x2x8xf32>) -> tensor<8x2x1xf32>
     %r = graph.reshape %b {shape = array<i64: 1, 8, 2>} : (tensor<8x2x1xf32>) -> tensor<1x8x2xf32>
     %y, %h, %c = graph.lstm %x, %w, %r {hidden = 2 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0>} : (tensor<3x1x4xf32>, tensor<1x8x4xf32>, tensor<1x8x2xf32>) -> (tensor<3x1x1x2xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
     graph.yield %h : tensor<1x1x2xf32>

@@ -24,9 +24,9 @@ builtin.module attributes {kernel.target = #target} {
   // CHECK:           func.call @patch_1x
   // CHECK:           func.call @tile_4x8
   graph.kernel @convs(%x: tensor<1x6x4x2xf32>, %e: tensor<1x1x2x8xf32>, %d: tensor<2x9x4xf32>, %p: tensor<1x1x8x8xf32>) -> tensor<1x6x4x8xf32> attributes {schedule = #kernel.schedule<"bands", {band = 2, mr = 4, nr = 8, lanes = 4, tile_rows = 1, tile_columns = 4}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"conv_panels", {nr = 8}>, 2 : #kernel.packing<"depthwise", {nr = 4}>, 3 : #kernel.packing<"conv_panels", {nr = 8}>], per_thread = 768>} {
-    %0 = graph.unpack %e {kind = "conv_panels", shape = array<i64: 8, 2, 1, 1>} : (tensor<1x1x2x8xf32>) -> tensor<8x2x1x1xf32>
-    %1 = graph.unpack %d {kind = "depthwise", shape = array<i64: 8, 1, 3, 3>} : (tensor<2x9x4xf32>) -> tensor<8x1x3x3xf32>
-    %2 = graph.unpack %p {kind = "conv_panels", shape = array<i64: 8, 8, 1, 1>} : (tensor<1x1x8x8xf32>) -> tensor<8x8x1x1xf32>
+    %0 = graph.unpack %e {packing = #kernel.packing<"conv_panels", {nr = 8}>, shape = array<i64: 8, 2, 1, 1>} : (tensor<1x1x2x8xf32>) -> tensor<8x2x1x1xf32>
+    %1 = graph.unpack %d {packing = #kernel.packing<"depthwise", {nr = 4}>, shape = array<i64: 8, 1, 3, 3>} : (tensor<2x9x4xf32>) -> tensor<8x1x3x3xf32>
+    %2 = graph.unpack %p {packing = #kernel.packing<"conv_panels", {nr = 8}>, shape = array<i64: 8, 8, 1, 1>} : (tensor<1x1x8x8xf32>) -> tensor<8x8x1x1xf32>
     %a = graph.conv %x, %0 {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x6x4x2xf32>, tensor<8x2x1x1xf32>) -> tensor<1x6x4x8xf32>
     %b = graph.relu %a : tensor<1x6x4x8xf32>
     %c = graph.conv %b, %1 {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 8 : i64, layout = "NHWC"} : (tensor<1x6x4x8xf32>, tensor<8x1x3x3xf32>) -> tensor<1x6x4x8xf32>

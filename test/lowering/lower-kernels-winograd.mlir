@@ -8,7 +8,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   }
 
   graph.kernel @conv_0(%x: tensor<1x5x6x8xf32>, %p: tensor<1x16x1x8x8xf32>) -> tensor<1x5x6x8xf32> attributes {schedule = #kernel.schedule<"winograd", {tile = 2, block = 5, mr = 6, nr = 8, panels = 1, lanes = 4, inline = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"winograd", {nr = 8, tile = 2, panels = 1}>], per_thread = 9344>} {
-    %w = graph.unpack %p {kind = "winograd", shape = array<i64: 8, 8, 3, 3>} : (tensor<1x16x1x8x8xf32>) -> tensor<8x8x3x3xf32>
+    %w = graph.unpack %p {packing = #kernel.packing<"winograd", {nr = 8, tile = 2, panels = 1}>, shape = array<i64: 8, 8, 3, 3>} : (tensor<1x16x1x8x8xf32>) -> tensor<8x8x3x3xf32>
     %c = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x5x6x8xf32>, tensor<8x8x3x3xf32>) -> tensor<1x5x6x8xf32>
     %r = graph.relu %c : tensor<1x5x6x8xf32>
     graph.yield %r : tensor<1x5x6x8xf32>

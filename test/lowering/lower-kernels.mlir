@@ -31,7 +31,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   }
 
   graph.kernel @matmul_0(%a: tensor<4x8xf32>, %p: tensor<1x8x8xf32>, %res: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {schedule = #schedule, interface = #kernel.interface<inplace = [[2, 0]], packed = [1 : #kernel.packing<"conv_panels", {nr = 8}>]>, constant_operands = array<i64: 1>} {
-    %b = graph.unpack %p {kind = "panels", shape = array<i64: 8, 8>} : (tensor<1x8x8xf32>) -> tensor<8x8xf32>
+    %b = graph.unpack %p {packing = #kernel.packing<"panels", {nr = 8}>, shape = array<i64: 8, 8>} : (tensor<1x8x8xf32>) -> tensor<8x8xf32>
     %m = graph.matmul %a, %b : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
     %s = graph.add %m, %res : tensor<4x8xf32>
     graph.yield %s : tensor<4x8xf32>

@@ -19,7 +19,7 @@ func.func @main(
 func.func @main(%x: tensor<1x1x2xf32> {graph.name = "x", graph.value = dense<1.0> : tensor<1x1x2xf32>})
     -> (tensor<1x2xf32> {graph.name = "y", graph.expect = dense<1.0> : tensor<1x2xf32>}) {
   // expected-error @below {{/packed (graph.unpack): there is no code for single elements of this op}}
-  %y = graph.unpack %x {kind = "panels", shape = array<i64: 1, 2>}
+  %y = graph.unpack %x {packing = #kernel.packing<"panels", {nr = 2}>, shape = array<i64: 1, 2>}
     : (tensor<1x1x2xf32>) -> tensor<1x2xf32> loc("/packed")
   func.return %y : tensor<1x2xf32>
 }

@@ -32,12 +32,12 @@ func.func @main(
 
   // Three rows of three columns in panels of two: the second panel is filled up with zeros.
   // CHECK: matrix: reference, unfused, fused agree
-  %matrix = graph.unpack %panels {kind = "panels", shape = array<i64: 3, 3>}
+  %matrix = graph.unpack %panels {packing = #kernel.packing<"panels", {nr = 2}>, shape = array<i64: 3, 3>}
     : (tensor<2x3x2xf32>) -> tensor<3x3xf32>
 
   // The same, turned: each column of the panels is a row.
   // CHECK: transposed: reference, unfused, fused agree
-  %transposed = graph.unpack %panels {kind = "panels", shape = array<i64: 3, 3>, transposed}
+  %transposed = graph.unpack %panels {packing = #kernel.packing<"panels", {nr = 2, transposed = 1}>, shape = array<i64: 3, 3>}
     : (tensor<2x3x2xf32>) -> tensor<3x3xf32>
 
   // As the right side of a matrix product.
@@ -47,17 +47,17 @@ func.func @main(
   // A 2x2 window of two channels, two filters in panels of one; inside a panel rows come first, then columns, then
   // channels.
   // CHECK: filters: reference, unfused, fused agree
-  %filters = graph.unpack %conv_panels {kind = "conv_panels", shape = array<i64: 2, 2, 2, 2>}
+  %filters = graph.unpack %conv_panels {packing = #kernel.packing<"conv_panels", {nr = 1}>, shape = array<i64: 2, 2, 2, 2>}
     : (tensor<1x2x8x1xf32>) -> tensor<2x2x2x2xf32>
 
   // Two groups of one filter each, in panels of two.
   // CHECK: groups: reference, unfused, fused agree
-  %groups = graph.unpack %grouped {kind = "conv_panels", shape = array<i64: 2, 1, 1, 1>}
+  %groups = graph.unpack %grouped {packing = #kernel.packing<"conv_panels", {nr = 2, groups = 2}>, shape = array<i64: 2, 1, 1, 1>}
     : (tensor<2x1x1x2xf32>) -> tensor<2x1x1x1xf32>
 
   // Three channels of two taps in panels of two.
   // CHECK: depthwise: reference, unfused, fused agree
-  %depthwise = graph.unpack %channels {kind = "depthwise", shape = array<i64: 3, 1, 1, 2>}
+  %depthwise = graph.unpack %channels {packing = #kernel.packing<"depthwise", {nr = 2}>, shape = array<i64: 3, 1, 1, 2>}
     : (tensor<2x2x2xf32>) -> tensor<3x1x1x2xf32>
 
   // As a convolution's weight.

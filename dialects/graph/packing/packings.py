@@ -1,7 +1,7 @@
 """Layouts of packed weights in panels of `nr` columns.
 
 Each packing is one class: its shape, packing and unpacking in numpy, and packing by graph ops for a computed weight.
-`graph.unpack` (unpack.py) states at tensor level that a packed array represents the plain one. The last panel is
+`graph.unpack` states at tensor level that a packed array represents the plain one. The last panel is
 zero-padded. Transformed filters are in winograd_filters.py.
 """
 
@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -28,11 +28,6 @@ class Packing(ABC):
     """A memory layout of a weight; its parameters are integers and flags."""
 
     kind: ClassVar[str]
-
-    @classmethod
-    @abstractmethod
-    def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
-        """The packing whose result has the shape `packed`."""
 
     @abstractmethod
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
@@ -81,11 +76,6 @@ class PanelPacking(ColumnPacking):
 
     kind = "panels"
     transposed: bool = False
-
-    @override
-    @classmethod
-    def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
-        return cls(packed[-1], transposed)
 
     @override
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
@@ -172,11 +162,6 @@ class ConvPacking(ColumnPacking):
     groups: int = 1
 
     @override
-    @classmethod
-    def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
-        return cls(packed[-1], packed[0])
-
-    @override
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         require(len(shape) >= 3, f"conv_panels hold a convolution's weight, not shape {list(shape)}")
         require(shape[0] % self.groups == 0, f"{shape[0]} output channels in {self.groups} groups")
@@ -213,11 +198,6 @@ class DepthwisePacking(ColumnPacking):
     kind = "depthwise"
 
     @override
-    @classmethod
-    def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
-        return cls(packed[-1])
-
-    @override
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         require(len(shape) >= 3, f"depthwise panels are of a convolution's filters, not of shape {list(shape)}")
         return (self._panels(shape[0]), prod(shape[1:]), self.nr)
@@ -248,11 +228,6 @@ class FilterPacking(Packing):
     kind = "filters"
     groups: int = 1
     transposed: bool = False
-
-    @override
-    @classmethod
-    def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
-        return cls(packed[0], transposed)
 
     @override
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:

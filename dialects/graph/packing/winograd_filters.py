@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Self
 
 import numpy as np
 from typing_extensions import override
@@ -58,15 +57,6 @@ class WinogradPacking(Packing):
     tile: int
     panels: int
     half: bool = False
-
-    @override
-    @classmethod
-    def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
-        require(len(packed) == 5, f"transformed filters have 5 dimensions, not shape {list(packed)}")
-        kinds = {cls(1, tile, 1, half).coordinates: (tile, half) for tile in POINTS for half in (False, True)}
-        require(packed[1] in kinds, f"{packed[1]} coordinates; there are {' or '.join(map(str, sorted(kinds)))}")
-        tile, half = kinds[packed[1]]
-        return cls(packed[-1], tile, packed[2], half)
 
     @property
     def coordinates(self) -> int:

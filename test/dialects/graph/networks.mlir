@@ -28,11 +28,11 @@ func.func @rnn(%x: tensor<7x1x3xf32>, %w: tensor<1x4x3xf32>, %r: tensor<1x4x4xf3
 }
 
 func.func @unpack(%p: tensor<2x5x8xf32>, %c: tensor<2x1x18x4xf32>, %d: tensor<3x9x8xf32>) {
-  // CHECK: graph.unpack %p {kind = "panels", shape = array<i64: 12, 5>, transposed} : (tensor<2x5x8xf32>) -> tensor<12x5xf32>
-  // CHECK: graph.unpack %c {kind = "conv_panels", shape = array<i64: 6, 2, 3, 3>} : (tensor<2x1x18x4xf32>) -> tensor<6x2x3x3xf32>
-  // CHECK: graph.unpack %d {kind = "depthwise", shape = array<i64: 20, 1, 3, 3>} : (tensor<3x9x8xf32>) -> tensor<20x1x3x3xf32>
-  %0 = graph.unpack %p {kind = "panels", shape = array<i64: 12, 5>, transposed} : (tensor<2x5x8xf32>) -> tensor<12x5xf32>
-  %1 = graph.unpack %c {kind = "conv_panels", shape = array<i64: 6, 2, 3, 3>} : (tensor<2x1x18x4xf32>) -> tensor<6x2x3x3xf32>
-  %2 = graph.unpack %d {kind = "depthwise", shape = array<i64: 20, 1, 3, 3>} : (tensor<3x9x8xf32>) -> tensor<20x1x3x3xf32>
+  // CHECK: graph.unpack %p {packing = #kernel.packing<"panels", {nr = 8, transposed = 1}>, shape = array<i64: 12, 5>} : (tensor<2x5x8xf32>) -> tensor<12x5xf32>
+  // CHECK: graph.unpack %c {packing = #kernel.packing<"conv_panels", {nr = 4, groups = 2}>, shape = array<i64: 6, 2, 3, 3>} : (tensor<2x1x18x4xf32>) -> tensor<6x2x3x3xf32>
+  // CHECK: graph.unpack %d {packing = #kernel.packing<"depthwise", {nr = 8}>, shape = array<i64: 20, 1, 3, 3>} : (tensor<3x9x8xf32>) -> tensor<20x1x3x3xf32>
+  %0 = graph.unpack %p {packing = #kernel.packing<"panels", {nr = 8, transposed = 1}>, shape = array<i64: 12, 5>} : (tensor<2x5x8xf32>) -> tensor<12x5xf32>
+  %1 = graph.unpack %c {packing = #kernel.packing<"conv_panels", {nr = 4, groups = 2}>, shape = array<i64: 6, 2, 3, 3>} : (tensor<2x1x18x4xf32>) -> tensor<6x2x3x3xf32>
+  %2 = graph.unpack %d {packing = #kernel.packing<"depthwise", {nr = 8}>, shape = array<i64: 20, 1, 3, 3>} : (tensor<3x9x8xf32>) -> tensor<20x1x3x3xf32>
   func.return
 }

@@ -8,7 +8,7 @@
 // CHECK-NEXT:    graph.call @matmul_0(%x, %[[P]]) : (tensor<(batch * tokens)x8xf32>, tensor<2x8x8xf32>) -> tensor<(batch * tokens)x9xf32>
 // CHECK-NEXT:    graph.call @matmul_1(%x, %y) : (tensor<(batch * tokens)x8xf32>, tensor<8x(tokens)xf32>)
 // CHECK:       graph.kernel @matmul_0(%{{.*}}: tensor<(batch * tokens)x8xf32>, %[[A:.*]]: tensor<2x8x8xf32>)
-// CHECK-NEXT:    graph.unpack %[[A]] {kind = "panels", shape = array<i64: 8, 9>}
+// CHECK-NEXT:    graph.unpack %[[A]] {packing = #kernel.packing<"panels", {nr = 8}>, shape = array<i64: 8, 9>}
 // CHECK:       graph.kernel @matmul_1
 // CHECK-NEXT:    graph.matmul
 builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 1>, kernel.symbols = #kernel.symbols<dim batch = 2 in [1, 8], dim tokens = 16 in [1, 64]>} {

@@ -15,5 +15,5 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 // CHECK:         %[[P:.*]] = graph.weight #graph.blob<"{{.*}}.weights", 0, 128, {{.*}}> : tensor<2x2x8xf32>
 // CHECK-NEXT:    graph.call @matmul_0(%{{.*}}, %[[P]])
 // CHECK:       graph.kernel @matmul_0(%{{.*}}: tensor<2x2xf32>, %[[A:.*]]: tensor<2x2x8xf32>)
-// CHECK-NEXT:    %[[U:.*]] = graph.unpack %[[A]] {kind = "panels", shape = array<i64: 2, 9>}
+// CHECK-NEXT:    %[[U:.*]] = graph.unpack %[[A]] {packing = #kernel.packing<"panels", {nr = 8}>, shape = array<i64: 2, 9>}
 // CHECK-NEXT:    graph.matmul %{{.*}}, %[[U]]

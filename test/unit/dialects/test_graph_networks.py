@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from mini_infer.dialects.graph.ops.attention import AttentionOp
 from mini_infer.dialects.graph.ops.recurrence import GruOp, LstmOp, RnnOp
-from mini_infer.dialects.graph.packing.packings import ConvPacking, DepthwisePacking, PanelPacking
+from mini_infer.dialects.graph.packing.packings import ConvPacking, DepthwisePacking, Packing, PanelPacking
 from mini_infer.dialects.graph.packing.unpack import UnpackOp
 from mini_infer.dialects.graph.values import Array
 
@@ -111,14 +111,14 @@ def test_panels() -> None:
     assert packed.shape == (2, 5, 4)
     np.testing.assert_array_equal(packed[1, :, :3], weight[:, 4:])
     assert not packed[1, :, 3].any()
-    np.testing.assert_array_equal(run(partial(UnpackOp, kind="panels", shape=(5, 7)), packed)[0], weight)
+    np.testing.assert_array_equal(run(partial(UnpackOp, packing=PanelPacking(4), shape=(5, 7)), packed)[0], weight)
 
 
 def test_panels_of_a_transposed_weight() -> None:
     weight = random(7, 5)
     packed = PanelPacking(4, transposed=True).pack(weight)
     np.testing.assert_array_equal(packed, PanelPacking(4).pack(weight.T))
-    (plain,) = run(partial(UnpackOp, kind="panels", shape=(7, 5), transposed=True), packed)
+    (plain,) = run(partial(UnpackOp, packing=PanelPacking(4, transposed=True), shape=(7, 5)), packed)
     np.testing.assert_array_equal(plain, weight)
 
 
@@ -129,7 +129,7 @@ def test_conv_panels() -> None:
     # group 1, panel 0, k = (kh 2, kw 4, channel 1), column 1 is output channel 3 + 1
     assert packed[1, 0, (2 * 5 + 4) * 2 + 1, 1] == weight[4, 1, 2, 4]
     assert not packed[:, 1, :, 1].any()
-    (plain,) = run(partial(UnpackOp, kind="conv_panels", shape=(6, 2, 3, 5)), packed)
+    (plain,) = run(partial(UnpackOp, packing=ConvPacking(2, 2), shape=(6, 2, 3, 5)), packed)
     np.testing.assert_array_equal(plain, weight)
 
 
@@ -138,28 +138,29 @@ def test_depthwise_panels() -> None:
     packed = DepthwisePacking(4).pack(weight)
     assert packed.shape == (2, 9, 4)
     assert packed[1, 5, 0] == weight[4, 0, 1, 2]
-    (plain,) = run(partial(UnpackOp, kind="depthwise", shape=(5, 1, 3, 3)), packed)
+    (plain,) = run(partial(UnpackOp, packing=DepthwisePacking(4), shape=(5, 1, 3, 3)), packed)
     np.testing.assert_array_equal(plain, weight)
 
 
 @pytest.mark.parametrize(
-    ("kind", "packed", "shape", "fact"),
+    ("packing", "packed", "shape", "fact"),
     [
-        ("panels", (2, 5, 4), (5, 9), "packed shape [2, 5, 4] instead of [3, 5, 4]"),
-        ("panels", (2, 5, 4), (7,), "panels hold matrices, not shape [7]"),
-        ("panels", (5, 4), (5, 4), "[5, 4] is no packed shape"),
-        ("conv_panels", (2, 1, 9, 4), (5, 1, 3, 3), "5 output channels in 2 groups"),
-        ("conv_panels", (2, 1, 9, 4), (6, 9), "conv_panels hold a convolution's weight, not shape [6, 9]"),
-        ("depthwise", (2, 9, 4), (8, 2, 3, 3), "packed shape [2, 9, 4] instead of [2, 18, 4]"),
-        ("depthwise", (2, 9, 4), (8, 9), "depthwise panels are of a convolution's filters, not of shape [8, 9]"),
+        (PanelPacking(4), (2, 5, 4), (5, 9), "packed shape [2, 5, 4] instead of [3, 5, 4]"),
+        (PanelPacking(4), (2, 5, 4), (7,), "panels hold matrices, not shape [7]"),
+        (PanelPacking(4), (5, 4), (5, 4), "packed shape [5, 4] instead of [1, 5, 4]"),
+        (ConvPacking(4, 2), (2, 1, 9, 4), (5, 1, 3, 3), "5 output channels in 2 groups"),
+        (ConvPacking(4, 2), (2, 1, 9, 4), (6, 9), "conv_panels hold a convolution's weight, not shape [6, 9]"),
+        (DepthwisePacking(4), (2, 9, 4), (8, 2, 3, 3), "packed shape [2, 9, 4] instead of [2, 18, 4]"),
         (
-            "pears",
-            (2, 5, 4),
-            (5, 7),
-            'byte_panels, byte_conv_panels, winograd, got "pears"',
+            DepthwisePacking(4),
+            (2, 9, 4),
+            (8, 9),
+            "depthwise panels are of a convolution's filters, not of shape [8, 9]",
         ),
     ],
 )
-def test_packed_weights_that_dont_fit(kind: str, packed: tuple[int, ...], shape: tuple[int, ...], fact: str) -> None:
+def test_packed_weights_that_dont_fit(
+    packing: Packing, packed: tuple[int, ...], shape: tuple[int, ...], fact: str
+) -> None:
     with pytest.raises(VerifyException, match=re.escape(fact)):
-        run(partial(UnpackOp, kind=kind, shape=shape), random(*packed))
+        run(partial(UnpackOp, packing=packing, shape=shape), random(*packed))

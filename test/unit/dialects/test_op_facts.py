@@ -20,8 +20,8 @@ from mini_infer.dialects.graph.ops.movement import ReshapeOp
 from mini_infer.dialects.graph.ops.structure import CallOp, KernelOp, YieldOp
 from mini_infer.dialects.graph.ops.unary import ExpOp
 from mini_infer.dialects.graph.ops.windows import MaxPoolOp
+from mini_infer.dialects.graph.packing.attribute import PACKINGS
 from mini_infer.dialects.graph.packing.packings import Packing
-from mini_infer.dialects.graph.packing.unpack import PACKINGS
 from mini_infer.dialects.graph.values import Array
 from mini_infer.dialects.modules import module_named, modules_below
 from mini_infer.passes.kernels.schedules import SCHEDULES

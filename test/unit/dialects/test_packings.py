@@ -7,6 +7,7 @@ import pytest
 from graph_runs import Model
 
 from mini_infer.dialects.graph.base import GraphOp
+from mini_infer.dialects.graph.packing.attribute import PACKINGS
 from mini_infer.dialects.graph.packing.packings import (
     ByteConvPacking,
     BytePanelPacking,
@@ -17,7 +18,7 @@ from mini_infer.dialects.graph.packing.packings import (
     PairedPanelPacking,
     PanelPacking,
 )
-from mini_infer.dialects.graph.packing.unpack import PACKINGS, UnpackOp
+from mini_infer.dialects.graph.packing.unpack import UnpackOp
 from mini_infer.dialects.graph.packing.winograd_filters import WinogradPacking
 from mini_infer.dialects.graph.values import shape_of
 
@@ -70,8 +71,8 @@ def test_a_packing_agrees_with_itself(packing: Packing, shape: tuple[int, ...]) 
         assert isinstance(op, GraphOp)
         (by_ops,) = op.evaluate(by_ops)
     np.testing.assert_array_equal(by_ops, packed)
-    unpack = UnpackOp.of(m.input(*packed.shape), packing, shape)
-    assert unpack.packing == packing
+    unpack = UnpackOp(m.input(*packed.shape), packing, shape)
+    assert unpack.packing.packing == packing
     assert shape_of(unpack.result) == shape
 
 

@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 from .....dialects.errors import CompileError
 from .....dialects.graph.base import describe
 from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
+from .....dialects.graph.packing.packings import FilterPacking
 from .....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, conv_geometry
 from .....passes.kernels.forms.product import never_leaves, product_shape
 from ....kernel_code.arithmetic import bits_of
@@ -180,7 +181,9 @@ def right_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index)
             raise CompileError(f"{describe(root)}: its weight is not packed; run pack-weights first")
         buffer = _buffer(grid, form.rhs)
         group, first, second = strides_of(memref_type(buffer))
-        depth, column = (second, first) if form.unpack.transposed is not None else (first, second)
+        packing = form.unpack.packing.packing
+        turned = isinstance(packing, FilterPacking) and packing.transposed
+        depth, column = (second, first) if turned else (first, second)
         outer, rows = Steps(shape.outer_sizes, (group,)), Steps((shape.columns,), (column,))
         return _matrix(k, grid, buffer, 0, outer, batch, rows, sizes, depth)
     view = grid.window(form.rhs)
