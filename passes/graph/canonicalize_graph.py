@@ -18,14 +18,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from .canonical.arithmetic import ARITHMETIC
-from .canonical.contractions import CONTRACTIONS
-from .canonical.reshapes import RESHAPES
-from .canonical.slices import SLICES
-from .canonical.transposes import TRANSPOSES
-from .canonical.windows import WINDOWS
+from ...dialects.modules import classes_in
+from .canonical import arithmetic, contractions, reshapes, slices, transposes, windows
 from .fold_constants import FoldSmallConstants
-from .support.pattern_utils import apply_patterns
+from .support.pattern_utils import GraphPattern, apply_patterns
+
+_FAMILIES = (arithmetic, reshapes, transposes, slices, windows, contractions)
+PATTERNS = (FoldSmallConstants, *(pattern for file in _FAMILIES for pattern in classes_in(file, GraphPattern)))
+"""Of equal ones the first is applied: in the order of the files, and as they stand in each."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,4 @@ class CanonicalizeGraph(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_patterns(
-            ctx,
-            op,
-            self.name,
-            (FoldSmallConstants, *ARITHMETIC, *RESHAPES, *TRANSPOSES, *SLICES, *WINDOWS, *CONTRACTIONS),
-        )
+        apply_patterns(ctx, op, self.name, PATTERNS)

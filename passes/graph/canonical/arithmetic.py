@@ -279,21 +279,3 @@ class BooleanComparison(GraphPattern):
             rewriter.replace(op, [], [op.lhs])
         else:
             rewriter.replace(op, NotOp(op.lhs, location=op.location))
-
-
-ARITHMETIC: tuple[type[GraphPattern], ...] = (
-    ConstantToTheRight,
-    DropNeutralOperand,
-    CancelInversePair,
-    DropRepeatedUnary,
-    ExpandPower,
-    ReciprocalOfSqrt,
-    OneOverX,
-    MergeConstants,
-    ClipFromMinMax,
-    SimplifyClip,
-    SimplifyCast,
-    SimplifyWhere,
-    DropOperandBroadcast,
-    BooleanComparison,
-)

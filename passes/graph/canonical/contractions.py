@@ -145,12 +145,3 @@ class PadIntoConv(GraphPattern):
         if pad.value.value.data != 0:
             op.pad_value = int_attr(int(pad.value.value.data))
         rewriter.notify_op_modified(op)
-
-
-CONTRACTIONS: tuple[type[GraphPattern], ...] = (
-    TransposeIntoMatmul,
-    TransposeOfMatmul,
-    DropUnitBatchOfWeight,
-    ChannelConstantIntoConv,
-    PadIntoConv,
-)

@@ -161,12 +161,3 @@ def _elementwise_shapes(
         else:
             return None
     return shapes if new in shapes else None
-
-
-RESHAPES: tuple[type[GraphPattern], ...] = (
-    SimplifyReshape,
-    SimplifyBroadcast,
-    MovementOfSplat,
-    KeepReducedDims,
-    HoistReshape,
-)

@@ -214,17 +214,3 @@ class DropEmptyPad(GraphPattern):
     def match_and_rewrite(self, op: PadOp, rewriter: PatternRewriter, /) -> None:
         if shape_of(op.x) == shape_of(op.result):
             rewriter.replace(op, [], [op.x])
-
-
-SLICES: tuple[type[GraphPattern], ...] = (
-    DropFullSlice,
-    MergeSlices,
-    SliceOfConcat,
-    SliceOfConv,
-    SliceBeforeTranspose,
-    SliceBeforeReshape,
-    GatherAsSlice,
-    GatherOfEverything,
-    SimplifyConcat,
-    DropEmptyPad,
-)

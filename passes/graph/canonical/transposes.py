@@ -184,13 +184,3 @@ class CancelTransposeAcrossElementwise(GraphPattern):
             else:
                 made.append(TransposeOp(made[-1], permutation, location=location))
         return made[-1].results[0]
-
-
-TRANSPOSES: tuple[type[GraphPattern], ...] = (
-    SimplifyTranspose,
-    TransposeBeforeReshape,
-    TransposeBeforeBroadcast,
-    LeaveOnesInPlace,
-    AttentionOperands,
-    CancelTransposeAcrossElementwise,
-)

@@ -27,6 +27,17 @@ class ReduceOfOnes(GraphPattern):
             rewriter.replace(op, ReshapeOp(op.x, shape_of(op.result), location=op.location))
 
 
+class DropUnitPool(GraphPattern):
+    """max_pool and avg_pool with 1x1 windows at every position -> x"""
+
+    @rewrites
+    @override
+    def match_and_rewrite(self, op: MaxPoolOp | AvgPoolOp, rewriter: PatternRewriter, /) -> None:
+        ones = all(size == 1 for size in (*ints(op.kernel), *ints(op.strides)))
+        if ones and not any(ints(op.pads)):
+            rewriter.replace(op, [], [op.x])
+
+
 class PoolOfEverything(GraphPattern):
     """a pool whose single window is the whole image -> reduce_mean, reduce_max over the spatial dims"""
 
@@ -41,17 +52,6 @@ class PoolOfEverything(GraphPattern):
         rewriter.replace(op, kind(op.x, spatial_axes(layout, len(shape)), True, location=op.location))
 
 
-class DropUnitPool(GraphPattern):
-    """max_pool and avg_pool with 1x1 windows at every position -> x"""
-
-    @rewrites
-    @override
-    def match_and_rewrite(self, op: MaxPoolOp | AvgPoolOp, rewriter: PatternRewriter, /) -> None:
-        ones = all(size == 1 for size in (*ints(op.kernel), *ints(op.strides)))
-        if ones and not any(ints(op.pads)):
-            rewriter.replace(op, [], [op.x])
-
-
 class DropFullResize(GraphPattern):
     """resize that leaves every axis unchanged -> x"""
 
@@ -60,11 +60,3 @@ class DropFullResize(GraphPattern):
     def match_and_rewrite(self, op: ResizeOp, rewriter: PatternRewriter, /) -> None:
         if all(op.is_identity(axis) for axis in range(len(shape_of(op.x)))):
             rewriter.replace(op, [], [op.x])
-
-
-WINDOWS: tuple[type[GraphPattern], ...] = (
-    ReduceOfOnes,
-    DropUnitPool,
-    PoolOfEverything,
-    DropFullResize,
-)
