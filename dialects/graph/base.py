@@ -87,6 +87,8 @@ class GraphOp(IRDLOperation, ABC):
 
     FORM: ClassVar[str] = "map"
     """The form of a kernel whose root it is; `map` where every element of the results stands for itself."""
+    WEIGHTS: ClassVar[tuple[int, ...]] = ()
+    """The operands that are packed in front of a kernel, also where they are computed."""
     INSTRUCTIONS: ClassVar[int] = 0
     """How many an element of its largest operand or result takes, beside `products`: for estimates of time."""
     IN_PROPORTION: ClassVar[bool] = True

@@ -22,7 +22,7 @@ from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -31,9 +31,7 @@ from ...dialects.errors import InvalidModelError
 from ...dialects.graph.base import ElementwiseOp, GraphOp, describe
 from ...dialects.graph.blobs import blob_store
 from ...dialects.graph.host import Loop, blocks_of, is_scalar, main_of, state_level
-from ...dialects.graph.ops.contraction import ConvOp
 from ...dialects.graph.ops.movement import ReshapeOp
-from ...dialects.graph.ops.recurrence import GruOp, LstmOp, RnnOp
 from ...dialects.graph.ops.structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
 from ...dialects.graph.values import ints_attr, shape_of, type_of
 from ...dialects.kernel.attributes import FormAttr
@@ -43,9 +41,6 @@ from .fusion import Group, external_operands, form_groups
 from .schedules import fusion_rules
 
 _STRUCTURE = Loop | scf.IfOp | scf.YieldOp | scf.ConditionOp | func.ReturnOp
-
-PACKED: dict[type[Operation], tuple[int, ...]] = {ConvOp: (1,), **dict.fromkeys((LstmOp, GruOp, RnnOp), (1, 2))}
-"""The operands that are packed in front of a kernel also where they are computed."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +125,7 @@ def _separate_weights(group: Group) -> None:
                 Rewriter.insert_op(again, InsertPoint.after(weight))
                 op.operands[index] = again.result
             seen.add(operand)
-    for index in PACKED.get(type(group.root), ()):
+    for index in group.root.WEIGHTS:
         value = group.root.operands[index]
         readings = sum([*op.operands].count(value) for op in group.ops)
         if readings > 1 and not isinstance(value.owner, WeightOp):

@@ -58,7 +58,7 @@ class Group:
     """Ops that become one kernel of a form, in order: `root` and the ops fused with it."""
 
     form: str
-    root: Operation
+    root: GraphOp
     ops: list[Operation] = field(init=False)
     members: set[Operation] = field(init=False)
 

@@ -139,6 +139,7 @@ class ConvOp(ContractionOp):
     """
 
     name = "graph.conv"
+    WEIGHTS: ClassVar[tuple[int, ...]] = (1,)
     IN_PROPORTION: ClassVar[bool] = False  # windows may be far larger than what they are laid over
 
     x = operand_def()

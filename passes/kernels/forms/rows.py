@@ -22,17 +22,8 @@ from ....dialects.graph.ops.reduction import ArgExtremumOp, CumulativeOp, LogSof
 from ....dialects.graph.ops.structure import KernelOp, YieldOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 
-_Normalisation: TypeAlias = "LayerNormOp | RmsNormOp | InstanceNormOp"
-RowOp: TypeAlias = "ReduceOp | ArgExtremumOp | SoftmaxOp | LogSoftmaxOp | CumulativeOp | _Normalisation"
-ROW_OPS = (
-    ReduceOp,
-    ArgExtremumOp,
-    SoftmaxOp,
-    LogSoftmaxOp,
-    LayerNormOp,
-    RmsNormOp,
-    InstanceNormOp,
-    CumulativeOp,
+RowOp: TypeAlias = (
+    ReduceOp | ArgExtremumOp | SoftmaxOp | LogSoftmaxOp | CumulativeOp | LayerNormOp | RmsNormOp | InstanceNormOp
 )
 
 
@@ -91,7 +82,7 @@ class RowForm:
 
 def row_form(kernel: KernelOp) -> RowForm | None:
     """The form of a kernel; None for any other body."""
-    roots = [op for op in kernel.body.block.ops if isinstance(op, ROW_OPS)]
+    roots = [op for op in kernel.body.block.ops if isinstance(op, RowOp)]
     if len(roots) != 1 or any(not _fits(op, roots[0]) for op in kernel.body.block.ops):
         return None
     form = RowForm(roots[0], _axes(roots[0]))
