@@ -1,4 +1,4 @@
-"""The modules of a package, by what lies in its folder: what each defines is collected without a list of them."""
+"""Discovery of the modules of a package and the classes of a module, in place of lists kept by hand."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ Class = TypeVar("Class")
 
 @cache
 def _names(package: str) -> dict[str, str]:
-    """The full names of the modules below a package, by the names of their files, which differ."""
+    """Qualified names of all modules below a package, by file name; file names are unique there."""
     path = import_module(package).__path__
     return {file.name.rpartition(".")[2]: file.name for file in walk_packages(path, f"{package}.") if not file.ispkg}
 
 
 def module_named(package: str, name: str) -> ModuleType:
-    """The module below a package whose file has that name, imported."""
+    """Imports the module below a package that is in the file of that name."""
     return import_module(_names(package)[name])
 
 
 def modules_below(package: str) -> list[ModuleType]:
-    """All modules below a package, imported."""
+    """Imports all modules below a package."""
     return [*map(import_module, _names(package).values())]
 
 
 def classes_in(module: ModuleType, base: type[Class]) -> list[type[Class]]:
-    """The classes below `base` that a module defines, abstract ones too."""
+    """Subclasses of `base` defined in a module, abstract ones included, in the order of their definition."""
     classes = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, base)]
     return [each for each in classes if each.__module__ == module.__name__]

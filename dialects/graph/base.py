@@ -62,11 +62,11 @@ def describe(op: Operation) -> str:
 
 Code: TypeAlias = Literal["short", "usual", "long"]
 Property: TypeAlias = "Attribute | int | float | str | Sequence[int] | None"
-"""A property of an op as constructors take it: a truth value is a flag, which is there or left out."""
+"""The value of a property in a constructor: a truth value is a flag (`UnitAttr`, or none), None is left out."""
 
 
 def _attribute(value: Property) -> Attribute | None:
-    """The attribute that a property is kept as."""
+    """The attribute of a property's value. The order matters: truth values are integers, texts are sequences."""
     match value:
         case None | Attribute():
             return value
@@ -86,13 +86,13 @@ class GraphOp(IRDLOperation, ABC):
     """An operation on tensors: no regions, no effects, result types determined by operands and attributes."""
 
     FORM: ClassVar[str] = "map"
-    """The form of a kernel whose root it is; `map` where every element of the results stands for itself."""
+    """The form of a kernel rooted at this op; `map`: every element of the results is computed by itself."""
     WEIGHTS: ClassVar[tuple[int, ...]] = ()
-    """The operands that are packed in front of a kernel, also where they are computed."""
+    """Indices of operands that are packed in front of a kernel, even where they are computed at run time."""
     INSTRUCTIONS: ClassVar[int] = 0
-    """How many an element of its largest operand or result takes, beside `products`: for estimates of time."""
-    IN_PROPORTION: ClassVar[bool] = True
-    """Whether `evaluate` takes time and memory in proportion to the bytes that it reads and makes."""
+    """Estimated instructions per element of its largest operand or result, besides `products`."""
+    LINEAR: ClassVar[bool] = True
+    """Whether the time and memory of `evaluate` are linear in the bytes of operands and results."""
 
     traits = traits_def(Pure())
 
@@ -130,19 +130,18 @@ class GraphOp(IRDLOperation, ABC):
         """The reference implementation, in the floating type of the operands."""
 
     def is_cheap(self) -> bool:
-        """Whether a compiler may `evaluate` it: that is about as fast as reading and writing, and no size of it hangs
-        on shapes."""
+        """Whether it may be evaluated at compile time: in linear time, and at sizes that are known then."""
         fixed = all(is_fixed(*shape_of(result)) for result in self.results)
-        return fixed and self.IN_PROPORTION and all(map(is_fixed_attr, self.properties.values()))
+        return fixed and self.LINEAR and all(map(is_fixed_attr, self.properties.values()))
 
     @property
     def products(self) -> int:
-        """Multiplications whose results are summed up."""
+        """Multiply-adds: multiplications whose results are summed up."""
         return 0
 
     @property
     def instructions(self) -> int:
-        """Instructions beside `products`, where a number takes one: about as many as a CPU without vectors executes."""
+        """Estimated scalar instructions besides `products`."""
         if not self.INSTRUCTIONS:
             return 0
         return self.INSTRUCTIONS * max((prod(shape_of(value)) for value in (*self.operands, *self.results)), default=0)
@@ -198,7 +197,7 @@ class ElementwiseOp(GraphOp, ABC):
 
     INSTRUCTIONS: ClassVar[int] = 1
     CODE: ClassVar[Code] = "usual"
-    """How long the code of an element is: one or two instructions, some, or a polynomial or more."""
+    """The length of an element's code: one or two instructions, several, or a polynomial and more."""
 
 
 class ContractionOp(GraphOp, ABC):

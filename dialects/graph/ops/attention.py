@@ -30,7 +30,7 @@ class AttentionOp(GraphOp):
     name = "graph.attention"
     FORM: ClassVar[str] = "attention"
     INSTRUCTIONS: ClassVar[int] = 16
-    IN_PROPORTION: ClassVar[bool] = False
+    LINEAR: ClassVar[bool] = False
 
     query = operand_def()
     key = operand_def()

@@ -140,7 +140,7 @@ class ConvOp(ContractionOp):
 
     name = "graph.conv"
     WEIGHTS: ClassVar[tuple[int, ...]] = (1,)
-    IN_PROPORTION: ClassVar[bool] = False  # windows may be far larger than what they are laid over
+    LINEAR: ClassVar[bool] = False  # windows may be far larger than what they are laid over
 
     x = operand_def()
     weight = operand_def()
@@ -261,7 +261,7 @@ class ConvTransposeOp(ContractionOp):
 
     name = "graph.conv_transpose"
     FORM: ClassVar[str] = "map"
-    IN_PROPORTION: ClassVar[bool] = False
+    LINEAR: ClassVar[bool] = False
 
     x = operand_def()
     weight = operand_def()

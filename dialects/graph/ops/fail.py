@@ -31,7 +31,7 @@ class FailOp(GraphOp):
     """Raises InvalidInputError with the message when run, by the interpreter or as machine code."""
 
     name = "graph.fail"
-    IN_PROPORTION: ClassVar[bool] = False
+    LINEAR: ClassVar[bool] = False
 
     message = prop_def(StringAttr)
     result = result_def()

@@ -29,7 +29,7 @@ class LinearAttentionOp(GraphOp):
 
     name = "graph.linear_attention"
     FORM: ClassVar[str] = "linear_attention"
-    IN_PROPORTION: ClassVar[bool] = False
+    LINEAR: ClassVar[bool] = False
 
     query = operand_def()
     key = operand_def()

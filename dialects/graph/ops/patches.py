@@ -27,7 +27,7 @@ class Col2ImOp(ReductionOp):
 
     name = "graph.col2im"
     FORM: ClassVar[str] = "windows"
-    IN_PROPORTION: ClassVar[bool] = False
+    LINEAR: ClassVar[bool] = False
 
     x = operand_def()
     shape = prop_def(DenseArrayBase[IntegerType])

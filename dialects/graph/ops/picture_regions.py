@@ -42,7 +42,7 @@ class RegionOp(IndexedOp, ABC):
     `scale` they are in elements of x. It is divided into bins of equal size, one for each element of the result.
     """
 
-    IN_PROPORTION: ClassVar[bool] = False
+    LINEAR: ClassVar[bool] = False
 
     x = operand_def()
     indices = operand_def()

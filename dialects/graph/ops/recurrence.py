@@ -59,7 +59,7 @@ class RecurrenceOp(GraphOp, ABC):
 
     FORM: ClassVar[str] = "recurrence"
     WEIGHTS: ClassVar[tuple[int, ...]] = (1, 2)
-    IN_PROPORTION: ClassVar[bool] = False  # its steps are taken one by one
+    LINEAR: ClassVar[bool] = False  # its steps are taken one by one
     GATES: ClassVar[int]
     ACTIVATIONS: ClassVar[tuple[str, ...]]
 

@@ -69,7 +69,7 @@ class ResizeOp(MovementOp):
     """
 
     name = "graph.resize"
-    IN_PROPORTION: ClassVar[bool] = False
+    LINEAR: ClassVar[bool] = False
 
     x = operand_def()
     shape = prop_def(DenseArrayBase[IntegerType])

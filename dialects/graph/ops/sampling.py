@@ -42,7 +42,7 @@ class SampleOp(ReductionOp):
     name = "graph.sample"
     FORM: ClassVar[str] = "windows"
     INSTRUCTIONS: ClassVar[int] = 0
-    IN_PROPORTION: ClassVar[bool] = False
+    LINEAR: ClassVar[bool] = False
 
     x = operand_def()
     positions = operand_def()

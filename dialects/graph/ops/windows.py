@@ -51,7 +51,7 @@ class PoolOp(ReductionOp, ABC):
     """A reduction over a spatial window, per channel."""
 
     FORM: ClassVar[str] = "windows"
-    IN_PROPORTION: ClassVar[bool] = False
+    LINEAR: ClassVar[bool] = False
 
     x = operand_def()
     kernel = prop_def(DenseArrayBase[IntegerType])
@@ -233,7 +233,7 @@ class LrnOp(ReductionOp):
 
     name = "graph.lrn"
     FORM: ClassVar[str] = "windows"
-    IN_PROPORTION: ClassVar[bool] = False
+    LINEAR: ClassVar[bool] = False
     INSTRUCTIONS: ClassVar[int] = 16
 
     x = operand_def()
