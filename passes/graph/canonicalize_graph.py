@@ -11,29 +11,18 @@ what a convolution takes into its own. x * sigmoid(x) and its like are left to t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from ...dialects.modules import classes_in
 from .canonical import arithmetic, contractions, reshapes, slices, transposes, windows
 from .fold_constants import FoldSmallConstants
-from .support.pattern_utils import GraphPattern, apply_patterns
+from .support.pattern_utils import GraphPattern, PatternPass
 
 _FAMILIES = (arithmetic, reshapes, transposes, slices, windows, contractions)
-PATTERNS = (FoldSmallConstants, *(pattern for file in _FAMILIES for pattern in classes_in(file, GraphPattern)))
-"""Of equal ones the first is applied: in the order of the files, and as they stand in each."""
+_FOUND = (pattern for file in _FAMILIES for pattern in classes_in(file, GraphPattern))
 
 
-@dataclass(frozen=True)
-class CanonicalizeGraph(ModulePass):
+class CanonicalizeGraph(PatternPass):
     """Applies all canonical patterns until none matches."""
 
     name = "canonicalize-graph"
-
-    @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_patterns(ctx, op, self.name, PATTERNS)
+    patterns = (FoldSmallConstants, *_FOUND)
+    """Of equal ones the first is applied: in the order of the files, and as they stand in each."""

@@ -13,15 +13,12 @@ so do depthwise convolutions, which add up no neighbours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from typing_extensions import override
-from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerType, ModuleOp, Signedness, i8, i32
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
@@ -30,7 +27,7 @@ from ...dialects.graph.ops.elementwise import AddOp
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import Array, element_type_of_value, int_attr, numpy_dtype, shape_of, tensor
 from ...dialects.kernel.targets import CpuAttr, target_of
-from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands
+from .support.pattern_utils import GraphPattern, PatternPass, rewrites, with_operands
 
 _HALF = 128
 _UI8 = IntegerType(8, Signedness.UNSIGNED)
@@ -111,13 +108,9 @@ def _is_slow(op: MatmulOp | ConvOp) -> bool:
     return target.byte_dot(alike) in slow and target.byte_dot(not alike) not in slow
 
 
-@dataclass(frozen=True)
-class FlipSigns(ModulePass):
+class FlipSigns(PatternPass):
     """Bytes on the left are shifted by 128 where the CPU multiplies them with the weight's only so."""
 
     name = "flip-signs"
-
-    @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if isinstance(target_of(op), CpuAttr):
-            apply_patterns(ctx, op, self.name, [FlipConvolution, FlipProduct])
+    patterns = (FlipConvolution, FlipProduct)
+    machine = CpuAttr

@@ -17,14 +17,10 @@ read it. Comes before channels-last; only known weights of one group, and for CP
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32, f64
+from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.ops.contraction import ConvOp
@@ -32,7 +28,7 @@ from ...dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
 from ...dialects.graph.values import Array, element_type_of_value, ints, numpy_dtype, shape_of, tensor
 from ...dialects.kernel.targets import CpuAttr, target_of
 from ...dialects.sizes.sizes import now
-from .support.pattern_utils import GraphPattern, apply_patterns, rewrites
+from .support.pattern_utils import GraphPattern, PatternPass, rewrites
 from .support.repeated_channels import followed, followers_of, repeated
 
 WORTH = 0.75
@@ -132,12 +128,8 @@ def _in_a_row(op: ConvOp, count: int, grouped: Operation) -> list[Operation]:
     return [split, last, whole, SliceOp(whole, [0] * len(shape), [*shape[:-1], pixels], location=op.location)]
 
 
-@dataclass(frozen=True)
-class GroupPixels(ModulePass):
+class GroupPixels(PatternPass):
     """Convolutions with few filters compute several pixels at a time."""
 
     name = "group-pixels"
-
-    @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_patterns(ctx, op, self.name, [SeveralPixels])
+    patterns = (SeveralPixels,)

@@ -16,14 +16,11 @@ fold-constants makes one weight of the concatenation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeGuard
 
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32, f64
+from xdsl.dialects.builtin import bf16, f16, f32, f64
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
@@ -33,9 +30,9 @@ from ...dialects.graph.ops.elementwise import AddOp, MulOp
 from ...dialects.graph.ops.movement import ConcatOp, SliceOp
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import element_type_of_value, shape_of
-from ...dialects.kernel.targets import CpuAttr, target_of
+from ...dialects.kernel.targets import CpuAttr
 from ..geometry.halves import halves_of
-from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands
+from .support.pattern_utils import GraphPattern, PatternPass, rewrites, with_operands
 
 MOST_OPS = 16
 """Elementwise ops between two products and their multiplication: gelu decomposed has 8."""
@@ -133,13 +130,9 @@ class AddBiasToHalves(GraphPattern):
             rewriter.replace(half, [part, part_of_bias, total])
 
 
-@dataclass(frozen=True)
-class PairGates(ModulePass):
+class PairGates(PatternPass):
     """On a CPU, a product and the product that gates it, with one left-hand side, become one product."""
 
     name = "pair-gates"
-
-    @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if isinstance(target_of(op), CpuAttr):
-            apply_patterns(ctx, op, self.name, [PairGatedProducts, AddBiasToHalves])
+    patterns = (PairGatedProducts, AddBiasToHalves)
+    machine = CpuAttr

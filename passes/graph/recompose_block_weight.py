@@ -17,10 +17,8 @@ from functools import partial
 
 import numpy as np
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.base import GraphOp
@@ -32,8 +30,8 @@ from ...dialects.graph.ops.movement import ReshapeOp, SliceOp
 from ...dialects.graph.ops.quantization import DequantizeOp, integer_range
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import Array, element_type_of_value, ints, shape_of, tensor
-from ...dialects.kernel.targets import CpuAttr, target_of
-from .support.pattern_utils import GraphPattern, apply_patterns, only_use, rewrites
+from ...dialects.kernel.targets import CpuAttr
+from .support.pattern_utils import GraphPattern, PatternPass, only_use, rewrites
 
 _WIDTHS = (4, 8)
 
@@ -129,13 +127,9 @@ def _reshaped(array: Array, shape: tuple[int, ...]) -> Array:
     return array.reshape(shape)
 
 
-@dataclass(frozen=True)
-class RecomposeBlockWeight(ModulePass):
+class RecomposeBlockWeight(PatternPass):
     """Recognises block-wise dequantisation of a matrix before a product."""
 
     name = "recompose-block-weight"
-
-    @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if isinstance(target_of(op), CpuAttr):
-            apply_patterns(ctx, op, self.name, [BlocksInFrontOfProduct])
+    patterns = (BlocksInFrontOfProduct,)
+    machine = CpuAttr

@@ -10,20 +10,16 @@ Constants must be those of gelu up to rounding; x * sigmoid(1.702 * x) is anothe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import pi, sqrt
 
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.ops.activation import GeluOp
 from ...dialects.graph.ops.elementwise import AddOp, DivOp, MulOp
 from ...dialects.graph.ops.unary import ErfOp, TanhOp
-from .support.pattern_utils import Constants, GraphPattern, apply_patterns, only_use, rewrites
+from .support.pattern_utils import Constants, GraphPattern, PatternPass, only_use, rewrites
 from .support.products import Product, is_near, number_plus, product_at, product_of
 
 CUBIC = 0.044715
@@ -81,13 +77,9 @@ class Gelu(GraphPattern):
                 return
 
 
-@dataclass(frozen=True)
-class RecomposeGelu(ModulePass):
+class RecomposeGelu(PatternPass):
     """Recognises gelu in both forms."""
 
     name = "recompose-gelu"
-
-    @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if any(isinstance(inner, (ErfOp, TanhOp)) for inner in op.walk()):
-            apply_patterns(ctx, op, self.name, [Gelu])
+    patterns = (Gelu,)
+    kinds = (ErfOp, TanhOp)

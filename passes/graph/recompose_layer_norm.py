@@ -13,14 +13,9 @@ another function and stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.ops.elementwise import AddOp, DivOp, MulOp, PowOp, SubOp
@@ -29,7 +24,7 @@ from ...dialects.graph.ops.normalization import LayerNormOp, RmsNormOp
 from ...dialects.graph.ops.reduction import ReduceMeanOp
 from ...dialects.graph.ops.unary import ReciprocalOp, RsqrtOp, SqrtOp
 from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype, shape_of
-from .support.pattern_utils import Constants, GraphPattern, apply_patterns, defining, only_use, rewrites
+from .support.pattern_utils import Constants, GraphPattern, PatternPass, defining, only_use, rewrites
 from .support.products import number_plus
 
 
@@ -152,13 +147,9 @@ class BiasOfNorm(GraphPattern):
             return
 
 
-@dataclass(frozen=True)
-class RecomposeLayerNorm(ModulePass):
+class RecomposeLayerNorm(PatternPass):
     """Recognises layer_norm and rms_norm with their scale and bias."""
 
     name = "recompose-layer-norm"
-
-    @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if any(isinstance(inner, (ReduceMeanOp, LayerNormOp, RmsNormOp)) for inner in op.walk()):
-            apply_patterns(ctx, op, self.name, [Normalise, ScaleOfNorm, BiasOfNorm])
+    patterns = (Normalise, ScaleOfNorm, BiasOfNorm)
+    kinds = (ReduceMeanOp, LayerNormOp, RmsNormOp)

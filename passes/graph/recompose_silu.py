@@ -8,17 +8,12 @@ A sigmoid that has other users, too, stays, and so does its product.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.ops.elementwise import MulOp
 from ...dialects.graph.ops.unary import SigmoidOp, SiluOp
-from .support.pattern_utils import GraphPattern, apply_patterns, only_use, rewrites
+from .support.pattern_utils import GraphPattern, PatternPass, only_use, rewrites
 
 
 class Silu(GraphPattern):
@@ -34,13 +29,9 @@ class Silu(GraphPattern):
                 return
 
 
-@dataclass(frozen=True)
-class RecomposeSilu(ModulePass):
+class RecomposeSilu(PatternPass):
     """Recognises silu."""
 
     name = "recompose-silu"
-
-    @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if any(isinstance(inner, SigmoidOp) for inner in op.walk()):
-            apply_patterns(ctx, op, self.name, [Silu])
+    patterns = (Silu,)
+    kinds = (SigmoidOp,)

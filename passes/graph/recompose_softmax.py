@@ -11,20 +11,15 @@ log(softmax(x)) and x - log(sum(exp(x))) are log_softmax. Sums over several axes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.ops.elementwise import DivOp, MulOp, SubOp
 from ...dialects.graph.ops.reduction import LogSoftmaxOp, ReduceMaxOp, ReduceSumOp, SoftmaxOp
 from ...dialects.graph.ops.unary import ExpOp, LogOp, ReciprocalOp
 from ...dialects.graph.values import ints
-from .support.pattern_utils import GraphPattern, apply_patterns, defining, only_use, rewrites
+from .support.pattern_utils import GraphPattern, PatternPass, defining, only_use, rewrites
 
 
 def _sum_of_powers(value: SSAValue) -> tuple[ExpOp, int] | None:
@@ -89,13 +84,9 @@ class LogSumExp(GraphPattern):
             rewriter.replace(op, LogSoftmaxOp(x, found[1], location=op.location))
 
 
-@dataclass(frozen=True)
-class RecomposeSoftmax(ModulePass):
+class RecomposeSoftmax(PatternPass):
     """Recognises softmax and log-softmax."""
 
     name = "recompose-softmax"
-
-    @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if any(isinstance(inner, (ExpOp, LogOp)) for inner in op.walk()):
-            apply_patterns(ctx, op, self.name, [Softmax, LogOfSoftmax, LogSumExp])
+    patterns = (Softmax, LogOfSoftmax, LogSumExp)
+    kinds = (ExpOp, LogOp)

@@ -10,17 +10,13 @@ results parts of the outer one, so nothing is copied twice where operands can't 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.ops.movement import ConcatOp
-from .support.pattern_utils import GraphPattern, apply_patterns, rewrites
+from .support.pattern_utils import GraphPattern, PatternPass, rewrites
 
 # Loops are cut at the seams between operands while that makes at most 48 pieces, and models in use have up to 26
 # operands (DenseNet-121's last block).
@@ -42,12 +38,8 @@ class ConcatOfConcats(GraphPattern):
         rewriter.replace(op, [*parts, ConcatOp(parts, axis, location=op.location)])
 
 
-@dataclass(frozen=True)
-class SplitConcat(ModulePass):
+class SplitConcat(PatternPass):
     """Concatenations of very many operands become trees of concatenations."""
 
     name = "split-concat"
-
-    @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_patterns(ctx, op, self.name, [ConcatOfConcats])
+    patterns = (ConcatOfConcats,)

@@ -27,16 +27,13 @@ where some elements of the result have no taps, and what is neither f32 nor f64.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 
 import numpy as np
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32, f64
+from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.ops.contraction import ConvOp, ConvTransposeOp
@@ -44,7 +41,7 @@ from ...dialects.graph.ops.movement import ConcatOp, ReshapeOp, SliceOp, Transpo
 from ...dialects.graph.values import Array, element_type_of_value, ints, shape_of, tensor
 from ...dialects.sizes.sizes import is_fixed, now
 from ..geometry.phases import Phase, PhasedAxis, phases_apart, phases_side_by_side
-from .support.pattern_utils import GraphPattern, apply_patterns, rewrites
+from .support.pattern_utils import GraphPattern, PatternPass, rewrites
 from .support.repeated_channels import followed, followers_of, repeated
 
 MOST_PARTS = 16
@@ -213,12 +210,8 @@ def _in_order(op: ConvTransposeOp, axes: Sequence[PhasedAxis], parts: Sequence[S
     return made
 
 
-@dataclass(frozen=True)
-class SplitConvTranspose(ModulePass):
+class SplitConvTranspose(PatternPass):
     """Rewrites transposed convolutions as convolutions."""
 
     name = "split-conv-transpose"
-
-    @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_patterns(ctx, op, self.name, [ConvTransposeAsConvs])
+    patterns = (ConvTransposeAsConvs,)

@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from inspect import signature
 from math import prod
-from typing import TypeVar, cast, get_args
+from typing import ClassVar, TypeVar, cast, get_args
 
 import numpy as np
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, PatternRewriterListener, PatternRewriteWalker, RewritePattern
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
@@ -37,6 +38,7 @@ from ....dialects.graph.values import (
     tensor,
     type_of,
 )
+from ....dialects.kernel.targets import CpuAttr, GpuAttr, target_of
 from ....dialects.sizes.sizes import is_fixed
 from ...statistics import count
 
@@ -275,3 +277,20 @@ def apply_patterns(ctx: Context, module: ModuleOp, pass_name: str, patterns: Seq
     for label, times in applier.counts.items():
         count(ctx, pass_name, label, times)
     return bool(applier.counts)
+
+
+class PatternPass(ModulePass, ABC):
+    """A pass that applies patterns until none matches. Other modules than those it is for stay as they are."""
+
+    patterns: ClassVar[Sequence[type[GraphPattern]]]
+    kinds: ClassVar[tuple[type[Operation], ...]] = ()
+    """It is for modules with an op of one of these; for any where there are none."""
+    machine: ClassVar[type[CpuAttr] | type[GpuAttr] | None] = None
+    """It is for modules with such a target; for any where there is none."""
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.machine is not None and not isinstance(target_of(op), self.machine):
+            return
+        if not self.kinds or any(isinstance(inner, self.kinds) for inner in op.walk()):
+            apply_patterns(ctx, op, self.name, self.patterns)

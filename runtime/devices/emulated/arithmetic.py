@@ -86,25 +86,21 @@ def _ceil_divided(x: Value, y: Value) -> Value:
     return _floor_divided(x, y) + (_remainder(x, y) != 0)
 
 
-def _ceil_divided_unsigned(x: Value, y: Value) -> Value:
-    return _as_unsigned(_quotient_up, x, y)
-
-
 def _quotient_up(x: Value, y: Value) -> Value:
     return x // y + (x % y != 0)
 
 
-def _shifted(x: Value, y: Value) -> Value:
-    return x >> y
+def _nonzero_divided(x: Value, y: Value) -> Value:
+    return 0 if isinstance(y, int) and y == 0 else x // y
+
+
+def _nonzero_remainder(x: Value, y: Value) -> Value:
+    return 0 if isinstance(y, int) and y == 0 else x % y
 
 
 def _extreme(choose: Callable[[int, int], int], function: Function, x: Value, y: Value) -> Value:
     """min or max of integers."""
     return choose(x, y) if type(x) is int and type(y) is int else function(x, y)
-
-
-def _extreme_unsigned(function: Function, x: Value, y: Value) -> Value:
-    return _as_unsigned(function, x, y)
 
 
 def _maximum(x: Value, y: Value) -> Value:
@@ -117,21 +113,9 @@ def _minimum(x: Value, y: Value) -> Value:
 
 
 def _fma(x: Value, y: Value, z: Value) -> Value:
-    """x * y + z"""
-    dtype = z.dtype
-    if dtype == np.float64:
-        return _fma_double(x, y, z)
-    return (np.multiply(x, y, dtype=np.float64) + z).astype(dtype)
-
-
-def _fma_double(x: Value, y: Value, z: Value) -> Value:
-    """Computed in long double if that is wider, which makes the product all but exact."""
-    return (np.multiply(x, y, dtype=np.longdouble) + z).astype(np.float64)
-
-
-def _fma_half(x: Value, y: Value, z: Value) -> Value:
-    """For 16-bit floats, whose products and sums f64 represents."""
-    return (x.astype(np.float64) * y.astype(np.float64) + z.astype(np.float64)).astype(z.dtype)
+    """x * y + z, computed in a wider type; for f64 that is long double, if that is wider."""
+    wide = np.longdouble if z.dtype == np.float64 else np.float64
+    return (x.astype(wide) * y.astype(wide) + z.astype(wide)).astype(z.dtype)
 
 
 def _round(x: Value) -> Value:
@@ -152,16 +136,18 @@ _same_names = ["ceil", "cos", "cosh", "exp", "exp2", "expm1", "floor", "log", "l
 _same_names += ["sin", "sinh", "sqrt", "tan", "tanh", "trunc"]
 _INVERSES = ("acos", "acosh", "asin", "asinh", "atan", "atanh")
 _FUNCTIONS: dict[str, Function] = {
-    "arith.shrui": partial(_as_unsigned, _shifted),
+    "arith.shrui": partial(_as_unsigned, operator.rshift),
+    "arith.divui": partial(_as_unsigned, _nonzero_divided),
+    "arith.remui": partial(_as_unsigned, _nonzero_remainder),
     "arith.divsi": _divided,
     "arith.remsi": _remainder,
     "arith.floordivsi": _floor_divided,
     "arith.ceildivsi": _ceil_divided,
-    "arith.ceildivui": _ceil_divided_unsigned,
+    "arith.ceildivui": partial(_as_unsigned, _quotient_up),
     "arith.minsi": partial(_extreme, min, np.minimum),
     "arith.maxsi": partial(_extreme, max, np.maximum),
-    "arith.minui": partial(_extreme_unsigned, np.minimum),
-    "arith.maxui": partial(_extreme_unsigned, np.maximum),
+    "arith.minui": partial(_as_unsigned, np.minimum),
+    "arith.maxui": partial(_as_unsigned, np.maximum),
     "arith.remf": np.fmod,
     "arith.negf": operator.neg,
     "arith.maximumf": _maximum,
@@ -212,21 +198,15 @@ def _always(truth: Any, x: Value, y: Value) -> Value:
     return truth
 
 
-def _float_comparisons() -> list[Function]:
-    """The predicates of cmpf, by number."""
-    ordered = list(_ORDERED.values())
-    negated = [partial(_opposite, _ORDERED[_NEGATED[name]]) for name in _ORDERED]
-    return [
-        partial(_always, np.False_),
-        *ordered,
-        partial(_opposite, _unordered),
-        *negated,
-        _unordered,
-        partial(_always, np.True_),
-    ]
-
-
-_FLOAT_COMPARISONS = _float_comparisons()
+_FLOAT_COMPARISONS: list[Function] = [
+    partial(_always, np.False_),
+    *_ORDERED.values(),
+    partial(_opposite, _unordered),
+    *(partial(_opposite, _ORDERED[_NEGATED[name]]) for name in _ORDERED),
+    _unordered,
+    partial(_always, np.True_),
+]
+"""The predicates of cmpf, by number."""
 _UNSIGNED_COMPARISONS = [partial(_compare_unsigned, _ORDERED[name]) for name in ("lt", "le", "gt", "ge")]
 _TO_BOOL_FREE = {"arith.addi": "^", "arith.subi": "^", "arith.muli": "&"}
 
@@ -251,28 +231,14 @@ def function_of(op: Operation) -> Function | None:
         case "arith.select":
             spreads = is_vector(op.results[0].type) and not is_vector(op.operands[0].type)
             return _select_lanes if spreads else select
-        case "arith.divui":
-            return partial(_as_unsigned, _nonzero_divided)
-        case "arith.remui":
-            return partial(_as_unsigned, _nonzero_remainder)
         case "arith.maximumf" | "arith.minimumf" if _without_signed_zeros(op):
             return np.maximum if op.name == "arith.maximumf" else np.minimum
-        case "math.fma" | "vector.fma" if dtype_of(op.results[0].type).itemsize == 2:
-            return _fma_half
         case _:
             return _FUNCTIONS.get(op.name)
 
 
 def _select_lanes(condition: Value, a: Value, b: Value) -> Value:
     return select(spread(condition), a, b)
-
-
-def _nonzero_divided(x: Value, y: Value) -> Value:
-    return 0 if isinstance(y, int) and y == 0 else x // y
-
-
-def _nonzero_remainder(x: Value, y: Value) -> Value:
-    return 0 if isinstance(y, int) and y == 0 else x % y
 
 
 def _predicate(op: Operation) -> int:
@@ -284,16 +250,10 @@ def _without_signed_zeros(op: Operation) -> bool:
     return isinstance(flags, FastMathFlagsAttr) and FastMathFlag.NO_SIGNED_ZEROS in flags.data
 
 
-def combining(kind: str, dtype: np.dtype[Any]) -> Function:
-    """The function that combines two lanes of a vector.reduction."""
-    match kind:
-        case "add" | "mul" | "and" | "or" | "xor":
-            function = {"add": np.add, "mul": np.multiply, "and": np.bitwise_and, "or": np.bitwise_or}.get(kind)
-            return function or np.bitwise_xor
-        case "maximumf" | "minimumf" | "maxnumf" | "minnumf" | "maxsi" | "minsi" | "maxui" | "minui":
-            return _FUNCTIONS[f"arith.{kind}"]
-        case _:
-            raise KeyError(kind)
+def combining(kind: str) -> Function:
+    """The function that combines two lanes of a vector.reduction. Raises KeyError for an unknown kind."""
+    joining = {"add": np.add, "mul": np.multiply, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+    return joining.get(kind) or _FUNCTIONS[f"arith.{kind}"]
 
 
 def constant_lanes(numbers: list[float | int], type: Attribute) -> Value:

@@ -12,7 +12,7 @@ from xdsl.dialects.vector import CombiningKindAttr
 from xdsl.ir import Operation
 
 from .arithmetic import combining
-from .values import Function, Value, broadcast_to, dtype_of, lanes_of, spread, varies
+from .values import Function, Value, broadcast_to, lanes_of, spread, varies
 from .warps import round_to_tf32
 
 
@@ -76,7 +76,7 @@ def _shuffle(op: Operation) -> Function:
 def _reduction(op: Operation) -> Function:
     """Reduces lanes in order; the accumulator is combined last."""
     kind = cast("CombiningKindAttr", op.properties["kind"]).data
-    combine = combining(str(kind), dtype_of(op.operands[0].type))
+    combine = combining(str(kind))
 
     def reduction(value: Value, *accumulator: Value) -> Value:
         return reduce(combine, [*(value[..., lane] for lane in range(value.shape[-1])), *accumulator])
