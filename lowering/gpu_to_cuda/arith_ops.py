@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPERATIONS, IntegerOverflowAttr
-from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType, IntegerAttr, VectorType
+from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType, VectorType
 from xdsl.ir import Attribute, Operation
 
+from ...dialects.extensions import CmpfOp, CmpiOp
 from ..op_facts import fail
 from .expressions import Expression, Lanes, Value, binary, call, conditional, literal, plus, unary
 from .kernel_text import Handler, KernelText
 from .types import element_of, is_half, is_truth, narrow_bits
 
-Rule: TypeAlias = "Callable[[KernelText, Operation, Sequence[Expression]], Expression]"
+Rule: TypeAlias = "Callable[[KernelText, Any, Sequence[Expression]], Expression]"
 
 _INTEGER = {"addi": "+", "subi": "-", "muli": "*"}
-_WRAPPING = {"+": "wrapping_add", "-": "wrapping_sub", "*": "wrapping_mul"}
-_TRUTH = {"addi": "!=", "subi": "!=", "muli": "&&", "andi": "&&", "ori": "||", "xori": "!="}
+WRAPPING = {"+": "wrapping_add", "-": "wrapping_sub", "*": "wrapping_mul"}
+TRUTH = {"addi": "!=", "subi": "!=", "muli": "&&", "andi": "&&", "ori": "||", "xori": "!="}
 _BITS = {"andi": "&", "ori": "|", "xori": "^"}
 _SIGNED = {"divsi": "/", "remsi": "%", "shrsi": ">>", "shli": "<<"}
-_FUNCTIONS = {
+FUNCTIONS = {
     "divui": "divu",
     "remui": "remu",
     "shrui": "shru",
@@ -34,8 +35,8 @@ _FUNCTIONS = {
     "ceildivui": "ceil_divu",
 }
 _FLOAT = {"addf": "+", "subf": "-", "mulf": "*", "divf": "/"}
-_FLOAT_FUNCTIONS = {"maximumf": "maximum", "minimumf": "minimum"}
-_LIBRARY = {"maxnumf": "fmax", "minnumf": "fmin", "remf": "fmod"}
+FLOAT_FUNCTIONS = {"maximumf": "maximum", "minimumf": "minimum"}
+LIBRARY = {"maxnumf": "fmax", "minnumf": "fmin", "remf": "fmod"}
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _OPPOSITE = {"lt": ">=", "le": ">", "gt": "<=", "ge": "<"}
 
@@ -86,20 +87,20 @@ def _narrow(kernel: KernelText, op: Operation, value: Expression) -> Expression:
 def _integer(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
     kind = op.results[0].type
     if is_truth(kind):
-        return binary(_TRUTH[_short(op)], *x)
+        return binary(TRUTH[_short(op)], *x)
     symbol = _INTEGER[_short(op)]
     flags = op.properties.get("overflowFlags")
     if isinstance(element_of(kind), IndexType) and symbol == "+" and x[1].number is not None:
         return plus(x[0], x[1].number)
     if isinstance(element_of(kind), IndexType) or (isinstance(flags, IntegerOverflowAttr) and flags.data):
         return _narrow(kernel, op, binary(symbol, *x))
-    return call(_WRAPPING[symbol], *x)
+    return call(WRAPPING[symbol], *x)
 
 
 def _bits(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
     if _short(op) == "xori" and x[1].text == "true":
         return unary("!", x[0])
-    table = _TRUTH if is_truth(op.results[0].type) else _BITS
+    table = TRUTH if is_truth(op.results[0].type) else _BITS
     return _narrow(kernel, op, binary(table[_short(op)], *x))
 
 
@@ -112,7 +113,7 @@ def _signed(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expre
 def _function(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
     if is_truth(op.results[0].type):
         fail(op, "there is no such arithmetic on truth values")
-    return call(_FUNCTIONS[_short(op)], *x)
+    return call(FUNCTIONS[_short(op)], *x)
 
 
 def _float(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
@@ -120,12 +121,12 @@ def _float(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expres
 
 
 def _float_function(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
-    return rounded(call(_FLOAT_FUNCTIONS[_short(op)], *in_f32(op, x)), op.results[0].type)
+    return rounded(call(FLOAT_FUNCTIONS[_short(op)], *in_f32(op, x)), op.results[0].type)
 
 
 def _library(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
     suffix = "" if isinstance(element_of(op.results[0].type), Float64Type) else "f"
-    return rounded(call(_LIBRARY[_short(op)] + suffix, *in_f32(op, x)), op.results[0].type)
+    return rounded(call(LIBRARY[_short(op)] + suffix, *in_f32(op, x)), op.results[0].type)
 
 
 def _negative(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
@@ -145,20 +146,16 @@ def _read_signed(kernel: KernelText, value: Expression, type: Attribute) -> Expr
     return unary("-", call("int", value)) if is_truth(type) else value
 
 
-def _cmpi(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
-    predicate = op.properties["predicate"]
-    assert isinstance(predicate, IntegerAttr)
-    name, kind = CMPI_COMPARISON_OPERATIONS[predicate.value.data], op.operands[0].type
+def _cmpi(kernel: KernelText, op: CmpiOp, x: Sequence[Expression]) -> Expression:
+    name, kind = CMPI_COMPARISON_OPERATIONS[op.predicate.value.data], op.lhs.type
     if name in ("eq", "ne"):
         return binary(_COMPARISONS[name], *x)
     read = _unsigned if name[0] == "u" else _read_signed
     return binary(_COMPARISONS[name[1:]], *(read(kernel, each, kind) for each in x))
 
 
-def _cmpf(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
-    predicate = op.properties["predicate"]
-    assert isinstance(predicate, IntegerAttr)
-    name = CMPF_COMPARISON_OPERATIONS[predicate.value.data]
+def _cmpf(kernel: KernelText, op: CmpfOp, x: Sequence[Expression]) -> Expression:
+    name = CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]
     a, b = in_f32(op, x)
     match name:
         case "false" | "true":
@@ -183,10 +180,8 @@ def _in_parens(value: Expression) -> Expression:
     return Expression(f"({value.text})", depends=value.depends)
 
 
-def _compare_floats(kernel: KernelText, op: Operation) -> None:
-    predicate = op.properties["predicate"]
-    assert isinstance(predicate, IntegerAttr)
-    name = CMPF_COMPARISON_OPERATIONS[predicate.value.data]
+def _compare_floats(kernel: KernelText, op: CmpfOp) -> None:
+    name = CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]
     elementwise(kernel, op, _cmpf, repeated=name in ("ord", "uno", "one", "ueq"))
 
 
@@ -244,8 +239,8 @@ def _constant(kernel: KernelText, op: Operation) -> None:
     kernel.define(result, value, op, many=not several)
 
 
-def _simple(rule: Rule, repeated: bool = False) -> Handler:
-    return lambda kernel, op: elementwise(kernel, op, rule, repeated=repeated)
+def _simple(rule: Rule) -> Handler:
+    return lambda kernel, op: elementwise(kernel, op, rule)
 
 
 def _named(names: Sequence[str] | dict[str, str], handler: Handler) -> dict[str, Handler]:
@@ -256,10 +251,10 @@ HANDLERS: dict[str, Handler] = {
     **_named(_INTEGER, _simple(_integer)),
     **_named(_BITS, _simple(_bits)),
     **_named(_SIGNED, _simple(_signed)),
-    **_named(_FUNCTIONS, _simple(_function)),
+    **_named(FUNCTIONS, _simple(_function)),
     **_named(_FLOAT, _simple(_float)),
-    **_named(_FLOAT_FUNCTIONS, _simple(_float_function)),
-    **_named(_LIBRARY, _simple(_library)),
+    **_named(FLOAT_FUNCTIONS, _simple(_float_function)),
+    **_named(LIBRARY, _simple(_library)),
     **_named(
         (
             "extsi",

@@ -12,9 +12,8 @@ from .memref_ops import bytes_of, indices_of
 _LANES = 32
 
 
-def _place(kernel: KernelText, op: Operation) -> None:
+def _place(kernel: KernelText, op: ThreadIdOp | BlockIdOp) -> None:
     """One variable for each dimension used, even if the kernel reads it several times."""
-    assert isinstance(op, ThreadIdOp | BlockIdOp)
     axis, result = str(op.dimension.data.value), op.result
     which = "thread" if isinstance(op, ThreadIdOp) else "block"
     known = kernel.where.get((which, axis))
@@ -30,8 +29,7 @@ def _barrier(kernel: KernelText, op: Operation) -> None:
     kernel.line("__syncthreads();", op)
 
 
-def _shuffle(kernel: KernelText, op: Operation) -> None:
-    assert isinstance(op, ShuffleOp)
+def _shuffle(kernel: KernelText, op: ShuffleOp) -> None:
     mode = op.mode.data
     value = kernel.scalar(op.value)
     offset, width = kernel.scalar_atom(op.offset), kernel.scalar_atom(op.width)
@@ -42,8 +40,7 @@ def _shuffle(kernel: KernelText, op: Operation) -> None:
     kernel.define(op.result, other, op)
 
 
-def _copy(kernel: KernelText, op: Operation) -> None:
-    assert isinstance(op, AsyncCopyOp)
+def _copy(kernel: KernelText, op: AsyncCopyOp) -> None:
     source = kernel.place(op.source).address(indices_of(kernel, op.source_indices))
     destination = kernel.place(op.destination).address(indices_of(kernel, op.destination_indices))
     size = bytes_of(memref_type(op.source).element_type)
@@ -62,8 +59,7 @@ def _group(kernel: KernelText, op: Operation) -> None:
     kernel.line("copy_async_group();", op)
 
 
-def _wait(kernel: KernelText, op: Operation) -> None:
-    assert isinstance(op, AsyncWaitOp)
+def _wait(kernel: KernelText, op: AsyncWaitOp) -> None:
     kernel.changed(SHARED, GLOBAL)
     kernel.line(f"copy_async_wait<{op.groups.value.data}>();", op)
 
@@ -72,8 +68,7 @@ def _round(kernel: KernelText, op: Operation) -> None:
     kernel.define(op.results[0], call("to_tf32", kernel.scalar(op.operands[0])), op)
 
 
-def _mma(kernel: KernelText, op: Operation) -> None:
-    assert isinstance(op, MmaOp)
+def _mma(kernel: KernelText, op: MmaOp) -> None:
     product = call("mma", *(kernel.whole(each) for each in op.operands))
     product = Expression(product.text, product.level, product.depends | {WARP})
     kernel.define(op.result, Lanes(whole=product), op)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -26,7 +26,7 @@ LONGEST = 64  # characters of an expression that may be inlined into another
 GLOBAL, SHARED, WARP = "global", "workgroup", "warp"
 """What expressions may depend on, besides private arrays by name: memory spaces, and the other lanes of the warp."""
 
-Handler: TypeAlias = "Callable[[KernelText, Operation], None]"
+Handler: TypeAlias = "Callable[[KernelText, Any], None]"
 
 
 def memref_type(value: SSAValue) -> MemRefType[Attribute]:

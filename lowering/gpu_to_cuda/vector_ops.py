@@ -9,7 +9,7 @@ from xdsl.dialects.vector import CombiningKindAttr
 from xdsl.ir import Operation, SSAValue
 
 from ..op_facts import fail, integers_of
-from .arith_ops import rounded, widened
+from .arith_ops import FLOAT_FUNCTIONS, FUNCTIONS, LIBRARY, TRUTH, WRAPPING, rounded, widened
 from .expressions import Expression, Lanes, binary, call, literal
 from .kernel_text import Handler, KernelText
 from .memref_ops import indices_of
@@ -131,17 +131,6 @@ def _shuffle(kernel: KernelText, op: Operation) -> None:
 
 
 _SYMBOLS = {"add": "+", "mul": "*", "and": "&", "or": "|", "xor": "^"}
-_FUNCTIONS = {
-    "maximumf": "maximum",
-    "minimumf": "minimum",
-    "maxsi": "larger",
-    "minsi": "smaller",
-    "maxui": "maxu",
-    "minui": "minu",
-}
-_LIBRARY = {"maxnumf": "fmax", "minnumf": "fmin"}
-_WRAPPING = {"add": "wrapping_add", "mul": "wrapping_mul"}
-_TRUTH = {"and": "&&", "or": "||", "xor": "!=", "add": "!=", "mul": "&&"}
 
 
 def _reduction(kernel: KernelText, op: Operation) -> None:
@@ -166,17 +155,19 @@ def _joining(kernel: KernelText, op: Operation) -> Callable[[Expression, Express
     assert isinstance(kind, CombiningKindAttr)
     name = str(kind.data)
     is_float = is_half(type) or kernel.types.spelled(type) in ("float", "double")
-    if is_truth(type) and name in _TRUTH:
-        return lambda a, b: binary(_TRUTH[name], a, b)
-    if name in _WRAPPING and not is_float and not isinstance(element_of(type), IndexType):
-        return lambda a, b: call(_WRAPPING[name], a, b)
-    if name in _SYMBOLS:
-        return lambda a, b: binary(_SYMBOLS[name], a, b)
-    if name in _LIBRARY:
+    symbol = _SYMBOLS.get(name, "")
+    if is_truth(type) and symbol:
+        return lambda a, b: binary(TRUTH[f"{name}i"], a, b)
+    if symbol in WRAPPING and not is_float and not isinstance(element_of(type), IndexType):
+        return lambda a, b: call(WRAPPING[symbol], a, b)
+    if symbol:
+        return lambda a, b: binary(symbol, a, b)
+    if name in LIBRARY:
         suffix = "" if kernel.types.spelled(type) == "double" else "f"
-        return lambda a, b: call(_LIBRARY[name] + suffix, a, b)
-    if name in _FUNCTIONS:
-        return lambda a, b: call(_FUNCTIONS[name], a, b)
+        return lambda a, b: call(LIBRARY[name] + suffix, a, b)
+    function = FUNCTIONS.get(name) or FLOAT_FUNCTIONS.get(name)
+    if function is not None:
+        return lambda a, b: call(function, a, b)
     fail(op, f"there is no reduction '{name}' in CUDA C++")
 
 

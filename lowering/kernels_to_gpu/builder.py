@@ -96,21 +96,7 @@ class ThreadBuilder(LoopBuilder):
             body(i)
             return ()
 
-        self.unrolled_sum(count, run, ())
-
-    def unrolled_sum(
-        self,
-        count: int,
-        body: Callable[[Index, Sequence[SSAValue]], Sequence[SSAValue]],
-        carried: Sequence[SSAValue],
-    ) -> Sequence[SSAValue]:
-        """The same with loop-carried values: carried = body(i, carried); returns the final ones."""
-        results = self.loop(0, count, body, carried=carried)
-        if count > 1:
-            loop = self._at.last_op
-            assert isinstance(loop, scf.ForOp)
-            loop.attributes[UNROLL] = UnitAttr()
-        return results
+        self.folded(count, (), run)
 
     def folded(
         self,
@@ -121,7 +107,7 @@ class ThreadBuilder(LoopBuilder):
         """carried = body(i, carried) for i in [0, count), unrolled by the CUDA compiler; returns the final ones."""
         results = self.loop(0, count, body, carried=start)
         if count > 1:
-            loop = results[0].owner
+            loop = self._at.last_op
             assert isinstance(loop, scf.ForOp)
             loop.attributes[UNROLL] = UnitAttr()
         return results

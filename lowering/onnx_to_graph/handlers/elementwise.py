@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
+from typing import TypeVar
 
+from onnx import defs
 from xdsl.dialects.builtin import Float8E8M0FNUType, i1
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.graph.base import GraphOp
 from ....dialects.graph.narrow_types import is_narrow_float, packed_bits
+from ....dialects.graph.ops import elementwise, unary
 from ....dialects.graph.ops.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
 from ....dialects.graph.ops.conversion import BitcastOp, CastOp
 from ....dialects.graph.ops.elementwise import (
     AddOp,
     AndOp,
+    BinaryOp,
     DivOp,
-    EqualOp,
     GreaterEqualOp,
     GreaterOp,
     LessEqualOp,
@@ -23,44 +27,20 @@ from ....dialects.graph.ops.elementwise import (
     MaxOp,
     MinOp,
     ModOp,
-    MulOp,
     OrOp,
-    PowOp,
     PreluOp,
     ShiftLeftOp,
     ShiftRightOp,
-    SubOp,
+    UnaryOp,
     WhereOp,
     XorOp,
 )
-from ....dialects.graph.ops.unary import (
-    AbsOp,
-    AtanOp,
-    CeilOp,
-    CosOp,
-    ErfOp,
-    ExpOp,
-    FloorOp,
-    IsInfOp,
-    IsNanOp,
-    LogOp,
-    NegOp,
-    NotOp,
-    ReciprocalOp,
-    ReluOp,
-    RoundOp,
-    SigmoidOp,
-    SignOp,
-    SinOp,
-    SoftplusOp,
-    SoftsignOp,
-    SqrtOp,
-    TanhOp,
-    TanOp,
-)
+from ....dialects.graph.ops.unary import IsInfOp, IsNanOp, NotOp
 from ....dialects.graph.values import element_type_of_value, is_bool, is_float, shape_of
 from ..node import Handler, Node, Result
 from ..types import element_type
+
+OpT = TypeVar("OpT", UnaryOp, BinaryOp)
 
 # All integers up to this one are exact in float64, the type of the limits of `graph.clip`.
 _EXACT = 2**53
@@ -180,14 +160,6 @@ def _is_inf(node: Node) -> SSAValue:
     return node.emit(AndOp(infinite, side))
 
 
-def _cast(node: Node) -> SSAValue:
-    return _cast_to(node, _wanted_type(node))
-
-
-def _cast_like(node: Node) -> SSAValue:
-    return _cast_to(node, element_type_of_value(node.operand(1)))
-
-
 def _wanted_type(node: Node) -> Attribute:
     return element_type(node.integer("to", 0), f"{node.name} ({node.op_type}): attribute to")
 
@@ -204,30 +176,18 @@ def _cast_to(node: Node, to: Attribute) -> SSAValue:
     return node.emit(CastOp(x, to, saturate=saturate, round_mode=mode if is_power else None))
 
 
+def _of_same_name(family: ModuleType, kind: type[OpT], handler: Callable[[type[OpT]], Handler]) -> dict[str, Handler]:
+    """Handlers of ONNX's operators that are named like a graph op of a kind."""
+    found = [each for each in vars(family).values() if isinstance(each, type) and issubclass(each, kind)]
+    return {name: handler(each) for each in found if defs.has(name := each.__name__.removesuffix("Op"))}
+
+
 HANDLERS: dict[str, Handler] = {
-    "Abs": _unary(AbsOp),
-    "Atan": _unary(AtanOp),
-    "Ceil": _unary(CeilOp),
-    "Cos": _unary(CosOp),
-    "Erf": _unary(ErfOp),
-    "Exp": _unary(ExpOp),
-    "Floor": _unary(FloorOp),
+    **_of_same_name(unary, UnaryOp, _unary),
+    **_of_same_name(elementwise, BinaryOp, _binary),
     "IsNaN": _unary(IsNanOp),
-    "Log": _unary(LogOp),
-    "Neg": _unary(NegOp),
     "Not": _logical(_unary(NotOp)),
     "BitwiseNot": _unary(NotOp),
-    "Reciprocal": _unary(ReciprocalOp),
-    "Relu": _unary(ReluOp),
-    "Round": _unary(RoundOp),
-    "Sigmoid": _unary(SigmoidOp),
-    "Sign": _unary(SignOp),
-    "Sin": _unary(SinOp),
-    "Softplus": _unary(SoftplusOp),
-    "Softsign": _unary(SoftsignOp),
-    "Sqrt": _unary(SqrtOp),
-    "Tan": _unary(TanOp),
-    "Tanh": _unary(TanhOp),
     "Gelu": lambda node: node.emit(GeluOp(node.operand(), node.text("approximate", "none"))),
     "LeakyRelu": lambda node: node.emit(LeakyReluOp(node.operand(), node.number("alpha", 0.01))),
     "Elu": lambda node: node.emit(EluOp(node.operand(), node.number("alpha", 1.0))),
@@ -235,19 +195,11 @@ HANDLERS: dict[str, Handler] = {
         HardSigmoidOp(node.operand(), node.number("alpha", 0.2), node.number("beta", 0.5))
     ),
     "Clip": _clip,
-    "Cast": _cast,
-    "CastLike": _cast_like,
+    "Cast": lambda node: _cast_to(node, _wanted_type(node)),
+    "CastLike": lambda node: _cast_to(node, element_type_of_value(node.operand(1))),
     "BitCast": lambda node: node.emit(BitcastOp(node.operand(), _wanted_type(node))),
     "IsInf": _is_inf,
-    "Add": _binary(AddOp),
-    "Sub": _binary(SubOp),
-    "Mul": _binary(MulOp),
-    "Div": _binary(DivOp),
-    "Pow": _binary(PowOp),
-    "Equal": _binary(EqualOp),
-    "Less": _binary(LessOp),
     "LessOrEqual": _binary(LessEqualOp),
-    "Greater": _binary(GreaterOp),
     "GreaterOrEqual": _binary(GreaterEqualOp),
     "And": _logical(_binary(AndOp)),
     "Or": _logical(_binary(OrOp)),

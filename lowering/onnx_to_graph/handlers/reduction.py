@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import prod
 
 from xdsl.dialects.builtin import IntegerType, Signedness, f64
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.base import GraphOp
 from ....dialects.graph.ops.elementwise import AddOp, EqualOp, MulOp, SubOp, WhereOp
 from ....dialects.graph.ops.reduction import (
     ArgMaxOp,
@@ -19,6 +18,7 @@ from ....dialects.graph.ops.reduction import (
     ReduceMaxOp,
     ReduceMeanOp,
     ReduceMinOp,
+    ReduceOp,
     ReduceProdOp,
     ReduceSumOp,
 )
@@ -28,8 +28,6 @@ from ..node import Handler, Node, in_single
 from .indexing import positions
 
 _UINT8 = IntegerType(8, Signedness.UNSIGNED)
-
-Reduction = Callable[[SSAValue, Sequence[int], bool], GraphOp]
 
 
 def reduced_axes(node: Node, x: SSAValue) -> list[int]:
@@ -42,16 +40,16 @@ def reduced_axes(node: Node, x: SSAValue) -> list[int]:
     return sorted({node.normal_axis(axis, rank) for axis in axes})
 
 
-def _reduce(node: Node, x: SSAValue, make: Reduction) -> SSAValue:
+def _reduce(node: Node, x: SSAValue, make: type[ReduceOp]) -> SSAValue:
     axes, keepdims = reduced_axes(node, x), node.flag("keepdims", True)
-    return node.emit(make(x, axes, keepdims)) if axes else x
+    return node.emit(make(x, axes, keepdims=keepdims)) if axes else x
 
 
-def _plain(make: Reduction) -> Handler:
+def _plain(make: type[ReduceOp]) -> Handler:
     return lambda node: _reduce(node, node.operand(), make)
 
 
-def _extremum(make: Reduction) -> Handler:
+def _extremum(make: type[ReduceOp]) -> Handler:
     """Maximum or minimum; booleans are compared as 0 and 1."""
 
     def handler(node: Node) -> SSAValue:
@@ -64,28 +62,8 @@ def _extremum(make: Reduction) -> Handler:
     return handler
 
 
-def _sum(x: SSAValue, axes: Sequence[int], keepdims: bool) -> GraphOp:
-    return ReduceSumOp(x, axes, keepdims=keepdims)
-
-
-def _mean(x: SSAValue, axes: Sequence[int], keepdims: bool) -> GraphOp:
-    return ReduceMeanOp(x, axes, keepdims=keepdims)
-
-
-def _max(x: SSAValue, axes: Sequence[int], keepdims: bool) -> GraphOp:
-    return ReduceMaxOp(x, axes, keepdims=keepdims)
-
-
-def _min(x: SSAValue, axes: Sequence[int], keepdims: bool) -> GraphOp:
-    return ReduceMinOp(x, axes, keepdims=keepdims)
-
-
-def _prod(x: SSAValue, axes: Sequence[int], keepdims: bool) -> GraphOp:
-    return ReduceProdOp(x, axes, keepdims=keepdims)
-
-
 def _sum_square(node: Node, x: SSAValue) -> SSAValue:
-    return _reduce(node, node.emit(MulOp(x, x)), _sum)
+    return _reduce(node, node.emit(MulOp(x, x)), ReduceSumOp)
 
 
 def _log_sum_exp(node: Node, x: SSAValue) -> SSAValue:
@@ -149,15 +127,15 @@ def _hardmax(node: Node) -> SSAValue:
 
 
 HANDLERS: dict[str, Handler] = {
-    "ReduceSum": _plain(_sum),
-    "ReduceMean": _plain(_mean),
-    "ReduceMax": _extremum(_max),
-    "ReduceMin": _extremum(_min),
-    "ReduceProd": _plain(_prod),
-    "ReduceL1": lambda node: _reduce(node, node.emit(AbsOp(node.operand())), _sum),
+    "ReduceSum": _plain(ReduceSumOp),
+    "ReduceMean": _plain(ReduceMeanOp),
+    "ReduceMax": _extremum(ReduceMaxOp),
+    "ReduceMin": _extremum(ReduceMinOp),
+    "ReduceProd": _plain(ReduceProdOp),
+    "ReduceL1": lambda node: _reduce(node, node.emit(AbsOp(node.operand())), ReduceSumOp),
     "ReduceL2": _in_floats(lambda node, x: node.emit(SqrtOp(_sum_square(node, x)))),
     "ReduceSumSquare": in_single(_sum_square),
-    "ReduceLogSum": _in_floats(lambda node, x: node.emit(LogOp(_reduce(node, x, _sum)))),
+    "ReduceLogSum": _in_floats(lambda node, x: node.emit(LogOp(_reduce(node, x, ReduceSumOp)))),
     "ReduceLogSumExp": _in_floats(_log_sum_exp),
     "ArgMax": _arg(ArgMaxOp),
     "ArgMin": _arg(ArgMinOp),

@@ -10,13 +10,14 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.graph.ops.contraction import MatmulOp
 from ....dialects.graph.ops.conversion import UnpackBitsOp
-from ....dialects.graph.ops.elementwise import AddOp, MulOp, SubOp
+from ....dialects.graph.ops.elementwise import MulOp, SubOp
 from ....dialects.graph.ops.indexing import GatherOp
 from ....dialects.graph.ops.quantization import DequantizeOp
 from ....dialects.graph.values import element_type_of_value, is_float, shape_of
 from ....dialects.sizes.sizes import equal
 from ..handlers.movement import slice_axis
 from ..node import Handler, Node
+from .fused import biased
 
 _WIDTHS = (2, 4, 8)
 
@@ -68,8 +69,7 @@ def _matmul(node: Node) -> SSAValue:
     matrix = slice_axis(node, node.reshape(wide, (rows, blocks * block)), 1, 0, depth)
     flat = node.reshape(x, (prod(shape_of(x)[:-1]), depth))
     product = node.reshape(node.emit(MatmulOp(flat, matrix, transpose_b=True)), (*shape_of(x)[:-1], rows))
-    bias = node.optional(5)
-    return product if bias is None else node.emit(AddOp(product, bias))
+    return biased(node, product, 5)
 
 
 def _gather(node: Node) -> SSAValue:

@@ -26,6 +26,7 @@ from ..handlers.contraction import convolution
 from ..handlers.quantization import own_range, parameter
 from ..handlers.windows import check_rank, read_window
 from ..node import Handler, Node
+from .fused import biased
 
 _UINT8 = IntegerType(8, Signedness.UNSIGNED)
 
@@ -149,24 +150,19 @@ def _single(node: Node, value: SSAValue) -> SSAValue:
     return node.reshape(value, ()) if equal_shapes(shape_of(value), (1,)) else value
 
 
-def _added(node: Node, value: SSAValue, index: int) -> SSAValue:
-    bias = node.optional(index)
-    return value if bias is None else node.emit(AddOp(value, bias))
-
-
 def _dynamic_quantize_matmul(node: Node) -> SSAValue:
     """The left operand is quantised dynamically to ui8, as by DynamicQuantizeLinear."""
     x = node.operand(0)
     scale, zero = own_range(node, x)
     a = node.emit(DequantizeOp(node.emit(QuantizeOp(x, scale, zero, _UINT8)), scale, zero))
     b = unquantized(node, node.operand(1), node.operand(2), node.optional(3), -1)
-    return _added(node, node.emit(MatmulOp(a, b)), 4)
+    return biased(node, node.emit(MatmulOp(a, b)), 4)
 
 
 def _matmul_integer_to_float(node: Node) -> SSAValue:
     a = unquantized(node, node.operand(0), node.operand(2), node.optional(4), -2)
     b = unquantized(node, node.operand(1), node.operand(3), node.optional(5), -1)
-    return _added(node, node.emit(MatmulOp(a, b)), 6)
+    return biased(node, node.emit(MatmulOp(a, b)), 6)
 
 
 HANDLERS: dict[str, Handler] = {

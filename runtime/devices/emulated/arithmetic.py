@@ -86,6 +86,10 @@ def _ceil_divided(x: Value, y: Value) -> Value:
     return _floor_divided(x, y) + (_remainder(x, y) != 0)
 
 
+def _shifted(x: Value, y: Value) -> Value:
+    return x >> y
+
+
 def _quotient_up(x: Value, y: Value) -> Value:
     return x // y + (x % y != 0)
 
@@ -136,7 +140,7 @@ _same_names = ["ceil", "cos", "cosh", "exp", "exp2", "expm1", "floor", "log", "l
 _same_names += ["sin", "sinh", "sqrt", "tan", "tanh", "trunc"]
 _INVERSES = ("acos", "acosh", "asin", "asinh", "atan", "atanh")
 _FUNCTIONS: dict[str, Function] = {
-    "arith.shrui": partial(_as_unsigned, operator.rshift),
+    "arith.shrui": partial(_as_unsigned, _shifted),
     "arith.divui": partial(_as_unsigned, _nonzero_divided),
     "arith.remui": partial(_as_unsigned, _nonzero_remainder),
     "arith.divsi": _divided,

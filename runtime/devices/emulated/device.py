@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from ....dialects.errors import CompileError, InvalidInputError
 from ...device import Array, Code, Memory
-from ...memory.host_memory import aligned_bytes
+from ...memory.host_memory import HostMemory, aligned_bytes
 from ...session import LoadedPlan, Session
 from ..launching import LaunchDevice
 from ..remote_session import RemoteSession
@@ -34,44 +34,23 @@ COMPILED = "compiled"
 PLACE_BITS = 40  # address bits of an offset; above them is the number of the allocation
 
 
-class EmulatedMemory(Memory):
+class EmulatedMemory(HostMemory):
     """An emulated allocation with a device address."""
 
-    host = None
     _numbers = count(1)
     alive: ClassVar[WeakValueDictionary[int, EmulatedMemory]] = WeakValueDictionary()
 
     def __init__(self, nbytes: int, alignment: int) -> None:
         self.bytes = aligned_bytes(nbytes, alignment)
+        super().__init__(self.bytes)
+        self.host = None
         self.number = next(self._numbers)
         self.alive[self.number] = self
 
     @property
     @override
-    def nbytes(self) -> int:
-        return self.bytes.nbytes
-
-    @property
-    @override
     def address(self) -> int:
         return self.number << PLACE_BITS
-
-    @property
-    @override
-    def writable(self) -> bool:
-        return True
-
-    @override
-    def zero(self) -> None:
-        self.bytes[:] = 0
-
-    @override
-    def write(self, offset: int, data: Array) -> None:
-        self.bytes[offset : offset + data.nbytes] = data
-
-    @override
-    def read(self, offset: int, data: Array) -> None:
-        data[:] = self.bytes[offset : offset + data.nbytes]
 
 
 def located(address: int) -> tuple[Array, int]:

@@ -146,7 +146,7 @@ class _Tile:
 
         sums = [start] * self.pixels
         if g.kernel[0] <= _WRITTEN_OUT:
-            return b.unrolled_sum(g.kernel[0], filter_row, sums)
+            return b.folded(g.kernel[0], sums, filter_row)
         return b.loop(0, g.kernel[0], filter_row, carried=sums)
 
     def _tap(self, row: Index, tap: int, channel: Expr) -> SSAValue:

@@ -139,7 +139,7 @@ class SharedPasses(Passes):
 
         def loop(count: int, asks: bool, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             if self.keeps:
-                return b.unrolled_sum(count, lambda i, inner: step(i, inner, asks), carried)
+                return b.folded(count, carried, lambda i, inner: step(i, inner, asks))
             return b.loop(0, count, lambda i, inner: step(i, inner, asks), carried=carried)
 
         carried = loop(whole, False, [self._start(reduction) for reduction in reductions])
