@@ -84,11 +84,11 @@ DIALECTS = {
     "kernel": "mini_infer.dialects.kernel.calls:Kernel",
     # xDSL's, repaired
     "gpu": "mini_infer.dialects.gpu:Gpu",
-    "nvgpu": "mini_infer.dialects.gpu:NvGpu",
-    "arith": "mini_infer.dialects.extensions:Arith",
-    "llvm": "mini_infer.dialects.extensions:LLVM",
-    "memref": "mini_infer.dialects.extensions:MemRef",
-    "vector": "mini_infer.dialects.extensions:Vector",
+    "nvgpu": "mini_infer.dialects.gpu.nvgpu:NvGpu",
+    "arith": "mini_infer.dialects.extensions.arith:Arith",
+    "llvm": "mini_infer.dialects.extensions.llvm:LLVM",
+    "memref": "mini_infer.dialects.extensions.memref:MemRef",
+    "vector": "mini_infer.dialects.extensions.vector:Vector",
     # xDSL's own
     "builtin": "xdsl.dialects.builtin:Builtin",
     "cf": "xdsl.dialects.cf:Cf",

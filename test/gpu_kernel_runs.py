@@ -14,7 +14,7 @@ from kernel_runs import Body, compare, kernel_of, reference
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, MemRefType, ModuleOp, StringAttr, i8
 from xdsl.dialects.func import FuncOp, ReturnOp
 
-from mini_infer.dialects.gpu import FuncOp as GpuFuncOp
+from mini_infer.dialects.gpu.kernels import FuncOp as GpuFuncOp
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.dialects.graph.values import Array, numpy_dtype, type_of
 from mini_infer.dialects.kernel.attributes import InterfaceAttr, ScheduleAttr

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp as HostFuncOp
 from xdsl.ir import Attribute
 
-from mini_infer.dialects.gpu import FuncOp
+from mini_infer.dialects.gpu.kernels import FuncOp
 from mini_infer.dialects.graph.blobs import BlobAttr
 from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.ops.structure import KernelOp

@@ -12,7 +12,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from mini_infer.dialects.gpu import FuncOp
+from mini_infer.dialects.gpu.kernels import FuncOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.registry import dialect_factories
 from mini_infer.runtime.devices.emulated.checks import Place

@@ -14,7 +14,10 @@ from xdsl.dialects import builtin, func, math, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from mini_infer.dialects.extensions import LLVM, Arith, MemRef, Vector
+from mini_infer.dialects.extensions.arith import Arith
+from mini_infer.dialects.extensions.llvm import LLVM
+from mini_infer.dialects.extensions.memref import MemRef
+from mini_infer.dialects.extensions.vector import Vector
 from mini_infer.dialects.kernel.calls import Kernel
 from mini_infer.dialects.kernel.targets import CpuAttr
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir

@@ -7,47 +7,6 @@ xDSL's own class, used as usual. Importing this package also repairs xDSL itself
 """
 
 from ..xdsl_repairs import repair_effects, repair_text
-from .arith import (
-    Arith,
-    CmpfOp,
-    CmpiOp,
-    ExtSIOp,
-    ExtUIOp,
-    FPToSIOp,
-    FPToUIOp,
-    IndexCastOp,
-    RemFOp,
-    SelectOp,
-    SIToFPOp,
-    TruncIOp,
-    UIToFPOp,
-)
-from .llvm import LLVM
-from .memref import MemRef, PrefetchOp
-from .vector import ConstantMaskOp, ReductionOp, StepOp, Vector
-
-__all__ = [
-    "LLVM",
-    "Arith",
-    "CmpfOp",
-    "CmpiOp",
-    "ConstantMaskOp",
-    "ExtSIOp",
-    "ExtUIOp",
-    "FPToSIOp",
-    "FPToUIOp",
-    "IndexCastOp",
-    "MemRef",
-    "PrefetchOp",
-    "ReductionOp",
-    "RemFOp",
-    "SIToFPOp",
-    "SelectOp",
-    "StepOp",
-    "TruncIOp",
-    "UIToFPOp",
-    "Vector",
-]
 
 repair_text()
 repair_effects()

@@ -8,31 +8,8 @@ from xdsl.dialects import gpu
 
 from ..extensions.replace import replace_operations
 from .kernels import BarrierOp, BlockIdOp, FuncOp, LaunchFuncOp, ModuleOp, ReturnOp, ThreadIdOp
-from .memory_spaces import PRIVATE, WORKGROUP, AddressSpaceAttr, DynamicSharedMemoryOp
-from .nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, MmaOp, NvGpu, RoundToTf32Op
+from .memory_spaces import AddressSpaceAttr, DynamicSharedMemoryOp
 from .shuffle import ShuffleOp
-
-__all__ = [
-    "PRIVATE",
-    "WORKGROUP",
-    "AddressSpaceAttr",
-    "AsyncCopyOp",
-    "AsyncGroupOp",
-    "AsyncWaitOp",
-    "BarrierOp",
-    "BlockIdOp",
-    "DynamicSharedMemoryOp",
-    "FuncOp",
-    "Gpu",
-    "LaunchFuncOp",
-    "MmaOp",
-    "ModuleOp",
-    "NvGpu",
-    "ReturnOp",
-    "RoundToTf32Op",
-    "ShuffleOp",
-    "ThreadIdOp",
-]
 
 Gpu = replace_operations(
     gpu.GPU,

@@ -9,7 +9,7 @@ from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPER
 from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType, VectorType
 from xdsl.ir import Attribute, Operation
 
-from ...dialects.extensions import CmpfOp, CmpiOp
+from ...dialects.extensions.arith import CmpfOp, CmpiOp
 from ..op_facts import fail
 from .expressions import Expression, Lanes, Value, binary, call, conditional, literal, plus, unary
 from .kernel_text import Handler, KernelText

@@ -26,8 +26,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from ...dialects.errors import CompileError
-from ...dialects.gpu import FuncOp
-from ...dialects.gpu import ModuleOp as KernelsOp
+from ...dialects.gpu.kernels import FuncOp
+from ...dialects.gpu.kernels import ModuleOp as KernelsOp
 from ...dialects.graph.base import node_name
 from ...dialects.symbols import symbol_named
 from . import arith_ops, control_flow, gpu_ops, math_ops, memref_ops, vector_ops

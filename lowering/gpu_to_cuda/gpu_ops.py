@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.gpu import AsyncCopyOp, AsyncWaitOp, BlockIdOp, MmaOp, ShuffleOp, ThreadIdOp
+from ...dialects.gpu.kernels import BlockIdOp, ThreadIdOp
+from ...dialects.gpu.nvgpu import AsyncCopyOp, AsyncWaitOp, MmaOp
+from ...dialects.gpu.shuffle import ShuffleOp
 from .expressions import Expression, Lanes, binary, call, literal
 from .kernel_text import GLOBAL, SHARED, WARP, Handler, KernelText, memref_type
 from .memref_ops import bytes_of, indices_of

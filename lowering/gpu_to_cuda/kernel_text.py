@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ...dialects.gpu import AddressSpaceAttr
+from ...dialects.gpu.memory_spaces import AddressSpaceAttr
 from ...dialects.graph.base import node_name
 from ..op_facts import fail
 from .expressions import Expression, Lanes, Level, Value, call, subscript, total

@@ -18,8 +18,7 @@ from xdsl.ir import BlockArgument, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.errors import CompileError
-from ...dialects.gpu import LaunchFuncOp
-from ...dialects.gpu.kernels import check_grid
+from ...dialects.gpu.kernels import LaunchFuncOp, check_grid
 from ...dialects.graph.base import describe
 from ...dialects.symbols import symbol_named
 from ...passes.memory.analysis.buffers import Places

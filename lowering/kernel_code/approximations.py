@@ -15,7 +15,7 @@ from math import inf, nan
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
 
-from ...dialects.extensions import CmpfOp, SIToFPOp
+from ...dialects.extensions.arith import CmpfOp, SIToFPOp
 from ...dialects.extensions.replace import shaped_like
 from .arithmetic import Arithmetic
 

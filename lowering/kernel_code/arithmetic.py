@@ -36,7 +36,7 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.extensions import (
+from ...dialects.extensions.arith import (
     CmpfOp,
     CmpiOp,
     ExtSIOp,

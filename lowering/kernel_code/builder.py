@@ -32,7 +32,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
-from ...dialects.extensions import CmpiOp, PrefetchOp, SelectOp
+from ...dialects.extensions.arith import CmpiOp, SelectOp
+from ...dialects.extensions.memref import PrefetchOp
 from ...dialects.graph.narrow_types import is_narrow_float, packed_bits
 from ...dialects.graph.values import ints_attr
 from ...dialects.sizes.sizes import Size, bounds_of, ordered

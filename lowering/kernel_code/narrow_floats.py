@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.extensions import CmpfOp, CmpiOp, ExtUIOp, SelectOp, TruncIOp
+from ...dialects.extensions.arith import CmpfOp, CmpiOp, ExtUIOp, SelectOp, TruncIOp
 from ...dialects.extensions.replace import shaped_like
 from .builder import LoopBuilder
 

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import DenseArrayBase, VectorType, i64
 from xdsl.dialects.vector import ExtractOp, ShuffleOp
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.extensions import ReductionOp
 from ...dialects.extensions.replace import scalar_of
+from ...dialects.extensions.vector import ReductionOp
 from .arithmetic import Arithmetic, bits_of, is_integer, is_unsigned, lanes_of, signless, wide_float
 from .builder import LoopBuilder
 

@@ -14,7 +14,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, VectorType, i32, i64
 from xdsl.ir import SSAValue
 
-from ...dialects.extensions import IndexCastOp, StepOp
+from ...dialects.extensions.arith import IndexCastOp
+from ...dialects.extensions.vector import StepOp
 from ...dialects.graph.ops.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
 from ...dialects.graph.ops.reduction import ArgExtremumOp, CumulativeOp, LogSoftmaxOp, ReduceMeanOp, ReduceOp, SoftmaxOp
 from ...dialects.graph.values import element_type_of_value, shape_of

@@ -10,22 +10,12 @@ from xdsl.dialects.builtin import MemRefType, UnitAttr, f64, i32, i64
 from xdsl.dialects.gpu import DimensionAttr, DimensionEnum
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ...dialects.extensions import ExtUIOp, TruncIOp
+from ...dialects.extensions.arith import ExtUIOp, TruncIOp
 from ...dialects.extensions.replace import scalar_of
-from ...dialects.gpu import (
-    PRIVATE,
-    WORKGROUP,
-    AsyncCopyOp,
-    AsyncGroupOp,
-    AsyncWaitOp,
-    BarrierOp,
-    BlockIdOp,
-    DynamicSharedMemoryOp,
-    MmaOp,
-    RoundToTf32Op,
-    ShuffleOp,
-    ThreadIdOp,
-)
+from ...dialects.gpu.kernels import BarrierOp, BlockIdOp, ThreadIdOp
+from ...dialects.gpu.memory_spaces import PRIVATE, WORKGROUP, DynamicSharedMemoryOp
+from ...dialects.gpu.nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, MmaOp, RoundToTf32Op
+from ...dialects.gpu.shuffle import ShuffleOp
 from ...dialects.graph.values import numpy_dtype
 from ..kernel_code.builder import Index, LoopBuilder
 

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import VectorType, f32, i32, i64
 from xdsl.dialects.vector import ExtractOp
 from xdsl.ir import SSAValue
 
-from ...dialects.extensions import ExtUIOp, TruncIOp
+from ...dialects.extensions.arith import ExtUIOp, TruncIOp
 from ..kernel_code.arithmetic import bits_of, is_integer, lanes_of
 from ..kernel_code.builder import Index
 from ..kernel_code.reductions import Reduction

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import MemRefType, NoneAttr, StridedLayoutAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from ...dialects.gpu import FuncOp, ReturnOp
+from ...dialects.gpu.kernels import FuncOp, ReturnOp
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import numpy_dtype
 from ...dialects.kernel.targets import GpuAttr

@@ -30,8 +30,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.errors import CompileError
-from ...dialects.gpu import LaunchFuncOp
-from ...dialects.gpu import ModuleOp as GpuModuleOp
+from ...dialects.gpu.kernels import LaunchFuncOp
+from ...dialects.gpu.kernels import ModuleOp as GpuModuleOp
 from ...dialects.graph.base import describe, node_name
 from ...dialects.graph.host import kernels_of, main_of, state_level
 from ...dialects.graph.ops.structure import KernelOp

@@ -15,7 +15,7 @@ from unit.runtime.devices import test_emulated_text as threads
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute
 
-from mini_infer.dialects.gpu import FuncOp
+from mini_infer.dialects.gpu.kernels import FuncOp
 from mini_infer.dialects.graph.values import numpy_dtype
 from mini_infer.lowering.gpu_to_cuda.launch_list import Launch
 from mini_infer.runtime.config import EngineConfig

@@ -11,17 +11,11 @@ from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, MemRef
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from mini_infer.dialects.extensions import CmpiOp
-from mini_infer.dialects.gpu import (
-    PRIVATE,
-    AsyncCopyOp,
-    AsyncGroupOp,
-    AsyncWaitOp,
-    BarrierOp,
-    FuncOp,
-    MmaOp,
-    ShuffleOp,
-)
+from mini_infer.dialects.extensions.arith import CmpiOp
+from mini_infer.dialects.gpu.kernels import BarrierOp, FuncOp
+from mini_infer.dialects.gpu.memory_spaces import PRIVATE
+from mini_infer.dialects.gpu.nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, MmaOp
+from mini_infer.dialects.gpu.shuffle import ShuffleOp
 
 ACCESSES = (memref.LoadOp, memref.StoreOp, vector.LoadOp, vector.StoreOp)
 STORES = (memref.StoreOp, vector.StoreOp)

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from ....dialects.errors import CompileError
-from ....dialects.extensions import IndexCastOp
+from ....dialects.extensions.arith import IndexCastOp
 from ....dialects.graph.base import describe
 from ....dialects.graph.ops.fail import FailOp
 from ....dialects.graph.ops.indexing import GatherNdOp, ScatterNdOp

@@ -15,7 +15,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, StringAttr, f32, f64, i1, i8
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ....dialects.extensions import SelectOp
+from ....dialects.extensions.arith import SelectOp
 from ....dialects.extensions.replace import scalar_of, shaped_like
 from ....dialects.graph.narrow_types import is_narrow_float
 from ....dialects.graph.ops.elementwise import MulOp

@@ -8,7 +8,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import VectorType, i8, i32, i64
 from xdsl.ir import SSAValue
 
-from ....dialects.extensions import CmpiOp, IndexCastOp
+from ....dialects.extensions.arith import CmpiOp, IndexCastOp
 from ....dialects.graph.ops.conversion import UnpackBitsOp
 from ....dialects.graph.ops.fail import FailOp
 from ....dialects.graph.ops.indexing import GatherElementsOp, GatherNdOp, GatherOp

@@ -16,7 +16,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import f64, i64
 from xdsl.ir import Attribute, SSAValue
 
-from ....dialects.extensions import FPToSIOp, IndexCastOp
+from ....dialects.extensions.arith import FPToSIOp, IndexCastOp
 from ....dialects.graph.ops.resize import ResizeOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ....dialects.sizes.guards import unguarded

@@ -12,7 +12,7 @@ from functools import reduce
 from xdsl.dialects.builtin import VectorType, i64
 from xdsl.ir import Attribute, SSAValue
 
-from ....dialects.extensions import FPToSIOp, IndexCastOp
+from ....dialects.extensions.arith import FPToSIOp, IndexCastOp
 from ....dialects.graph.ops.sampling import CUBIC_A, SampleOp
 from ....dialects.graph.values import element_type_of_value
 from ....dialects.graph.window_sizes import channel_axis

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import VectorType, i8, i64
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ....dialects.errors import CompileError
-from ....dialects.extensions import IndexCastOp
+from ....dialects.extensions.arith import IndexCastOp
 from ....dialects.graph.base import describe
 from ....dialects.graph.narrow_types import is_narrow
 from ....dialects.graph.ops.structure import ConstantOp, KernelOp

@@ -15,7 +15,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
-from ....dialects.extensions import IndexCastOp
+from ....dialects.extensions.arith import IndexCastOp
 from ....dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolIndexOp, MaxPoolOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....dialects.graph.window_sizes import Window, channel_axis, spatial_axes, spatial_shape

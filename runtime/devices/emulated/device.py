@@ -78,7 +78,7 @@ class InterpretedCode(EmulatedCode):
     """Kernels run by the interpreter of GPU code."""
 
     def __init__(self, text: bytes) -> None:
-        from ....dialects.gpu import FuncOp
+        from ....dialects.gpu.kernels import FuncOp
         from ....lowering.module_text import module_context, parse_module
 
         module = parse_module(module_context(), text, "kernels")

@@ -16,7 +16,8 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ....dialects.errors import CompileError
-from ....dialects.gpu import PRIVATE, WORKGROUP, FuncOp
+from ....dialects.gpu.kernels import FuncOp
+from ....dialects.gpu.memory_spaces import PRIVATE, WORKGROUP
 from . import checks, memory, warps
 from .batch import Batch, Sizes
 from .checks import CheckedGlobal, CheckedShared, Place, Tracked

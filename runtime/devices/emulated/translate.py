@@ -29,7 +29,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects.errors import CompileError
-from ....dialects.gpu import AsyncCopyOp, AsyncWaitOp, FuncOp, ShuffleOp
+from ....dialects.gpu.kernels import FuncOp
+from ....dialects.gpu.nvgpu import AsyncCopyOp, AsyncWaitOp
+from ....dialects.gpu.shuffle import ShuffleOp
 from ....dialects.graph.base import describe
 from .arithmetic import constant_lanes, function_of, infix
 from .conversions import conversion

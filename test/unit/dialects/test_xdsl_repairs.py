@@ -17,7 +17,8 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, OpTrait, Pure
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.mlir_lexer import MLIRLexer
 
-from mini_infer.dialects.extensions import Arith, Vector
+from mini_infer.dialects.extensions.arith import Arith
+from mini_infer.dialects.extensions.vector import Vector
 from mini_infer.lowering.module_text import module_context
 
 # In a process of its own, where nothing of ours is imported.

@@ -13,7 +13,7 @@ from math import prod
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from .....dialects.extensions import IndexCastOp
+from .....dialects.extensions.arith import IndexCastOp
 from .....dialects.graph.ops.selection import TopKOp
 from .....dialects.graph.values import shape_of
 from .....passes.kernels.kernel_facts import the_root

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from .....dialects.extensions import ReductionOp
+from .....dialects.extensions.vector import ReductionOp
 from .....passes.kernels.forms.attention import AttentionSizes
 from .....passes.kernels.schedules.cpu.attention import LARGEST_GROUP
 from ....kernel_code.builder import Index, memref_type

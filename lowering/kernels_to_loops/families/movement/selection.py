@@ -20,7 +20,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from .....dialects.extensions import IndexCastOp
+from .....dialects.extensions.arith import IndexCastOp
 from .....dialects.graph.ops.selection import TopKOp
 from .....dialects.graph.values import shape_of
 from .....dialects.sizes.sizes import bounds_of

@@ -10,7 +10,7 @@ from gpu_kernel_runs import SMALL, check, compiled
 from kernel_runs import Body, Writer, compare, kernel_of, reference
 
 from mini_infer.dialects.errors import CompileError
-from mini_infer.dialects.gpu import AsyncCopyOp
+from mini_infer.dialects.gpu.nvgpu import AsyncCopyOp
 from mini_infer.dialects.graph.ops.attention import AttentionOp
 from mini_infer.dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.values import Array

@@ -12,7 +12,8 @@ from gpu_kernel_runs import SMALL, check, compiled
 from kernel_runs import Body, Writer, kernel_of, reference
 from xdsl.dialects import scf
 
-from mini_infer.dialects.gpu import BarrierOp, ShuffleOp
+from mini_infer.dialects.gpu.kernels import BarrierOp
+from mini_infer.dialects.gpu.shuffle import ShuffleOp
 from mini_infer.dialects.graph.ops.activation import GeluOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
 from mini_infer.dialects.graph.ops.movement import ReshapeOp, TransposeOp

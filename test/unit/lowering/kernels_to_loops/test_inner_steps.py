@@ -14,7 +14,7 @@ from llvm_jit import Code
 from xdsl.dialects.builtin import Float32Type, Float64Type, IndexType, IntegerType, MemRefType, ModuleOp
 from xdsl.ir import Attribute, SSAValue
 
-from mini_infer.dialects.extensions import PrefetchOp
+from mini_infer.dialects.extensions.memref import PrefetchOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp
 from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.lowering.kernel_code.arithmetic import Arithmetic, convert

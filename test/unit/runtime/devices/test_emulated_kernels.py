@@ -15,7 +15,7 @@ from xdsl.dialects.vector import ExtractOp, InsertOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mini_infer.dialects.errors import KernelError
-from mini_infer.dialects.gpu import FuncOp, ModuleOp, ReturnOp
+from mini_infer.dialects.gpu.kernels import FuncOp, ModuleOp, ReturnOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.kernel_code.builder import Index
 from mini_infer.lowering.kernels_to_gpu.builder import ThreadBuilder
