@@ -20,6 +20,7 @@ from ...dialects.sizes.sizes import equal, equal_shapes, is_fixed
 from .emitter import MADE_BYTES, Emitter
 from .held import Held, TensorSequence
 from .scope import Scope
+from .types import element_type
 
 Result: TypeAlias = Held | Sequence[Held | None]
 Handler: TypeAlias = "Callable[[Node], Result]"
@@ -225,6 +226,10 @@ class Node:
     def tensor(self, name: str) -> TensorProto:
         """A tensor attribute."""
         return self._typed(name, AttributeProto.TENSOR).t
+
+    def element_type(self, name: str, default: int = TensorProto.UNDEFINED) -> Attribute:
+        """An attribute that is one of ONNX's element types."""
+        return element_type(self.integer(name, default), f"{self.name} ({self.op_type}): attribute {name}")
 
     def graph(self, name: str) -> GraphProto:
         """A subgraph attribute."""

@@ -57,17 +57,7 @@ def convolution(node: Node, x: SSAValue, weight: SSAValue, bias: SSAValue | None
     rank = check_rank(node, shape_of(x))
     kernel = read_kernel(node, weight, rank)
     window = read_window(node, shape_of(x)[2:], kernel)
-    return node.emit(
-        ConvOp(
-            x,
-            weight,
-            bias,
-            strides=window.strides,
-            pads=window.pads,
-            dilations=window.dilations,
-            groups=node.integer("group", 1),
-        )
-    )
+    return node.emit(ConvOp(x, weight, bias, **window.moves, groups=node.integer("group", 1)))
 
 
 def _conv(node: Node) -> SSAValue:

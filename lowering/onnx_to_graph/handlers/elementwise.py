@@ -38,7 +38,6 @@ from ....dialects.graph.ops.elementwise import (
 from ....dialects.graph.ops.unary import IsInfOp, IsNanOp, NotOp
 from ....dialects.graph.values import element_type_of_value, is_bool, is_float, shape_of
 from ..node import Handler, Node, Result
-from ..types import element_type
 
 OpT = TypeVar("OpT", UnaryOp, BinaryOp)
 
@@ -160,10 +159,6 @@ def _is_inf(node: Node) -> SSAValue:
     return node.emit(AndOp(infinite, side))
 
 
-def _wanted_type(node: Node) -> Attribute:
-    return element_type(node.integer("to", 0), f"{node.name} ({node.op_type}): attribute to")
-
-
 def _cast_to(node: Node, to: Attribute) -> SSAValue:
     """Casts; `saturate` matters to 8-bit floats only, other rounding modes to powers of two only."""
     x = node.operand()
@@ -195,9 +190,9 @@ HANDLERS: dict[str, Handler] = {
         HardSigmoidOp(node.operand(), node.number("alpha", 0.2), node.number("beta", 0.5))
     ),
     "Clip": _clip,
-    "Cast": lambda node: _cast_to(node, _wanted_type(node)),
+    "Cast": lambda node: _cast_to(node, node.element_type("to")),
     "CastLike": lambda node: _cast_to(node, element_type_of_value(node.operand(1))),
-    "BitCast": lambda node: node.emit(BitcastOp(node.operand(), _wanted_type(node))),
+    "BitCast": lambda node: node.emit(BitcastOp(node.operand(), node.element_type("to"))),
     "IsInf": _is_inf,
     "LessOrEqual": _binary(LessEqualOp),
     "GreaterOrEqual": _binary(GreaterEqualOp),

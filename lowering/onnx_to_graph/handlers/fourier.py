@@ -22,7 +22,6 @@ from ....dialects.graph.ops.unary import NegOp
 from ....dialects.graph.values import Array, element_type_of_value, shape_of
 from ....dialects.sizes.sizes import equal_shapes, pinned
 from ..node import Handler, Node
-from ..types import element_type
 from .movement import slice_axis
 
 _DIRECT = 64  # transforms up to this length are one product; a longer one's table would be read from memory
@@ -213,9 +212,7 @@ def _mel_weights(node: Node) -> SSAValue:
         rising = np.where((place >= start) & (place < peak), (place - start) / (peak - start), 0)
         falling = np.where((place > peak) & (place < end), (end - place) / (end - peak), 0)
     weights = rising + falling + (place == peak)
-    subject = f"{node.name} ({node.op_type}): attribute output_datatype"
-    to = element_type(node.integer("output_datatype", TensorProto.FLOAT), subject)
-    return node.cast(node.array(weights), to)
+    return node.cast(node.array(weights), node.element_type("output_datatype", TensorProto.FLOAT))
 
 
 HANDLERS: dict[str, Handler] = {"DFT": _dft, "STFT": _stft, "MelWeightMatrix": _mel_weights}

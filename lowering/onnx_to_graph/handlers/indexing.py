@@ -23,7 +23,6 @@ from ....dialects.graph.ops.size_values import IotaOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....dialects.sizes.sizes import is_fixed
 from ..node import Handler, Node
-from ..types import element_type
 
 
 def _gather(node: Node) -> SSAValue:
@@ -112,8 +111,7 @@ def _eye_like(node: Node) -> SSAValue:
     x = node.operand()
     if len(shape_of(x)) != 2:
         raise node.invalid(f"the operand must have two dimensions, got {len(shape_of(x))}")
-    subject = f"{node.name} ({node.op_type}): attribute dtype"
-    type = element_type(node.integer("dtype", 0), subject) if node.has("dtype") else element_type_of_value(x)
+    type = node.element_type("dtype") if node.has("dtype") else element_type_of_value(x)
     rows, columns = shape_of(x)
     shifted = node.emit(SubOp(positions(node, columns), node.scalar(node.integer("k", 0), i64)))
     return node.cast(node.emit(EqualOp(node.reshape(positions(node, rows), (rows, 1)), shifted)), type)

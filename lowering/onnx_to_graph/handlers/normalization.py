@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from xdsl.ir import Attribute, SSAValue
+from onnx import TensorProto
+from xdsl.ir import SSAValue
 
 from ....dialects.graph.base import GraphOp
 from ....dialects.graph.ops.elementwise import AddOp, DivOp, EqualOp, MulOp, SubOp, WhereOp
@@ -15,7 +16,6 @@ from ....dialects.graph.ops.unary import AbsOp, ReciprocalOp, SqrtOp
 from ....dialects.graph.ops.windows import LrnOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ..node import Handler, Node, in_single
-from ..types import element_type
 
 
 def _softmax(make: Callable[[SSAValue, int], GraphOp]) -> Handler:
@@ -80,10 +80,6 @@ def _instance_norm(node: Node) -> SSAValue:
     return node.emit(InstanceNormOp(x, scale, bias, epsilon=node.number("epsilon", 1e-5)))
 
 
-def _stash_type(node: Node) -> Attribute:
-    return element_type(node.integer("stash_type", 1), f"{node.name} ({node.op_type}): attribute stash_type")
-
-
 def _layer_norm(node: Node) -> list[SSAValue]:
     x, scale, bias = node.operand(0), node.operand(1), node.optional(2)
     axis = node.axis(-1, len(shape_of(x)))
@@ -98,7 +94,7 @@ def _layer_norm_with_statistics(
     node: Node, x: SSAValue, scale: SSAValue, bias: SSAValue | None, axis: int, epsilon: float
 ) -> list[SSAValue]:
     """Layer normalisation decomposed, as the mean and 1 / sqrt(variance + epsilon) are outputs, too."""
-    wide = node.cast(x, _stash_type(node))
+    wide = node.cast(x, node.element_type("stash_type", TensorProto.FLOAT))
     axes = range(axis, len(shape_of(x)))
     mean = node.emit(ReduceMeanOp(wide, axes, keepdims=True))
     centred = node.emit(SubOp(wide, mean))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any
 
 from xdsl.ir import SSAValue
 
@@ -30,23 +29,14 @@ def _window(node: Node, x: SSAValue) -> Window:
     return read_window(node, shape_of(x)[2:], kernel)
 
 
-def _max_pool(node: Node) -> list[SSAValue]:
-    return max_pool(node, node.operand())
-
-
 def max_pool(node: Node, x: SSAValue) -> list[SSAValue]:
     """The maximum of each window of x, and, if used, the flat index of that element."""
     window, ceil_mode = _window(node, x), node.flag("ceil_mode")
     column_major = node.flag("storage_order")  # for Indices
-    shape: dict[str, Any] = {
-        "strides": window.strides,
-        "pads": window.pads,
-        "dilations": window.dilations,
-        "ceil_mode": ceil_mode,
-    }
-    results = [node.emit(MaxPoolOp(x, window.kernel, **shape))]
+    results = [node.emit(MaxPoolOp(x, window.kernel, **window.moves, ceil_mode=ceil_mode))]
     if node.wants(1):
-        results.append(node.emit(MaxPoolIndexOp(x, window.kernel, **shape, column_major=column_major)))
+        places = MaxPoolIndexOp(x, window.kernel, **window.moves, ceil_mode=ceil_mode, column_major=column_major)
+        results.append(node.emit(places))
     return results
 
 
@@ -82,19 +72,11 @@ def _max_unpool(node: Node) -> SSAValue:
     return node.emit(PadOp(result, [0] * len(shape), more)) if any(more) else result
 
 
-def _average_pool(node: Node) -> SSAValue:
-    x = node.operand()
-    window = _window(node, x)
+def average_pool(node: Node, x: SSAValue) -> SSAValue:
+    """The mean of each window of x."""
+    window, padded = _window(node, x), node.flag("count_include_pad")
     return node.emit(
-        AvgPoolOp(
-            x,
-            window.kernel,
-            strides=window.strides,
-            pads=window.pads,
-            dilations=window.dilations,
-            ceil_mode=node.flag("ceil_mode"),
-            count_include_pad=node.flag("count_include_pad"),
-        )
+        AvgPoolOp(x, window.kernel, **window.moves, ceil_mode=node.flag("ceil_mode"), count_include_pad=padded)
     )
 
 
@@ -112,16 +94,7 @@ def _lp_pool(node: Node, x: SSAValue) -> SSAValue:
     if node.flag("ceil_mode"):
         window = _padded_to_the_end(window, shape_of(x)[2:])
     powers = node.emit(PowOp(node.emit(AbsOp(x)), node.scalar(p, x)))
-    mean = node.emit(
-        AvgPoolOp(
-            powers,
-            window.kernel,
-            strides=window.strides,
-            pads=window.pads,
-            dilations=window.dilations,
-            count_include_pad=True,
-        )
-    )
+    mean = node.emit(AvgPoolOp(powers, window.kernel, **window.moves, count_include_pad=True))
     total = node.emit(MulOp(mean, node.scalar(prod(window.kernel), x)))
     return node.emit(PowOp(total, node.scalar(1 / p, x)))
 
@@ -162,9 +135,9 @@ def _global_lp_pool(node: Node, x: SSAValue) -> SSAValue:
 
 
 HANDLERS: dict[str, Handler] = {
-    "MaxPool": _max_pool,
+    "MaxPool": lambda node: max_pool(node, node.operand()),
     "MaxUnpool": _max_unpool,
-    "AveragePool": _average_pool,
+    "AveragePool": lambda node: average_pool(node, node.operand()),
     "LpPool": in_single(_lp_pool),
     "GlobalMaxPool": _global(lambda x, axes: ReduceMaxOp(x, axes, keepdims=True)),
     "GlobalAveragePool": _global(lambda x, axes: ReduceMeanOp(x, axes, keepdims=True)),

@@ -87,8 +87,7 @@ def _check_zero_point(node: Node, zero_point: SSAValue | None, scale: SSAValue, 
 
 
 def _type_attribute(node: Node, name: str) -> Attribute | None:
-    given = node.integer(name, 0)
-    return element_type(given, f"{node.name} ({node.op_type}): attribute {name}") if given else None
+    return node.element_type(name) if node.integer(name, 0) else None
 
 
 def _check_type(node: Node, type: Attribute) -> None:

@@ -137,7 +137,7 @@ def _col2im(node: Node) -> SSAValue:
     if len(shape) != len(kernel) or any(each < 1 for each in shape):
         raise node.invalid(f"image_shape {shape} and block_shape {kernel} don't fit together")
     window = read_window(node, shape, kernel)
-    return node.emit(Col2ImOp(x, shape, kernel, strides=window.strides, pads=window.pads, dilations=window.dilations))
+    return node.emit(Col2ImOp(x, shape, kernel, **window.moves))
 
 
 def _roi_align(node: Node) -> SSAValue:

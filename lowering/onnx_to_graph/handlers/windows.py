@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from xdsl.ir import SSAValue
 
@@ -11,6 +12,14 @@ from ....dialects.graph import window_sizes as spatial
 from ....dialects.graph.values import shape_of
 from ....dialects.sizes.sizes import equal_shapes
 from ..node import Node
+
+
+class Moves(TypedDict):
+    """How a window moves, as graph ops take it."""
+
+    strides: list[int]
+    pads: list[int]
+    dilations: list[int]
 
 
 @dataclass(frozen=True)
@@ -21,6 +30,11 @@ class Window:
     strides: list[int]
     dilations: list[int]
     pads: list[int]
+
+    @property
+    def moves(self) -> Moves:
+        """All but the kernel, as keyword arguments of graph ops."""
+        return {"strides": self.strides, "pads": self.pads, "dilations": self.dilations}
 
     def geometry(self) -> spatial.Window:
         """The window in the form of graph ops."""

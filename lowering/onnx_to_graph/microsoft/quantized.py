@@ -19,12 +19,12 @@ from ....dialects.graph.ops.movement import ConcatOp, TransposeOp
 from ....dialects.graph.ops.quantization import DequantizeOp, QuantizeOp
 from ....dialects.graph.ops.reduction import ReduceMeanOp, SoftmaxOp
 from ....dialects.graph.ops.unary import SigmoidOp
-from ....dialects.graph.ops.windows import AvgPoolOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....dialects.sizes.sizes import equal_shapes
 from ..handlers.contraction import convolution
+from ..handlers.pooling import average_pool
 from ..handlers.quantization import own_range, parameter
-from ..handlers.windows import check_rank, read_window
+from ..handlers.windows import check_rank
 from ..node import Handler, Node
 from .fused import biased
 
@@ -66,27 +66,6 @@ def _softmax(node: Node, x: SSAValue) -> SSAValue:
         return node.emit(SoftmaxOp(x, axis))
     flat = node.reshape(x, (prod(shape[:axis]), prod(shape[axis:])))
     return node.reshape(node.emit(SoftmaxOp(flat, 1)), shape)
-
-
-def _average_pool(node: Node, x: SSAValue) -> SSAValue:
-    def pool(x: SSAValue) -> SSAValue:
-        check_rank(node, shape_of(x))
-        kernel = node.integers("kernel_shape")
-        if kernel is None or len(kernel) != len(shape_of(x)) - 2:
-            raise node.invalid(f"kernel_shape {kernel} for an operand of {len(shape_of(x))} dimensions")
-        window = read_window(node, shape_of(x)[2:], kernel)
-        return node.emit(
-            AvgPoolOp(
-                x,
-                kernel,
-                strides=window.strides,
-                pads=window.pads,
-                ceil_mode=node.flag("ceil_mode"),
-                count_include_pad=node.flag("count_include_pad"),
-            )
-        )
-
-    return channels_first(node, x, pool)
 
 
 def channels_first(node: Node, x: SSAValue, compute: Callable[[SSAValue], SSAValue]) -> SSAValue:
@@ -171,7 +150,9 @@ HANDLERS: dict[str, Handler] = {
     "com.microsoft.QLinearSigmoid": _unary(lambda node, x: node.emit(SigmoidOp(x))),
     "com.microsoft.QLinearLeakyRelu": _unary(lambda node, x: node.emit(LeakyReluOp(x, node.number("alpha", 0.01)))),
     "com.microsoft.QLinearSoftmax": _unary(_softmax),
-    "com.microsoft.QLinearAveragePool": _unary(_average_pool),
+    "com.microsoft.QLinearAveragePool": _unary(
+        lambda node, x: channels_first(node, x, lambda first: average_pool(node, first))
+    ),
     "com.microsoft.QLinearGlobalAveragePool": _unary(_global_average_pool),
     "com.microsoft.QLinearConcat": _concat,
     "com.microsoft.QLinearWhere": _where,
