@@ -137,3 +137,21 @@ class RangeMinimum:
         level = (high - low).bit_length() - 1
         row = self._rows[level]
         return min(row[low], row[high - (1 << level)])
+
+
+PLANNERS: dict[str, tuple[Callable[[Instance], list[int]], Fit]] = {
+    "first-fit": (Instance.free_by_birth, first_fit),
+    "best-fit": (Instance.free_by_birth, best_fit),
+    "worst-fit": (Instance.free_by_birth, worst_fit),
+    "greedy-by-size": (by_size, best_fit),
+    "greedy-by-breadth": (by_breadth, best_fit),
+    "greedy-by-area": (by_area, first_fit),
+    "greedy-by-length": (by_length, first_fit),
+}
+"""The order in which each planner places buffers, and its fit."""
+
+
+def place(instance: Instance, planner: str) -> list[int]:
+    """Offsets in units, as computed by a planner of that name."""
+    order, fit = PLANNERS[planner]
+    return place_in_order(instance, order(instance), fit)

@@ -30,14 +30,7 @@ LARGEST = 5000  # buffers of a component that `auto` still searches: each search
 IMPROVING = 4  # fraction of the remaining steps that repeated greedy placement may take in `auto`
 
 # Each of them is the only best one for some problems.
-QUICK: tuple[tuple[str, Callable[[Instance], list[int]], greedy.Fit], ...] = (
-    ("greedy-by-size", greedy.by_size, greedy.best_fit),
-    ("greedy-by-breadth", greedy.by_breadth, greedy.best_fit),
-    ("greedy-by-area", greedy.by_area, greedy.first_fit),
-    ("greedy-by-length", greedy.by_length, greedy.first_fit),
-    ("best-fit", Instance.free_by_birth, greedy.best_fit),
-    ("first-fit", Instance.free_by_birth, greedy.first_fit),
-)
+QUICK = ("greedy-by-size", "greedy-by-breadth", "greedy-by-area", "greedy-by-length", "best-fit", "first-fit")
 
 
 def plan_parts(instance: Instance, goal: Goal, budget: Budget, planner: Planner) -> Outcome:
@@ -61,8 +54,8 @@ def plan_parts(instance: Instance, goal: Goal, budget: Budget, planner: Planner)
 def quick(instance: Instance, goal: Goal, budget: Budget) -> Outcome:
     """The best result of the greedy planners; stops at the first that reaches the goal."""
     best: Outcome | None = None
-    for name, order, fit in QUICK:
-        offsets = greedy.place_in_order(instance, order(instance), fit)
+    for name in QUICK:
+        offsets = greedy.place(instance, name)
         budget.spend(len(instance))
         if best is None or instance.height(offsets) < instance.height(best.offsets):
             best = Outcome(offsets, name)

@@ -35,13 +35,6 @@ STRATEGIES: tuple[str, ...] = get_args(Strategy)
 BEAM_WIDTH = 8
 BUDGETS = {"auto": 2_000_000, "exact": 50_000_000}  # steps; hard searches take 20,000 to 100,000 in a second
 
-_GREEDY: dict[str, tuple[Callable[[Instance], list[int]], greedy.Fit]] = {
-    "first-fit": (Instance.free_by_birth, greedy.first_fit),
-    "best-fit": (Instance.free_by_birth, greedy.best_fit),
-    "worst-fit": (Instance.free_by_birth, greedy.worst_fit),
-    "greedy-by-size": (greedy.by_size, greedy.best_fit),
-    "greedy-by-breadth": (greedy.by_breadth, greedy.best_fit),
-}
 _POOLS: dict[str, Callable[[Instance], list[pools.Colour]]] = {
     "pools": pools.colour_by_size,
     "pools-first-fit": pools.first_free_pool,
@@ -104,8 +97,7 @@ def _placed(instance: Instance, strategy: str, width: int, budget: Budget) -> Ou
     budget.spend(len(instance))
     if strategy == "naive":
         return Outcome(greedy.naive(instance), strategy)
-    order, fit = _GREEDY[strategy]
-    return Outcome(greedy.place_in_order(instance, order(instance), fit), strategy)
+    return Outcome(greedy.place(instance, strategy), strategy)
 
 
 def _pooled(problem: Problem, instance: Instance, strategy: str, budget: Budget) -> tuple[Outcome, tuple[Pool, ...]]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .instance import Instance
+from .occupancy import merged
 
 Ints = npt.NDArray[np.int64]
 
@@ -146,13 +147,8 @@ def _sections(instance: Instance) -> list[list[int]]:
 
 def _ranges(instance: Instance, pinned: set[int] | list[int]) -> list[int]:
     """The ranges of pinned buffers, merged and sorted, flattened to low, high, low, high, ..."""
-    result: list[int] = []
-    for low, high in sorted((instance.pinned[i], instance.pinned[i] + instance.sizes[i]) for i in pinned):
-        if result and low <= result[-1]:
-            result[-1] = max(result[-1], high)
-        else:
-            result += [low, high]
-    return result
+    ranges = merged([(instance.pinned[i], instance.pinned[i] + instance.sizes[i]) for i in pinned])
+    return [end for span in ranges for end in span]
 
 
 def _twins(instance: Instance, free: Sequence[int]) -> Ints:
