@@ -73,7 +73,7 @@ def test_passes_are_told_of_the_options_that_name_them() -> None:
 
 
 def test_a_change_leaves_passes_out_and_gives_options() -> None:
-    (graph, kernels, *_), (usual, *_) = phases(changes=["-cse,choose-schedule{compact=true}"]), phases()
-    assert graph.passes == usual.passes.replace(",cse", "")
-    assert "choose-schedule{compact=true}" in kernels.passes
+    changed = phases(changes=["-cse,choose-schedule{compact=true}"])
+    assert ",cse" in phases()[0].passes and changed[0].passes == phases()[0].passes.replace(",cse", "")
+    assert "choose-schedule{compact=true}" in changed[2].passes
     assert "poison-dead" not in str(phases()) and "poison-dead,insert-checks" in str(phases(changes=["poison-dead"]))
