@@ -98,14 +98,12 @@ LAUNCHES = _text(
     "place-weights",  # likewise
     "lower-kernels-to-gpu",  # last
 )
-ASKED_LOOPS = _text(
-    "poison-dead",  # before share-threads: its calls are stages as others are
-    LOOPS,
-    "profile-kernels",  # it times the functions that lower-kernels calls
+ASKED_FOR = (
+    "poison-dead",  # before the loops' other passes: share-threads makes stages of its calls as of others
+    "profile-kernels",  # behind them: it times the functions that lower-kernels calls
 )
-ASKED_FOR = ("poison-dead", "profile-kernels")
-"""Passes that run only where a change names them."""
-BELOW: dict[str, dict[Level, str]] = {"cpu": {"loops": ASKED_LOOPS, "llvm": LLVM}, "cuda": {"launches": LAUNCHES}}
+"""Passes of the loops that run only where a change names them."""
+BELOW: dict[str, dict[Level, str]] = {"cpu": {"loops": LOOPS, "llvm": LLVM}, "cuda": {"launches": LAUNCHES}}
 """The passes of each device below the arena. Above it only targets differ, and with them rules and schedules."""
 CHANGES = {"cpu": "", "cuda": "-recompose-quantized"}
 """Changes of the phases by device: on a GPU, quantised products are computed in floats."""
@@ -157,12 +155,15 @@ def phases(
     for left_out, name, given in re.findall(r"(-?)\b([\w-]+)(?:\{(.*?)\})?", texts):
         named = dict(option.split("=", 1) for option in given.split())
         options[name] = None if left_out else {**(options.get(name) or {}), **named}
+    below = dict(BELOW[device])
+    if "loops" in below:
+        below["loops"] = _text(ASKED_FOR[0], below["loops"], ASKED_FOR[1])
     selected: list[tuple[Level, str]] = [
         *(("graph", each) for each in ((GRAPH, DEVICE_GRAPH) if optimize else (PLAIN_GRAPH,))),
         ("kernels", KERNELS if optimize else PLAIN_KERNELS),
         ("buffers", BUFFERS if plan_memory else PLAIN_BUFFERS),
         ("arena", ARENA),
-        *BELOW[device].items(),
+        *below.items(),
     ]
     return tuple(Phase(level, with_options(passes, options)) for level, passes in selected)
 
