@@ -30,6 +30,8 @@ MODELS = "run build plan bench tune compare"
 """Verbs that take what says which model it is."""
 TARGETS = "run plan bench compare"
 """Verbs that take what says what code is for."""
+PLANNED = {"enable_memory_planning": True}
+"""What options of the memory plan need."""
 
 
 class CompileOptions(TypedDict, total=False):
@@ -249,18 +251,23 @@ class EngineConfig:
     ] = None
     planner: Annotated[
         str,
-        Option(values=_strategies, decided="arena", passes="plan-arena{strategy=$}"),
+        Option(values=_strategies, beside=PLANNED, decided="arena", passes="plan-arena{strategy=$}"),
         Flag("--strategy", "How places are found: auto, exact, beam, pools, ...", "plan", "NAME"),
     ] = "auto"
     beam_width: Annotated[
         int | None,
-        Option(least=1, decided="arena", passes="plan-arena{width=$}"),
+        Option(least=1, beside={**PLANNED, "planner": "beam"}, decided="arena", passes="plan-arena{width=$}"),
         Flag("--beam-width", "Partial plans that the strategy beam keeps.", "plan", "N", "8"),
     ] = None
     vector_bits: Annotated[int | None, Option(values=(128, 256, 512), device="cpu", decided="kernels")] = None
     disable_inplace: Annotated[
         Sequence[str],
-        Option(check=_check_ops, decided="buffers", passes="order-kernels{disable=$},mark-inplace{disable=$}"),
+        Option(
+            check=_check_ops,
+            beside=PLANNED,
+            decided="buffers",
+            passes="order-kernels{disable=$},mark-inplace{disable=$}",
+        ),
         Flag("--disable-inplace", "Ops whose kernels don't work in place: add,MatMul.", "plan", "OPS"),
     ] = ()
     check_memory: Annotated[
@@ -302,9 +309,8 @@ class EngineConfig:
         for name, option in options.items():
             if option.device not in kinds and getattr(self, name) != option.default:
                 raise ConfigError(f"{name} does nothing on the device '{self.device}'")
-        if pair := useless(vars(self)):
-            option, beside = pair
-            raise ConfigError(f"{option} does nothing with {beside}={getattr(self, beside)!r}")
+            if (other := option.useless(vars(self))) is not None:
+                raise ConfigError(f"{name} does nothing with {other}={getattr(self, other)!r}")
         if self.profile is not None and self.enable_dynamic_shapes:
             raise ConfigError(
                 "enable_dynamic_shapes leaves open what a profile gives ranges to; only one of them is taken"
@@ -352,12 +358,3 @@ def _usable_cores() -> int:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def useless(options: Mapping[str, Any]) -> tuple[str, str] | None:
-    """An option of EngineConfig that was given and would do nothing, and the one beside which it would not."""
-    chosen = {"planner": options["planner"] != "auto", "beam_width": options["beam_width"] is not None}
-    chosen["disable_inplace"] = bool(options["disable_inplace"])
-    if not options["enable_memory_planning"]:
-        return next(((name, "enable_memory_planning") for name, given in chosen.items() if given), None)
-    return ("beam_width", "planner") if chosen["beam_width"] and options["planner"] != "beam" else None

@@ -13,7 +13,7 @@ command lines are made from that.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from typing import Any, get_args, get_type_hints
 
@@ -50,6 +50,8 @@ class Option:
     """Raises ConfigError, with the name, for a value that is none."""
     device: str = ""
     """The only kind of device on which it does something: "cpu", "cuda" (emulated or not), or "cuda-emulated"."""
+    beside: Mapping[str, object] = field(default_factory=dict[str, object])
+    """Other options, by name, with the only values beside which it does something."""
     decided: str = ""
     """The level at which it is decided, "import" where that is what the module computes; "" where no module tells."""
     passes: str | Mapping[Any, str] = ""
@@ -84,6 +86,11 @@ class Option:
             return self.passes.get(value, "")
         text = str(value) if isinstance(value, str | int) else ",".join(value)
         return text and self.passes.replace("$", text)
+
+    def useless(self, values: Mapping[str, Any]) -> str | None:
+        """The option beside whose value this one, if it is given, does nothing; None if there is no such option."""
+        given = values[self.name] != self.default and (values[self.name] or self.default)
+        return next((name for name, needed in self.beside.items() if given and values[name] != needed), None)
 
     @property
     def spelling(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
@@ -51,6 +51,14 @@ def typed(option: Option) -> Any:
     return typer.Option(*names, min=least, metavar=option.flag.metavar, help=option.flag.help, show_default=shown)
 
 
+def switched(parameter: Parameter) -> Parameter:
+    """The parameter; a switch that is off by default gets no flag that would turn it off."""
+    kind, *given = get_args(parameter.annotation) or (None,)
+    if kind is bool and parameter.default is False and given[0].default is ...:  # where typer has the first name
+        given[0].default = f"--{parameter.name.replace('_', '-')}"
+    return parameter.replace(kind=Parameter.KEYWORD_ONLY)
+
+
 def read_options(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """EngineConfig's options, by name, from parameters; raises ConfigError quoting what is wrong with a text."""
     for parameter, option in FLAGS.items():
@@ -64,38 +72,9 @@ def dims_of(texts: Sequence[str] | None) -> dict[str, int]:
     return _named("--dim", texts, _size, "NAME=SIZE with a size of at least 1")
 
 
-def profile_of(texts: Sequence[str] | None) -> OptimizationProfile | None:
-    """The ranges that `--range` gives, if it is given; raises ConfigError quoting what is wrong."""
-    spans = _named("--range", texts, _span, "NAME=MIN,OPT,MAX with 0 <= MIN <= OPT <= MAX")
-    return OptimizationProfile(dims=spans) if spans else None
-
-
 def at_of(texts: Sequence[str] | None) -> list[dict[str, int]]:
     """The sizes that each `--at` gives; raises ConfigError quoting what is wrong."""
     return [_named("--at", text.split(","), _count, "NAME=SIZE,NAME=SIZE,...") for text in texts or ()]
-
-
-def shapes_of(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
-    """The shapes that `--shape` gives; raises ConfigError quoting what is wrong."""
-    return _named("--shape", texts, _shape, "NAME=SIZE,SIZE,... with sizes of at least 1")
-
-
-def cache_pairs_of(texts: Sequence[str] | None) -> dict[str, str]:
-    """The outputs by input that `--cache` gives; raises ConfigError quoting what is wrong."""
-    return _named("--cache", texts, str, "INPUT=OUTPUT")
-
-
-def values_of(texts: Sequence[str] | None) -> dict[str, ArrayLike]:
-    """The values that `--specialize` gives; raises ConfigError quoting what is wrong, InvalidInputError for a file."""
-    files = [text for text in texts or () if text.endswith(".npz")]
-    values = _named(
-        "--specialize", [text for text in texts or () if text not in files], _value, "NAME=VALUE, such as axes=[1,2]"
-    )
-    if files:
-        from .arrays import load_named
-
-        values |= {name: array for file in files for name, array in load_named(file).items()}
-    return values
 
 
 def listed(text: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -154,15 +133,35 @@ def _named(option: str, texts: Sequence[str] | None, read: Callable[[str], _Valu
     return values
 
 
+def _profile(texts: Sequence[str] | None) -> OptimizationProfile | None:
+    spans = _named("--range", texts, _span, "NAME=MIN,OPT,MAX with 0 <= MIN <= OPT <= MAX")
+    return OptimizationProfile(dims=spans) if spans else None
+
+
+def _values(texts: Sequence[str] | None) -> dict[str, ArrayLike]:
+    files = [text for text in texts or () if text.endswith(".npz")]
+    pairs = [text for text in texts or () if text not in files]
+    values = _named("--specialize", pairs, _value, "NAME=VALUE, such as axes=[1,2]")
+    if files:
+        from .arrays import load_named
+
+        values |= {name: array for file in files for name, array in load_named(file).items()}
+    return values
+
+
 _TEXTS = list[str] | None
 _READ: dict[str, tuple[Any, Any, Callable[[Any], Any]]] = {
-    "profile": (_TEXTS, None, profile_of),
+    "profile": (_TEXTS, None, _profile),
     "dims": (_TEXTS, None, dims_of),
-    "shapes": (_TEXTS, None, shapes_of),
-    "specialize": (_TEXTS, None, values_of),
-    "caches": (_TEXTS, None, cache_pairs_of),
+    "shapes": (
+        _TEXTS,
+        None,
+        lambda texts: _named("--shape", texts, _shape, "NAME=SIZE,SIZE,... with sizes of at least 1"),
+    ),
+    "specialize": (_TEXTS, None, _values),
+    "caches": (_TEXTS, None, lambda texts: _named("--cache", texts, str, "INPUT=OUTPUT")),
     "disable_inplace": (str, "", listed),
 }
-"""Of options that command lines spell in another way: the parameter's type and default, and what reads it."""
+"""Options whose value is given as text in another form: type and default of the parameter, and the parser."""
 
 Dims = Annotated[list[str] | None, typed(FLAGS["dim"])]

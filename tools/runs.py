@@ -43,15 +43,6 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 
 @dataclass(frozen=True)
-class How:
-    """What `run` is to tell of a compile, and whether it is to look for what was compiled before: None, as usual."""
-
-    timing: bool = False
-    explain: bool = False
-    keep: bool | None = None
-
-
-@dataclass(frozen=True)
 class Compiled:
     """An engine, inputs for it, and what compiling took."""
 
@@ -111,18 +102,19 @@ def run_compiled(
     repeat: int,
     output: str | None,
     console: Console,
-    how: How = How(),
+    timing: bool = False,
+    explain: bool = False,
+    keep: bool | None = None,
 ) -> tuple[Engine, Facts]:
     """Compiles and runs a model and prints what happened; the engine, for more, and the same for programs.
 
     A file that `mini-infer build` made is loaded.
     """
-    timing, explain = how.timing, how.explain
     told = timing or explain or options.get("check_memory", False) or Path(model).suffix == ".mlir"
     if told:
         compiled = compile_with_progress(model, options, files, seed, console, timing, explain)
     else:
-        compiled = _opened(model, options, files, seed, console, how.keep)
+        compiled = _opened(model, options, files, seed, console, keep)
     engine, plan, memory = compiled.engine, compiled.engine.plan, compiled.engine.plan.memory
     outputs: dict[str, Array] = engine(compiled.inputs)
     kernels = len({call.kernel for call in plan.calls})

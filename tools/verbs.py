@@ -15,7 +15,7 @@ from rich.console import Console
 from ..dialects.errors import ConfigError
 from .facts import Facts, with_facts
 from .one_line_errors import WRONG
-from .option_values import FLAGS, at_of, flags_of, parameter_of, read_options
+from .option_values import FLAGS, at_of, flags_of, parameter_of, read_options, switched
 
 # A pipe has no width; 80 columns would break the tables.
 OUT = Console(markup=False, highlight=False, width=None if sys.stdout and sys.stdout.isatty() else 160)
@@ -128,7 +128,7 @@ def command(verb: Callable[..., Work], *, with_json: bool = True) -> Callable[..
             flags["at"] = Parameter("at", Parameter.KEYWORD_ONLY, default=None, annotation=At)
     parameters = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
     for each in own.values():
-        parameters += flags.values() if each.annotation is Chosen else [each.replace(kind=Parameter.KEYWORD_ONLY)]
+        parameters += flags.values() if each.annotation is Chosen else [switched(each)]
     if with_json:
         parameters.append(Parameter("json", Parameter.KEYWORD_ONLY, default=None, annotation=Json))
 

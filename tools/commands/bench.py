@@ -45,7 +45,7 @@ def bench(
         str | None,
         typer.Option(metavar="FILE", help="Draw ratios and fractions of the limit: FILE.png, FILE.svg, FILE.pdf."),
     ] = None,
-    profile: Annotated[bool, typer.Option("--profile", help="Show what each kernel takes, and what it could.")] = False,
+    profile: Annotated[bool, typer.Option(help="Show what each kernel takes, and what it could.")] = False,
 ) -> Work:
     """Time models beside other engines, each in a process of its own, and beside what the machine could do."""
     from ..bench import benchmark

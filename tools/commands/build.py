@@ -27,8 +27,8 @@ def build(
             show_default="all of this kind; for C this one",
         ),
     ] = "",
-    embed: Annotated[bool, typer.Option("--embed", help="Also an assembly file with the weights, for C.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace files of C that are there.")] = False,
+    embed: Annotated[bool, typer.Option(help="Also an assembly file with the weights, for C.")] = False,
+    force: Annotated[bool, typer.Option(help="Replace files of C that are there.")] = False,
     chosen: Chosen,
 ) -> Work:
     """Compile a model to a file that mi.load opens, or with --emit c to files for C programs."""

@@ -7,16 +7,16 @@ from typing import Annotated
 import typer
 
 from ...dialects.errors import ConfigError
-from ...runtime.config import useless
 from ..one_line_errors import SPELLINGS
+from ..option_values import FLAGS
 from ..verbs import Chosen, Compiled, Work
 
 
 def plan(
     model: Compiled,
     *,
-    table: Annotated[bool, typer.Option("--table", help="All tensors: size, life, address, who reuses them.")] = False,
-    pools: Annotated[bool, typer.Option("--pools", help="The pools of a pool strategy, and what they save.")] = False,
+    table: Annotated[bool, typer.Option(help="All tensors: size, life, address, who reuses them.")] = False,
+    pools: Annotated[bool, typer.Option(help="The pools of a pool strategy, and what they save.")] = False,
     csv: Annotated[str | None, typer.Option(metavar="FILE", help="Write a line for each tensor of the arena.")] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Draw the arena: .png, .svg or .pdf.")] = None,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Draw it as an interactive page.")] = None,
@@ -28,9 +28,10 @@ def plan(
     compiled = chosen.is_compiled(model)
     chosen.check_winograd(model)
     options = chosen.options(model, at=not compiled)
-    if pair := useless(options):
-        spelled = SPELLINGS | {"planner": f"--strategy {options['planner']}"}
-        raise ConfigError(f"{spelled[pair[0]]} does nothing with {spelled[pair[1]]}")
+    spelled = SPELLINGS | {"planner": f"--strategy {options['planner']}"}
+    for option in FLAGS.values():
+        if option.name in options and (other := option.useless(options)) is not None:
+            raise ConfigError(f"{spelled[option.name]} does nothing with {spelled[other]}")
     if "profile" in options or (chosen.at and compiled):
         from .. import at_shapes
 

@@ -23,11 +23,9 @@ def run(
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the outputs to this .npz.")
     ] = None,
-    reference: Annotated[
-        bool, typer.Option("--reference", help="Evaluate the ops' numpy meaning instead of compiling.")
-    ] = False,
-    timing: Annotated[bool, typer.Option("--timing", help="Show where the time of the compile went.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the schedules that each kernel could have.")] = False,
+    reference: Annotated[bool, typer.Option(help="Evaluate the ops' numpy meaning instead of compiling.")] = False,
+    timing: Annotated[bool, typer.Option(help="Show where the time of the compile went.")] = False,
+    explain: Annotated[bool, typer.Option(help="Show the schedules that each kernel could have.")] = False,
     keep: Annotated[
         bool | None,
         typer.Option("--keep/--no-keep", help="Keep what is compiled, and use it.", show_default="MINI_INFER_CACHE"),
@@ -59,7 +57,8 @@ def run(
             chosen.refuse(f"with {what}", "keep")
         if timing or explain or options["check_memory"]:
             chosen.refuse("with --timing, --explain and --check-memory, which compile", "keep")
-        how = runs.How(timing, explain, keep)
-        return runs.run_compiled(model, options, input or [], seed, repeat, output, console, how)[1]
+        return runs.run_compiled(
+            model, options, input or [], seed, repeat, output, console, timing=timing, explain=explain, keep=keep
+        )[1]
 
     return work

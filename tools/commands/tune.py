@@ -13,7 +13,7 @@ def tune(
     model: Model,
     *,
     seconds: Annotated[float, typer.Option(metavar="SECONDS", help="About how long to measure.")] = 60.0,
-    again: Annotated[bool, typer.Option("--again", help="Measure what was measured before, too.")] = False,
+    again: Annotated[bool, typer.Option(help="Measure what was measured before, too.")] = False,
     chosen: Chosen,
 ) -> Work:
     """Measure how a model's kernels are best carried out on this machine; later compiles go by it."""

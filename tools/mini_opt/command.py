@@ -22,7 +22,7 @@ from typer.core import TyperCommand
 from typing_extensions import override
 
 from ..one_line_errors import OneLineErrorsCommand, show_usage, status_of
-from ..option_values import flags_of, parameter_of, read_options
+from ..option_values import flags_of, parameter_of, read_options, switched
 from .opt_options import OptOptions
 from .pass_list import write_passes
 
@@ -64,7 +64,7 @@ def _parameters() -> list[Parameter]:
     found: list[Parameter] = []
     for each in fields(OptOptions):
         own = Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=hints[each.name])
-        found += map(parameter_of, flags_of("mini-opt")) if each.name == "chosen" else [own]
+        found += map(parameter_of, flags_of("mini-opt")) if each.name == "chosen" else [switched(own)]
     return found
 
 

@@ -55,8 +55,7 @@ class OptOptions:
         typer.Option("--target", "-t", help="The form of the output."),
     ] = "mlir"
     host: Annotated[
-        bool,
-        typer.Option("--host", help="Compile for this machine, as .onnx is anyway, not for what the module says."),
+        bool, typer.Option(help="Compile for this machine, as .onnx is anyway, not for what the module says.")
     ] = False
     cpu: Annotated[
         str | None,
@@ -72,52 +71,38 @@ class OptOptions:
         list[str] | None,
         typer.Option(metavar="PASSES", help="The module after these passes.", autocompletion=pass_names),
     ] = None
-    print_ir_before_all: Annotated[bool, typer.Option("--print-ir-before-all", help="Before every pass.")] = False
+    print_ir_before_all: Annotated[bool, typer.Option(help="Before every pass.")] = False
     print_ir_after_all: Annotated[
         bool, typer.Option("--print-ir-after-all", "--print-between-passes", help="After every pass.")
     ] = False
     print_ir_after_change: Annotated[
-        bool, typer.Option("--print-ir-after-change", help="After passes, but only where they changed the module.")
+        bool, typer.Option(help="After passes, but only where they changed the module.")
     ] = False
-    print_ir_diff: Annotated[
-        bool, typer.Option("--print-ir-diff", help="The lines that each pass changed, as a unified diff.")
-    ] = False
+    print_ir_diff: Annotated[bool, typer.Option(help="The lines that each pass changed, as a unified diff.")] = False
     print_ir_tree_dir: Annotated[
         str | None,
         typer.Option(metavar="FOLDER", help="Modules go to numbered files there; alone, those after every pass."),
     ] = None
     dump_pass_pipeline: Annotated[
-        bool, typer.Option("--dump-pass-pipeline", help="The passes to be run, on standard error, as -p takes them.")
+        bool, typer.Option(help="The passes to be run, on standard error, as -p takes them.")
     ] = False
-    time_passes: Annotated[bool, typer.Option("--time-passes", help="How long each pass took.")] = False
-    statistics: Annotated[bool, typer.Option("--statistics", help="What each pass changed and how often.")] = False
-    explain: Annotated[bool, typer.Option("--explain", help="What choose-schedule weighed for each kernel.")] = False
-    verify_each: Annotated[bool, typer.Option("--verify-each", help="Verify after every pass, not every phase.")] = (
-        False
-    )
-    disable_verify: Annotated[bool, typer.Option("--disable-verify", help="Verify nothing.")] = False
-    elide_weights: Annotated[
-        bool, typer.Option("--elide-weights", help="Leave out new weights and long constants, for reading.")
-    ] = False
-    print_op_generic: Annotated[bool, typer.Option("--print-op-generic", help="Print all ops in the generic form.")] = (
-        False
-    )
-    split_input_file: Annotated[
-        bool, typer.Option("--split-input-file", help="Lines '// -----' part several modules.")
-    ] = False
+    time_passes: Annotated[bool, typer.Option(help="How long each pass took.")] = False
+    statistics: Annotated[bool, typer.Option(help="What each pass changed and how often.")] = False
+    explain: Annotated[bool, typer.Option(help="What choose-schedule weighed for each kernel.")] = False
+    verify_each: Annotated[bool, typer.Option(help="Verify after every pass, not every phase.")] = False
+    disable_verify: Annotated[bool, typer.Option(help="Verify nothing.")] = False
+    elide_weights: Annotated[bool, typer.Option(help="Leave out new weights and long constants, for reading.")] = False
+    print_op_generic: Annotated[bool, typer.Option(help="Print all ops in the generic form.")] = False
+    split_input_file: Annotated[bool, typer.Option(help="Lines '// -----' part several modules.")] = False
     verify_diagnostics: Annotated[
-        bool, typer.Option("--verify-diagnostics", help="Errors must be those that // expected-error {{...}} says.")
+        bool, typer.Option(help="Errors must be those that // expected-error {{...}} says.")
     ] = False
-    allow_unregistered_dialect: Annotated[
-        bool, typer.Option("--allow-unregistered-dialect", help="Accept ops of unknown dialects.")
-    ] = False
+    allow_unregistered_dialect: Annotated[bool, typer.Option(help="Accept ops of unknown dialects.")] = False
     pass_pipeline_crash_reproducer: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Where a pass fails, the module before it and the passes from it on."),
     ] = None
-    run_reproducer: Annotated[bool, typer.Option("--run-reproducer", help="FILE is such a one: run its passes.")] = (
-        False
-    )
+    run_reproducer: Annotated[bool, typer.Option(help="FILE is such a one: run its passes.")] = False
     list_passes: Annotated[
         bool,
         typer.Option("--list-passes", callback=show_passes, is_eager=True, help="Show the passes with their options."),

@@ -67,6 +67,14 @@ def test_passes_are_told_of_the_options_that_name_them() -> None:
                 assert name in PASSES
 
 
+def test_an_option_that_needs_another_is_refused_without() -> None:
+    assert all(set(option.beside) <= set(OPTIONS) for option in OPTIONS.values())
+    mi.EngineConfig(enable_memory_planning=False, disable_inplace=[])
+    mi.EngineConfig(planner="beam", beam_width=2)
+    with pytest.raises(mi.ConfigError, match=r"^beam_width does nothing with planner='auto'$"):
+        mi.EngineConfig(beam_width=2)
+
+
 def test_a_change_leaves_passes_out_and_gives_options() -> None:
     changed = phases(changes=["-cse,choose-schedule{compact=true}"])
     assert ",cse" in phases()[0].passes and changed[0].passes == phases()[0].passes.replace(",cse", "")
