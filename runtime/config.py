@@ -27,9 +27,11 @@ MOST_COMPILERS = 16  # more would wait for parts
 EMULATORS = ("interpreter", "compiled")
 
 MODELS = "run build plan bench tune compare"
-"""Verbs that take what says which model it is."""
+"""Verbs that compile a model."""
+INPUTS = f"{MODELS} mini-opt"
+"""Commands that take what is said of a model's inputs."""
 TARGETS = "run plan bench compare"
-"""Verbs that take what says what code is for."""
+"""Verbs that take a device and how code is made for it."""
 PLANNED = {"enable_memory_planning": True}
 """What options of the memory plan need."""
 
@@ -155,62 +157,57 @@ class EngineConfig:
     vector_bits: width of the vectors in generated code; None means the widest that the host has. CPU only.
     """
 
-    device: Annotated[str, Option(), Flag("--device", "On cpu, cuda, cuda:1 or cuda-emulated.", TARGETS, "NAME")] = (
-        "cpu"
-    )
+    device: Annotated[str, Option(), Flag("On cpu, cuda, cuda:1 or cuda-emulated.", TARGETS, "NAME")] = "cpu"
     device_id: Annotated[int, Option(least=0)] = 0
     threads: Annotated[
         int | None,
         Option(least=1, device="cpu", decided="kernels", unkeyed="thread_count is, of which it is the most"),
-        Flag("--threads -j", "Threads of one inference.", f"{MODELS} machine demo", "N"),
+        Flag("Threads of one inference.", f"{MODELS} machine demo", "N", names="--threads -j"),
     ] = None
     compile_threads: Annotated[
         int | None,
         Option(least=1, device="cpu", decided="llvm", unkeyed="the code is the same however many there are"),
-        Flag("--compile-threads", "Processes that compile.", "run", "N"),
+        Flag("Processes that compile.", "run", "N"),
     ] = None
     profile: Annotated[
         OptimizationProfile | None,
         Option(check=partial(check_kind, wanted=OptimizationProfile), device="cpu", decided="import"),
         Flag(
-            "--range",
             "Sizes of a dynamic dimension, made for the second; may be repeated.",
             f"{TARGETS} build mini-opt",
             "NAME=MIN,OPT,MAX",
+            names="--range",
         ),
     ] = None
     enable_dynamic_shapes: Annotated[bool, Option(device="cpu", decided="import")] = False
     dims: Annotated[
         Mapping[str, int],
         Option(check=_check_dims, decided="import"),
-        Flag("--dim", "Size of a dynamic dimension; may be repeated.", f"{MODELS} mini-opt", "NAME=SIZE"),
+        Flag("Size of a dynamic dimension; may be repeated.", INPUTS, "NAME=SIZE", names="--dim"),
     ] = field(default_factory=dict[str, int])
     shapes: Annotated[
         Mapping[str, Sequence[int]],
         Option(check=_check_shapes, decided="import"),
-        Flag("--shape", "Whole shape of an input; may be repeated.", f"{MODELS} mini-opt", "NAME=1,3,224,224"),
+        Flag("Whole shape of an input; may be repeated.", INPUTS, "NAME=1,3,224,224", names="--shape"),
     ] = field(default_factory=dict[str, Sequence[int]])
     specialize: Annotated[
         Mapping[str, ArrayLike],
         Option(check=partial(checked_mapping, kind="inputs to values"), decided="import", unkeyed="digests of it are"),
         Flag(
-            "--specialize",
             "Make an input a constant: axes=[1,2], k=3, NAME=FILE.npy or FILE.npz; may be repeated.",
-            f"{MODELS} mini-opt",
+            INPUTS,
             "NAME=VALUE",
         ),
     ] = field(default_factory=dict[str, Any])
     caches: Annotated[
         Mapping[str, str],
         Option(check=_check_caches, device="cpu", decided="import"),
-        Flag(
-            "--cache", "Two that are to lie in the same memory; may be repeated.", f"{MODELS} mini-opt", "INPUT=OUTPUT"
-        ),
+        Flag("Two that are to lie in the same memory; may be repeated.", INPUTS, "INPUT=OUTPUT", names="--cache"),
     ] = field(default_factory=dict[str, str])
     enable_graph_optimization: Annotated[
         bool,
         Option(decided="kernels"),
-        Flag("--optimize", "Fusion and layout on or off.", "run build plan bench"),
+        Flag("Fusion and layout on or off.", "run build plan bench", names="--optimize"),
     ] = True
     integer_products: Annotated[
         bool, Option(device="cpu", decided="kernels", passes={False: "-recompose-quantized"})
@@ -227,10 +224,10 @@ class EngineConfig:
                 "off": "form-kernels{forbid=winograd},choose-schedule{forbid=winograd}",
             },
         ),
-        Flag("--winograd", "3x3 convolutions by fewer products: auto, compact, off.", TARGETS, "KIND"),
+        Flag("3x3 convolutions by fewer products: auto, compact, off.", TARGETS, "KIND"),
     ] = "auto"
     enable_memory_planning: Annotated[
-        bool, Option(decided="buffers"), Flag("--plan-memory", "Reuse of memory on or off.", "run build plan")
+        bool, Option(decided="buffers"), Flag("Reuse of memory on or off.", "run build plan", names="--plan-memory")
     ] = True
     enable_profiling: Annotated[
         bool, Option(decided="loops", passes={True: "profile-kernels,share-threads{apart=true}"})
@@ -242,22 +239,22 @@ class EngineConfig:
             decided="buffers",
             passes="order-kernels{alignment=$},elide-copies{alignment=$},plan-arena{alignment=$}",
         ),
-        Flag("--alignment", "Where buffers start: a multiple of this many bytes.", "plan", "BYTES"),
+        Flag("Where buffers start: a multiple of this many bytes.", "plan", "BYTES", names="--alignment"),
     ] = 256
     max_workspace_size: Annotated[
         int | None,
         Option(least=0, decided="arena", passes="plan-arena{capacity=$}"),
-        Flag("--capacity", "Bytes that the arena may have at most.", "plan", "BYTES"),
+        Flag("Bytes that the arena may have at most.", "plan", "BYTES", names="--capacity"),
     ] = None
     planner: Annotated[
         str,
         Option(values=_strategies, beside=PLANNED, decided="arena", passes="plan-arena{strategy=$}"),
-        Flag("--strategy", "How places are found: auto, exact, beam, pools, ...", "plan", "NAME"),
+        Flag("How places are found: auto, exact, beam, pools, ...", "plan", "NAME", names="--strategy"),
     ] = "auto"
     beam_width: Annotated[
         int | None,
         Option(least=1, beside={**PLANNED, "planner": "beam"}, decided="arena", passes="plan-arena{width=$}"),
-        Flag("--beam-width", "Partial plans that the strategy beam keeps.", "plan", "N", "8"),
+        Flag("Partial plans that the strategy beam keeps.", "plan", "N", shown="8"),
     ] = None
     vector_bits: Annotated[int | None, Option(values=(128, 256, 512), device="cpu", decided="kernels")] = None
     disable_inplace: Annotated[
@@ -268,28 +265,28 @@ class EngineConfig:
             decided="buffers",
             passes="order-kernels{disable=$},mark-inplace{disable=$}",
         ),
-        Flag("--disable-inplace", "Ops whose kernels don't work in place: add,MatMul.", "plan", "OPS"),
+        Flag("Ops whose kernels don't work in place: add,MatMul.", "plan", "OPS"),
     ] = ()
     check_memory: Annotated[
         bool,
         Option(decided="buffers", passes={True: "poison-dead,share-threads{apart=true watched=true}"}),
-        Flag("--check-memory", "Prove the memory plan: poisoned memory, a run without reuse.", "run"),
+        Flag("Prove the memory plan: poisoned memory, a run without reuse.", "run"),
     ] = False
     precision: Annotated[
         str,
         Option(values=PRECISIONS, device="cuda", decided="kernels"),
-        Flag("--precision", f"Of products on a GPU: {', '.join(PRECISIONS)}.", f"{TARGETS} mini-opt", "KIND"),
+        Flag(f"Of products on a GPU: {', '.join(PRECISIONS)}.", f"{TARGETS} mini-opt", "KIND"),
     ] = "fp32"
     gpu: Annotated[
         str | None,
         Option(values=tuple(GPUS), device="cuda", decided="kernels"),
-        Flag("--gpu", f"Make code for a GPU: {', '.join(GPUS)}.", f"{TARGETS} mini-opt", "NAME"),
+        Flag(f"Make code for a GPU: {', '.join(GPUS)}.", f"{TARGETS} mini-opt", "NAME"),
     ] = None
     cache_kernels: Annotated[bool, Option(device="cuda", unkeyed="the code is the same, and kept apart")] = True
     emulator: Annotated[
         str | None,
         Option(values=EMULATORS, device="cuda-emulated"),
-        Flag("--emulator", "How cuda-emulated runs kernels: interpreter, compiled.", "run bench compare", "KIND"),
+        Flag("How cuda-emulated runs kernels: interpreter, compiled.", "run bench compare", "KIND"),
     ] = None
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:

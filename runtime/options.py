@@ -3,7 +3,7 @@
     winograd: Annotated[
         str,
         Option(values=("auto", "compact", "off"), device="cpu", decided="kernels", passes={...}),
-        Flag("--winograd", "3x3 convolutions by fewer products: auto, compact, off.", "run plan bench", "KIND"),
+        Flag("3x3 convolutions by fewer products: auto, compact, off.", "run plan bench", "KIND"),
     ] = "auto"
 
 The checks of EngineConfig, the passes' options, the cache's key, the refusal of options that come too late, and the
@@ -22,13 +22,13 @@ from ..dialects.arguments import check_choice, check_integer, check_kind, wrong
 
 @dataclass(frozen=True)
 class Flag:
-    """How command lines spell an option: its names, its line of help, the verbs that take it, "mini-opt" among them."""
+    """How command lines spell an option: its line of help, the verbs that take it, "mini-opt" among them, its names."""
 
-    names: str
-    """Separated by spaces: "--threads -j". Of what is on unless told otherwise, that which would switch it on."""
     help: str
     verbs: str
     metavar: str | None = None
+    names: str = ""
+    """Such as "--threads -j"; the field's own unless given. What is on by default has a "--no-" beside it."""
     shown: str | None = None
     """The default that help shows, where that is not the option's own."""
 
@@ -106,7 +106,9 @@ def options_of(record: type) -> dict[str, Option]:
     hints = get_type_hints(record, localns={"ArrayLike": object}, include_extras=True)
     found: dict[str, Option] = {}
     for each in fields(record):
-        kind, option, *flag = get_args(hints[each.name])
+        kind, option, *flags = get_args(hints[each.name])
         default = each.default if each.default_factory is MISSING else each.default_factory()
-        found[each.name] = replace(option, name=each.name, type=kind, default=default, flag=flag[0] if flag else None)
+        names = f"--{each.name.replace('_', '-')}"
+        flag = replace(flags[0], names=flags[0].names or names) if flags else None
+        found[each.name] = replace(option, name=each.name, type=kind, default=default, flag=flag)
     return found
