@@ -33,7 +33,7 @@ INPUTS = f"{MODELS} mini-opt"
 TARGETS = "run plan bench compare"
 """Verbs that take a device and how code is made for it."""
 PLANNED = {"enable_memory_planning": True}
-"""What options of the memory plan need."""
+"""Required by the options of memory planning."""
 
 
 class CompileOptions(TypedDict, total=False):
@@ -161,12 +161,12 @@ class EngineConfig:
     device_id: Annotated[int, Option(least=0)] = 0
     threads: Annotated[
         int | None,
-        Option(least=1, device="cpu", decided="kernels", unkeyed="thread_count is, of which it is the most"),
+        Option(least=1, device="cpu", decided="kernels", not_in_key="thread_count is, of which it is the most"),
         Flag("Threads of one inference.", f"{MODELS} machine demo", "N", names="--threads -j"),
     ] = None
     compile_threads: Annotated[
         int | None,
-        Option(least=1, device="cpu", decided="llvm", unkeyed="the code is the same however many there are"),
+        Option(least=1, device="cpu", decided="llvm", not_in_key="the code is the same however many there are"),
         Flag("Processes that compile.", "run", "N"),
     ] = None
     profile: Annotated[
@@ -192,7 +192,9 @@ class EngineConfig:
     ] = field(default_factory=dict[str, Sequence[int]])
     specialize: Annotated[
         Mapping[str, ArrayLike],
-        Option(check=partial(checked_mapping, kind="inputs to values"), decided="import", unkeyed="digests of it are"),
+        Option(
+            check=partial(checked_mapping, kind="inputs to values"), decided="import", not_in_key="digests of it are"
+        ),
         Flag(
             "Make an input a constant: axes=[1,2], k=3, NAME=FILE.npy or FILE.npz; may be repeated.",
             INPUTS,
@@ -248,12 +250,12 @@ class EngineConfig:
     ] = None
     planner: Annotated[
         str,
-        Option(values=_strategies, beside=PLANNED, decided="arena", passes="plan-arena{strategy=$}"),
+        Option(values=_strategies, requires=PLANNED, decided="arena", passes="plan-arena{strategy=$}"),
         Flag("How places are found: auto, exact, beam, pools, ...", "plan", "NAME", names="--strategy"),
     ] = "auto"
     beam_width: Annotated[
         int | None,
-        Option(least=1, beside={**PLANNED, "planner": "beam"}, decided="arena", passes="plan-arena{width=$}"),
+        Option(least=1, requires={**PLANNED, "planner": "beam"}, decided="arena", passes="plan-arena{width=$}"),
         Flag("Partial plans that the strategy beam keeps.", "plan", "N", shown="8"),
     ] = None
     vector_bits: Annotated[int | None, Option(values=(128, 256, 512), device="cpu", decided="kernels")] = None
@@ -261,7 +263,7 @@ class EngineConfig:
         Sequence[str],
         Option(
             check=_check_ops,
-            beside=PLANNED,
+            requires=PLANNED,
             decided="buffers",
             passes="order-kernels{disable=$},mark-inplace{disable=$}",
         ),
@@ -282,7 +284,7 @@ class EngineConfig:
         Option(values=tuple(GPUS), device="cuda", decided="kernels"),
         Flag(f"Make code for a GPU: {', '.join(GPUS)}.", f"{TARGETS} mini-opt", "NAME"),
     ] = None
-    cache_kernels: Annotated[bool, Option(device="cuda", unkeyed="the code is the same, and kept apart")] = True
+    cache_kernels: Annotated[bool, Option(device="cuda", not_in_key="the code is the same, and kept apart")] = True
     emulator: Annotated[
         str | None,
         Option(values=EMULATORS, device="cuda-emulated"),

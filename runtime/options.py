@@ -1,4 +1,4 @@
-"""Option and Flag: what is declared of an option of a compile, beside its field of EngineConfig.
+"""Declarations of compile options: metadata on the fields of EngineConfig.
 
     winograd: Annotated[
         str,
@@ -6,8 +6,8 @@
         Flag("3x3 convolutions by fewer products: auto, compact, off.", "run plan bench", "KIND"),
     ] = "auto"
 
-The checks of EngineConfig, the passes' options, the cache's key, the refusal of options that come too late, and the
-command lines are made from that.
+EngineConfig's checks, the options of passes, the cache key, the check for options that come too late, and the command
+lines are derived from them.
 """
 
 from __future__ import annotations
@@ -22,49 +22,50 @@ from ..dialects.arguments import check_choice, check_integer, check_kind, wrong
 
 @dataclass(frozen=True)
 class Flag:
-    """How command lines spell an option: its line of help, the verbs that take it, "mini-opt" among them, its names."""
+    """The command-line flag of an option."""
 
     help: str
     verbs: str
+    """The commands that accept it, separated by spaces: verbs of mini-infer, and "mini-opt"."""
     metavar: str | None = None
     names: str = ""
-    """Such as "--threads -j"; the field's own unless given. What is on by default has a "--no-" beside it."""
+    """Such as "--threads -j"; by default the field's. A boolean that is on by default has a "--no-" form, too."""
     shown: str | None = None
-    """The default that help shows, where that is not the option's own."""
+    """The default shown in help, if not the option's."""
 
     @property
     def parameter(self) -> str:
-        """The name of the verb's parameter: `plan_memory` of "--plan-memory"."""
+        """The name of the command's parameter, such as `plan_memory` for "--plan-memory"."""
         return self.names.split()[0].removeprefix("--").replace("-", "_")
 
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a compile."""
+    """The declaration of a compile option; `options_of` adds name, type, default and flag."""
 
     values: tuple[object, ...] | Callable[[], tuple[object, ...]] = ()
-    """All that it may be, beside its default; or a function that looks them up when one is given."""
+    """Allowed values besides the default; or a function that returns them, called if another value is given."""
     least: int | None = None
-    """The smallest integer that it may be."""
+    """The smallest allowed integer."""
     check: Callable[[str, Any], object] | None = None
-    """Raises ConfigError, with the name, for a value that is none."""
+    """A further check: takes the name and the value, raises ConfigError."""
     device: str = ""
-    """The only kind of device on which it does something: "cpu", "cuda" (emulated or not), or "cuda-emulated"."""
-    beside: Mapping[str, object] = field(default_factory=dict[str, object])
-    """Other options, by name, with the only values beside which it does something."""
+    """The only device that it applies to: "cpu", "cuda" (also emulated) or "cuda-emulated"; "" for all."""
+    requires: Mapping[str, object] = field(default_factory=dict[str, object])
+    """Values of other options, by name, without which it has no effect."""
     decided: str = ""
-    """The level at which it is decided, "import" where that is what the module computes; "" where no module tells."""
+    """The level from which on it has no effect; "import" for what a module states itself; "" for run-time options."""
     passes: str | Mapping[Any, str] = ""
-    """What passes are told, as changes of `lowering.pipelines.phases`: by value, or with $ for the value."""
-    unkeyed: str = ""
-    """Why it is no part of the key under which a compiled model is kept; "" where it is."""
+    """Changes of the pipeline (see `lowering.pipelines.phases`): by value, or a template with $ for the value."""
+    not_in_key: str = ""
+    """The reason why it is not part of the cache key; "" if it is."""
     name: str = ""
     type: Any = None
     default: Any = None
     flag: Flag | None = None
 
     def check_value(self, value: object) -> None:
-        """Raises ConfigError for what the option can't be."""
+        """Raises ConfigError for a value that is not allowed."""
         if type(value) is type(self.default) and value == self.default:
             return
         if self.type is bool and not isinstance(value, bool):
@@ -79,7 +80,7 @@ class Option:
             self.check(self.name, value)
 
     def changes(self, value: Any) -> str:
-        """What passes are told of a value; "" where that is nothing."""
+        """The changes of the pipeline for a value; "" for none."""
         if not self.passes or value is None:
             return ""
         if not isinstance(self.passes, str):
@@ -88,13 +89,13 @@ class Option:
         return text and self.passes.replace("$", text)
 
     def useless(self, values: Mapping[str, Any]) -> str | None:
-        """The option beside whose value this one, if it is given, does nothing; None if there is no such option."""
+        """The other option because of whose value this one, if given, has no effect; None if there is none."""
         given = values[self.name] != self.default and (values[self.name] or self.default)
-        return next((name for name, needed in self.beside.items() if given and values[name] != needed), None)
+        return next((name for name, needed in self.requires.items() if given and values[name] != needed), None)
 
     @property
     def spelling(self) -> str:
-        """The flag that a message names: that which gives another value than the default."""
+        """The flag as messages name it: the form that changes the default."""
         assert self.flag is not None
         first = self.flag.names.split()[0]
         return first.replace("--", "--no-", 1) if self.default is True else first
@@ -102,7 +103,7 @@ class Option:
 
 @cache
 def options_of(record: type) -> dict[str, Option]:
-    """The options that a dataclass declares, by name, in order."""
+    """The options declared by a dataclass, by name, in order."""
     hints = get_type_hints(record, localns={"ArrayLike": object}, include_extras=True)
     found: dict[str, Option] = {}
     for each in fields(record):

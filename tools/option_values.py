@@ -1,4 +1,4 @@
-"""Options of a compile on command lines: parameters of typer, as EngineConfig declares them, and what texts mean."""
+"""Compile options on command lines: typer parameters derived from their declarations, and parsers of values."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 _Value = TypeVar("_Value")
 
 FLAGS = {option.flag.parameter: option for option in options_of(EngineConfig).values() if option.flag is not None}
-"""The options that are on command lines, by the name of the parameter."""
+"""The options with a flag, by the name of the parameter."""
 _ORDER = (
     *("strategy", "beam_width", "alignment", "capacity", "disable_inplace", "threads", "dim", "shape", "range"),
     *("specialize", "cache", "device", "precision", "gpu", "emulator", "winograd", "optimize", "plan_memory"),
 )
-"""How help lists them; others come behind these, as they are declared."""
+"""Their order in help; others follow in the order of their declarations."""
 
 
 def flags_of(verb: str) -> list[str]:
-    """The options that a verb takes, by the names of its parameters."""
+    """The parameters for the options that a command accepts, in the order of its help."""
     names = [name for name, option in FLAGS.items() if option.flag is not None and verb in option.flag.verbs.split()]
     return sorted(names, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
 
 
 def parameter_of(name: str) -> Parameter:
-    """An option of a compile as a parameter of a typer command."""
+    """The typer parameter for a compile option."""
     option = FLAGS[name]
     kind, default = (option.type, option.default) if option.name not in _READ else _READ[option.name][:2]
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, typed(option)])
 
 
 def typed(option: Option) -> Any:
-    """What typer is told of an option."""
+    """The typer.Option for a compile option."""
     assert option.flag is not None
     first, *more = option.flag.names.split()
     names = [f"{first}/{option.spelling}" if option.default is True else first, *more]
@@ -52,7 +52,7 @@ def typed(option: Option) -> Any:
 
 
 def switched(parameter: Parameter) -> Parameter:
-    """The parameter; a switch that is off by default gets no flag that would turn it off."""
+    """The parameter as keyword-only; a boolean that is off by default gets no "--no-" flag."""
     kind, *given = get_args(parameter.annotation) or (None,)
     if kind is bool and parameter.default is False and given[0].default is ...:  # where typer has the first name
         given[0].default = f"--{parameter.name.replace('_', '-')}"
@@ -60,7 +60,7 @@ def switched(parameter: Parameter) -> Parameter:
 
 
 def read_options(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """EngineConfig's options, by name, from parameters; raises ConfigError quoting what is wrong with a text."""
+    """EngineConfig's options, by name, from parameters. Raises ConfigError for malformed values."""
     for parameter, option in FLAGS.items():
         if parameter in given:
             text = given[parameter]
@@ -68,17 +68,17 @@ def read_options(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def dims_of(texts: Sequence[str] | None) -> dict[str, int]:
-    """The sizes that `--dim` gives; raises ConfigError quoting what is wrong."""
+    """The sizes given by `--dim`. Raises ConfigError for malformed ones."""
     return _named("--dim", texts, _size, "NAME=SIZE with a size of at least 1")
 
 
 def at_of(texts: Sequence[str] | None) -> list[dict[str, int]]:
-    """The sizes that each `--at` gives; raises ConfigError quoting what is wrong."""
+    """The sizes given by each `--at`. Raises ConfigError for malformed ones."""
     return [_named("--at", text.split(","), _count, "NAME=SIZE,NAME=SIZE,...") for text in texts or ()]
 
 
 def listed(text: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The parts of "a,b", given once or several times."""
+    """Splits options such as "a,b", given once or several times."""
     texts = [text] if isinstance(text, str) else text or ()
     return tuple(part.strip() for each in texts for part in each.split(",") if part.strip())
 

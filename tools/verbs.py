@@ -1,4 +1,4 @@
-"""What the verbs of mini-infer share: a command made from a function, the options of a compile, and `--json`."""
+"""Building blocks of mini-infer's verbs: typer commands from functions, compile options, shared arguments, `--json`."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ Json = Annotated[
     str | None, typer.Option("--json", metavar="FILE", help="Write JSON; - is standard output, and nothing else is.")
 ]
 Work = Callable[[Console], Facts]
-"""What a verb does once its options are known to go together: prints, and gives the same for programs."""
+"""The work of a verb, after its options have been checked: prints results, and returns them for JSON."""
 
 
 class Chosen:
-    """The options of a compile that a verb was given; a parameter of that type stands for all of them."""
+    """The compile options given to a verb. A parameter of this type stands for all of them in a verb's signature."""
 
     def __init__(self, context: typer.Context, given: Mapping[str, Any]) -> None:
         self._context, self._given = context, given
 
     def __getitem__(self, parameter: str) -> Any:
-        """What stands on the command line, or the default."""
+        """The value given on the command line, or the default."""
         return self._given[parameter]
 
     def refuse(self, reason: str, *names: str) -> None:
-        """Raises ConfigError for options among `names` that were given, where for that reason they would do nothing."""
+        """Raises ConfigError if an option of `names` was given, which for that reason would have no effect."""
         options = {parameter.name: parameter for parameter in self._context.command.params}
         for name in names:
             source = self._context.get_parameter_source(name)
@@ -64,12 +64,12 @@ class Chosen:
                 raise ConfigError(f"{given.opts[0] if is_on else given.secondary_opts[0]} does nothing {reason}")
 
     def refuse_compiling(self, reason: str, *others: str) -> None:
-        """The same for all options but those that say which model it is, and for others."""
+        """`refuse` for all compile options except those about the model's inputs, and for others."""
         names = [name for name, option in FLAGS.items() if name in self._given and option.decided != "import"]
         self.refuse(reason, *names, *others)
 
     def is_compiled(self, *models: str, also: Iterable[str] = (), but: str = "") -> bool:
-        """Whether all models are .mi files; raises ConfigError for options, but one, that do nothing with those."""
+        """Whether all models are .mi files. Raises ConfigError for options, except one, without effect on those."""
         if any(Path(model).suffix != ".mi" for model in models):
             return False
         names = [name for name in self._given if name not in ("at", but)]
@@ -77,7 +77,7 @@ class Chosen:
         return True
 
     def check_winograd(self, *models: str) -> None:
-        """Raises ConfigError for `--winograd` where no convolution is made channels-last; a module may have such."""
+        """Raises ConfigError for `--winograd` if no convolution is channels-last; those of modules may be."""
         if not self._given["optimize"] and not any(
             Path(each).suffix == ".mlir" or Path(each).is_dir() for each in models
         ):
@@ -85,18 +85,18 @@ class Chosen:
 
     @property
     def by_ranges(self) -> str:
-        """Why a model is looked at at several shapes."""
+        """The reason for which a model has several shapes."""
         return "with --range" if self._given["range"] else "with ranges of sizes"
 
     @property
     def at(self) -> list[dict[str, int]]:
-        """The sizes that each `--at` names."""
+        """The sizes of each `--at`."""
         return at_of(self._given.get("at"))
 
     def options(self, model: str | None = None, files: list[str] | None = None, *, at: bool = True) -> dict[str, Any]:
-        """EngineConfig's options; a module states ranges itself, and files of inputs have sizes.
+        """EngineConfig's options. Ranges may be stated by a module, and sizes come from the arrays in `files`.
 
-        Raises ConfigError for `at` without ranges, unless they are unknown yet.
+        With `at`, raises ConfigError for `--at` without ranges.
         """
         options = dict(read_options(self._given))
         if options.get("profile") is None:
@@ -116,9 +116,9 @@ class Chosen:
 
 
 def command(verb: Callable[..., Work], *, with_json: bool = True) -> Callable[..., None]:
-    """A typer command of a verb: its parameters, the options that it takes in the place of a Chosen, and `--json`.
+    """The typer command for a verb: its parameters, with its compile options in place of a Chosen, and `--json`.
 
-    Its status is not 0 where the facts say that a model `failed`, or is not `right`.
+    The exit status is WRONG if the facts state that a model `failed`, or is not `right`.
     """
     own = signature(verb, eval_str=True).parameters
     flags: dict[str, Parameter] = {}

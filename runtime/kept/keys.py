@@ -158,7 +158,7 @@ def machine_text() -> str:
 
 def options_text(config: EngineConfig, best: Mapping[str, Sequence[int]] | None = None) -> str:
     """The options that decide something; `best` are the shapes that code is made for, where not those of a profile."""
-    given = {name: getattr(config, name) for name, option in options_of(EngineConfig).items() if not option.unkeyed}
+    given = {name: getattr(config, name) for name, option in options_of(EngineConfig).items() if not option.not_in_key}
     values = {name: _value(value) for name, value in config.specialize.items()}
     found = {
         "threads": config.thread_count,

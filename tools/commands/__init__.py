@@ -1,1 +1,1 @@
-"""The verbs of mini-infer, a file for each: its options, and which of them go together. The work is imported late."""
+"""The verbs of mini-infer, one file each: options and their compatibility. What they do is imported when it starts."""

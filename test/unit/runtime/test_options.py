@@ -44,15 +44,15 @@ def test_an_option_is_declared(option: Option) -> None:
     option.check_value(option.default)
     if option.passes:
         assert option.decided, "what passes are told comes too late at some level"
-    if option.unkeyed:
-        assert len(option.unkeyed.split()) > 2, "a reason"
+    if option.not_in_key:
+        assert len(option.not_in_key.split()) > 2, "a reason"
     assert option.changes(option.default) == "" or isinstance(option.passes, str)
 
 
 @pytest.mark.parametrize("option", OPTIONS.values(), ids=OPTIONS)
 def test_an_option_is_in_the_key_or_says_why_not(option: Option) -> None:
     told = json.loads(options_text(EngineConfig(threads=1)))
-    assert (option.name in told) == (not option.unkeyed or option.name in ("threads", "specialize"))
+    assert (option.name in told) == (not option.not_in_key or option.name in ("threads", "specialize"))
 
 
 def test_passes_are_told_of_the_options_that_name_them() -> None:
@@ -68,7 +68,7 @@ def test_passes_are_told_of_the_options_that_name_them() -> None:
 
 
 def test_an_option_that_needs_another_is_refused_without() -> None:
-    assert all(set(option.beside) <= set(OPTIONS) for option in OPTIONS.values())
+    assert all(set(option.requires) <= set(OPTIONS) for option in OPTIONS.values())
     mi.EngineConfig(enable_memory_planning=False, disable_inplace=[])
     mi.EngineConfig(planner="beam", beam_width=2)
     with pytest.raises(mi.ConfigError, match=r"^beam_width does nothing with planner='auto'$"):
