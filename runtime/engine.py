@@ -1,10 +1,11 @@
-"""Engine: a compiled model; calling it runs one inference."""
+"""Engine: a compiled model; calling it runs one inference. CompiledModel: what it is made of."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from typing_extensions import override
 
@@ -17,7 +18,22 @@ from .specs import Stationary, SymbolicSpec, TensorSpec, ordered, ordered_shapes
 from .storage import Tensor, is_remote
 
 if TYPE_CHECKING:
+    from ..dialects.sizes.guards import Guards
     from ..passes.counts import PassStatistics
+
+
+@dataclass(frozen=True)
+class CompiledModel:
+    """What a compile makes, and files keep: a plan with its code, and what the passes did."""
+
+    plan: InferencePlan
+    statistics: PassStatistics
+    guards: Guards | None = None
+    """What the code takes for granted of sizes of run time; None for a model of one shape."""
+
+
+Build: TypeAlias = "Callable[[Mapping[str, Sequence[int]]], CompiledModel]"
+"""Compiles a model, with code that is best for shapes of the inputs, by name; given none, for those of the profile."""
 
 
 class Engine(Stationary):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import cast
 
@@ -18,15 +17,13 @@ from xdsl.dialects.builtin import (
     MemRefType,
     ModuleOp,
     StringAttr,
-    SymbolRefAttr,
     TensorType,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
-from ..dialects.cuts import Cut, bounded_axes
+from ..dialects.cuts import bounded_axes
 from ..dialects.errors import InvalidModelError
-from ..dialects.graph.base import node_name
 from ..dialects.graph.blobs import BlobAttr, MiniContext
 from ..dialects.graph.bounds import cuts_of
 from ..dialects.graph.cache_attributes import CacheAttr, cache_of
@@ -35,16 +32,14 @@ from ..dialects.graph.interpreter import input_names, output_names
 from ..dialects.graph.values import numpy_dtype
 from ..dialects.sizes.attributes import SIZES, symbols_of_module
 from ..dialects.symbols import symbol_named
-from ..lowering.kernels_to_loops.lower_kernels import KERNEL
 from ..lowering.levels import argument_roles, level_of
 from ..lowering.module_text import own_errors
 from ..passes.memory.insert_checks import CHECKS, STATUS
 from ..passes.memory.report.memory_report import plan_summary
-from ..passes.memory.share_threads import SHARE
 from .device import Array
 from .limits import memory_for
 from .memory.host_memory import aligned_bytes
-from .specs import CacheSpec, KernelCall, RunCheck, TensorSpec
+from .specs import CacheSpec, RunCheck, Signature, TensorSpec
 
 _READ = (StringAttr("input"), StringAttr("cache"))  # the roles of inputs
 WEIGHT_ALIGNMENT = 64  # bytes: a cache line, and the widest vector
@@ -101,7 +96,7 @@ def output_specs(module: ModuleOp) -> tuple[TensorSpec, ...]:
     """Names, shapes and types of the outputs."""
     main = entry_of(module)
     if not isinstance(main, FuncOp) or level_of(module) not in ("graph", "kernels"):
-        return outputs_of(module)[0]
+        return signature_of(module).outputs
     types = main.function_type.outputs
     return tuple(_spec(name, type) for name, type in zip(output_names(main), types, strict=True))
 
@@ -124,17 +119,10 @@ def specs_of(module: ModuleOp, role: str) -> tuple[TensorSpec, ...]:
     return tuple(specs)
 
 
-def cache_specs(module: ModuleOp) -> tuple[CacheSpec, ...]:
-    """The inputs of `main`, on buffers, that have their memory in common with an output."""
-    names = [spec.name for spec in specs_of(module, "input")]
-    caches = _caches(module).items()
-    return tuple(CacheSpec(number, cache.place, _spec(names[number], cache.room)) for number, cache in caches)
-
-
-def outputs_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...], tuple[tuple[Cut, ...], ...]]:
-    """The outputs of the model; the counts behind them, which are outputs of `main` too, and what each of them cuts."""
-    specs = list(specs_of(module, "output"))
-    for cache in sorted(_caches(module).values(), key=lambda cache: cache.place):
+def signature_of(module: ModuleOp) -> Signature:
+    """What `main`, on buffers, takes and gives: the counts behind the model's outputs are outputs of `main`, too."""
+    inputs, specs, caches = specs_of(module, "input"), list(specs_of(module, "output")), _caches(module)
+    for cache in sorted(caches.values(), key=lambda cache: cache.place):
         specs.insert(cache.place, _spec(cache.output.data, cache.present))
     cuts = tuple(cut for each in _attributes_of(module, StringAttr("output")) if (cut := cuts_of(each)))
     shown = len(specs) - len(cuts)
@@ -142,8 +130,15 @@ def outputs_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[TensorSp
         whole = spec.shape == () and spec.dtype == np.int64
         if not whole or any(number >= shown or axis >= len(specs[number].shape) for number, axis in cut):
             raise InvalidModelError(f"@main: '{spec.name}' is no count of results that are there")
-    outputs = [replace(spec, bounded=bounded_axes(cuts, number)) for number, spec in enumerate(specs[:shown])]
-    return tuple(outputs), tuple(specs[shown:]), cuts
+    rooms = {number: _spec(inputs[number].name, cache.room) for number, cache in caches.items()}
+    return Signature(
+        inputs=inputs,
+        outputs=tuple(replace(spec, bounded=bounded_axes(cuts, number)) for number, spec in enumerate(specs[:shown])),
+        counts=tuple(specs[shown:]),
+        caches=tuple(CacheSpec(number, cache.place, rooms[number]) for number, cache in caches.items()),
+        cuts=cuts,
+        checks=run_checks(module),
+    )
 
 
 def _caches(module: ModuleOp) -> dict[int, CacheAttr]:
@@ -165,24 +160,6 @@ def _spec(name: str, type: Attribute) -> TensorSpec:
         raise InvalidModelError(f"@main: '{name}' has dimensions of unknown size")
     with own_errors():
         return TensorSpec(name, shape, numpy_dtype(cast("MemRefType[Attribute]", type).element_type))
-
-
-def kernel_calls(module: ModuleOp) -> tuple[KernelCall, ...]:
-    """The kernel calls at the loops or the llvm level, in order, those of stages included."""
-    functions = {
-        str(name.data): op for op in module.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)
-    }
-
-    def calls(function: Operation) -> Iterator[KernelCall]:
-        for op in function.walk():
-            callee = op.properties.get("callee")
-            name = callee.string_value() if isinstance(callee, SymbolRefAttr) else ""
-            if name.startswith(KERNEL):
-                yield KernelCall(name.removeprefix(KERNEL), node_name(op))
-            elif name.startswith(SHARE):
-                yield from calls(functions[name.removeprefix(SHARE)])
-
-    return tuple(calls(entry_of(module)))
 
 
 def run_checks(module: ModuleOp) -> tuple[RunCheck, ...]:

@@ -27,7 +27,7 @@ from no_cache import compile_always
 from typing_extensions import override
 
 import mini_infer as mi
-from mini_infer.runtime.compile import entry as opening
+from mini_infer.runtime.compile.builder import Builder
 from mini_infer.runtime.kept import container
 from mini_infer.runtime.kept import model_cache as cache
 
@@ -92,13 +92,13 @@ def stress(rounds: int, seed: int, folder: Path) -> Counter[str]:
 
     def used() -> int:
         compiled: list[bool] = []
-        build = opening._built  # pyright: ignore[reportPrivateUsage]
+        build = Builder.__call__
 
         def noting(*arguments: Any) -> Any:
             compiled.append(True)
             return build(*arguments)
 
-        opening._built = noting  # pyright: ignore[reportPrivateUsage]
+        Builder.__call__ = noting
         cache.write = _written_slowly
         found = mi.compile(file, 1, compile_threads=1, cache=kept)(given)
         same = all(np.array_equal(expected[name], found[name]) for name in expected)

@@ -46,10 +46,10 @@ from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.lowering.levels import Level
 from mini_infer.lowering.module_text import print_module
 from mini_infer.lowering.onnx_to_graph.model_file import load_model
-from mini_infer.lowering.pipelines import Phase, phases, run_phases
+from mini_infer.lowering.pipelines import Phase, collection_paused, phases, run_phases
 from mini_infer.passes.memory.report.memory_report import MemoryPlan, memory_plan
-from mini_infer.runtime.compile.engines import collection_paused
-from mini_infer.runtime.compile.module_to_plan import engine_phases, import_model
+from mini_infer.runtime.compile.module_to_plan import engine_phases
+from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import target_attribute
 from mini_infer.runtime.native.machine_code import start_compiling
@@ -98,7 +98,7 @@ def _on_cpu(model: Path | ModelProto, dims: Sequence[str]) -> Iterator[tuple[str
     config = EngineConfig.of(threads=THREADS, profile=profile)
     try:
         with collection_paused():
-            module, ctx = import_model(model, config)
+            module, ctx = source_of(model).load(config)
             module.attributes["kernel.target"] = target_attribute(config, CPU)
             *above, last = by_level(engine_phases(config))
             for level, passes in above:
@@ -117,7 +117,7 @@ def _on_cpu(model: Path | ModelProto, dims: Sequence[str]) -> Iterator[tuple[str
 def _on_gpu(model: Path | ModelProto) -> Iterator[tuple[str, str]]:
     try:
         with collection_paused():
-            module, ctx = import_model(model, EngineConfig())
+            module, ctx = source_of(model).load(EngineConfig())
             module.attributes["kernel.target"] = GpuAttr.named(GPU, "fp32")
             for level, passes in by_level(phases(device="cuda")):
                 run_phases(ctx, module, passes)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..dialects.errors import ConfigError
 from ..dialects.sizes.sizes import symbols_of, value_at
-from ..runtime.compile.module_to_plan import import_model
+from ..runtime.compile.source import source_of
 from ..runtime.config import EngineConfig
 from ..runtime.engine import Engine
 from ..runtime.shapes.shape_family import settled, unit_of
@@ -46,7 +46,7 @@ def shapes_at(model: str, options: Mapping[str, Any], at: Sequence[Sizes]) -> li
     for end in (1, 0, 2):
         sizes = {name: span[end] for name, span in ranges.items()}
         ends += [] if sizes in ends else [sizes]
-    module, _ = import_model(model, config)
+    module, _ = source_of(model).load(config)
     return _shapes(input_specs(module), ranges, at or ends)
 
 

@@ -17,14 +17,16 @@ from rich.text import Text
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.errors import ConfigError
+from ..dialects.graph.blobs import MiniContext
 from ..dialects.kernel.targets import CpuAttr
 from ..lowering.levels import level_of
 from ..lowering.pipelines import PassRun
 from ..passes.counts import PassStatistics
 from ..passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
-from ..runtime.compile.engines import engine_of, import_all, pass_names
-from ..runtime.compile.entry import compile
-from ..runtime.compile.module_to_plan import import_model
+from ..runtime.compile.builder import Builder, import_all
+from ..runtime.compile.entry import build_engine, compile
+from ..runtime.compile.module_to_plan import pass_names
+from ..runtime.compile.source import source_of
 from ..runtime.config import EngineConfig
 from ..runtime.engine import Engine
 from ..runtime.kept.artifact import load
@@ -67,6 +69,9 @@ def compile_with_progress(
     imports = seconds(lambda: import_all(config)) if timing else None
     passes: list[PassRun] = []
     choices: list[Choice] = []
+    names: list[str] = []
+    ctx, foreign, generated = MiniContext(), "", 0.0
+    inputs: Mapping[str, Array] = {}
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     start = time.perf_counter()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -78,16 +83,19 @@ def compile_with_progress(
                 choices.extend(choices_of(ctx))
             progress.update(task, advance=1, description=[*names, "machine code"][len(passes)])
 
-        module, ctx = import_model(model, config)
-        foreign = foreign_target(module)
-        names = pass_names(config, module)
-        if explain and ChooseSchedule.name not in names:
-            raise ConfigError(f"--explain does nothing at the {level_of(module)} level: kernels have their schedules")
-        progress.update(task, total=len(names) + 1)
-        before = time.perf_counter()
-        inputs = load_inputs(files, input_specs(module), seed)
-        generated = time.perf_counter() - before
-        engine = engine_of(module, ctx, config, observer)
+        def prepare(module: ModuleOp, own: MiniContext) -> None:
+            nonlocal names, ctx, foreign, inputs, generated
+            names, ctx, foreign = pass_names(config, module), own, foreign_target(module)
+            if explain and ChooseSchedule.name not in names:
+                raise ConfigError(
+                    f"--explain does nothing at the {level_of(module)} level: kernels have their schedules"
+                )
+            progress.update(task, total=len(names) + 1)
+            before = time.perf_counter()
+            inputs = load_inputs(files, input_specs(module), seed)
+            generated += time.perf_counter() - before
+
+        engine = build_engine(Builder(source_of(model), config, observer=observer, prepare=prepare))
         taken = time.perf_counter() - start - generated
     if foreign:
         tell("mini-infer", "note", f"{model} has kernels for another CPU than this: {foreign}")
@@ -214,7 +222,7 @@ def run_reference(
     """Evaluates the imported graph op by op in numpy and prints the outputs; the same for programs."""
     from ..dialects.graph.interpreter import interpret
 
-    module, ctx = import_model(model, EngineConfig.of(**options))
+    module, ctx = source_of(model).load(EngineConfig.of(**options))
     if level_of(module) not in ("graph", "kernels"):
         raise ConfigError(f"--reference evaluates tensors; the module is at the {level_of(module)} level")
     specs = input_specs(module)

@@ -102,9 +102,9 @@ class Chosen:
         if options.get("profile") is None:
             options.pop("profile", None)
             if model is not None:
-                from ..runtime.shapes.module_ranges import stated_profile
+                from ..runtime.compile.source import source_of
 
-                if (stated := stated_profile(model)) is not None:
+                if (stated := source_of(model).stated_profile()) is not None:
                     options["profile"] = stated
         if model is not None and files:
             from .given_sizes import with_given_sizes

@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...dialects.errors import ConfigError
 from ...lowering.loops_to_llvm.c_entry_ir import HEADER_BYTES, Status
-from ..specs import TensorSpec
-
-if TYPE_CHECKING:
-    from ..compile.module_to_plan import Lowered
+from ..specs import Signature, TensorSpec
 
 IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _KEYWORDS = frozenset(
@@ -86,24 +83,23 @@ def check_name(name: str) -> str:
     return name
 
 
-def parameters(lowered: Lowered) -> list[Parameter]:
+def parameters(signature: Signature) -> list[Parameter]:
     """The model's inputs and written buffers, in the order of a run's parameters."""
-    rooms = {cache.input: cache for cache in lowered.caches}
-    kept = {cache.output for cache in lowered.caches}
+    kept = {cache.output for cache in signature.caches}
     found: list[tuple[TensorSpec, bool, bool, str]] = []
-    for number, spec in enumerate(lowered.inputs):
-        if number in rooms:
-            cache = rooms[number]
-            after = lowered.outputs[cache.output]
+    for number, spec in enumerate(signature.inputs):
+        if number in signature.cached:
+            cache = signature.cached[number]
+            after = signature.outputs[cache.output]
             note = f"of which {_shape(spec)} is read; output {_quoted(after.name)}, {_shape(after)}, is left there"
             found.append((cache.room, True, True, note))
         else:
             found.append((spec, False, True, ""))
-    for number, spec in enumerate(lowered.outputs):
+    for number, spec in enumerate(signature.outputs):
         if number not in kept:
             found.append((spec, True, False, ""))
-    for spec, cut in zip(lowered.counts, lowered.cuts, strict=True):
-        what = " and ".join(f"axis {axis} of {_quoted(lowered.outputs[number].name)}" for number, axis in cut)
+    for spec, cut in zip(signature.counts, signature.cuts, strict=True):
+        what = " and ".join(f"axis {axis} of {_quoted(signature.outputs[number].name)}" for number, axis in cut)
         found.append((spec, True, False, f"how much there is along {what}; the rest is undefined"))
     names = c_names(spec.name for spec, *_ in found)
     return [Parameter(name, *each) for name, each in zip(names, found, strict=True)]

@@ -20,7 +20,8 @@ from ...dialects.whole_file import write_folder
 from ...lowering.loops_to_llvm.c_entry_ir import BLOCK_BYTES, HEADER_BYTES, MARK, CEntry, Pointer
 from ...lowering.pipelines import collection_paused
 from ..compile.late_options import check_cpu
-from ..compile.module_to_plan import Lowered, import_model, lower
+from ..compile.module_to_plan import Lowered, lower
+from ..compile.source import configured_source
 from ..config import CompileOptions, EngineConfig
 from ..limits import memory_for
 from ..native.allowed_calls import check_c_calls, undefined_symbols
@@ -28,7 +29,6 @@ from ..native.cpu_targets import machine_of
 from ..native.llvm import part_of
 from ..native.machine_code import MachineCode
 from ..native.one_object import one_object
-from ..shapes.module_ranges import with_own_ranges
 from ..signature import WEIGHT_ALIGNMENT
 from .c_example import example
 from .c_interface import CInterface, Parameter, check_name, model_name, parameters
@@ -90,7 +90,7 @@ def emit_c(
         check_kind(what, value, str)
     for what, value in {"embed": embed, "replace": replace}.items():
         check_kind(what, value, bool)
-    config = with_own_ranges(model, EngineConfig.of(threads=threads, **options))
+    source, config = configured_source(model, EngineConfig.of(threads=threads, **options))
     if config.is_dynamic:
         raise UnsupportedError("C code is for one shape: give sizes instead of ranges")
     if config.device != "cpu":
@@ -100,16 +100,16 @@ def emit_c(
             raise ConfigError(f"{option} does nothing in C code")
     if config.threads is not None and config.threads > config.thread_count:
         raise ConfigError(f"threads is {config.threads}; code is made for at most {config.thread_count} here")
-    source = Path(model).name if isinstance(model, str | os.PathLike) else "a model"
-    name = check_name(name) if name else model_name(Path(source).stem)
+    file = source.name or "a model"
+    name = check_name(name) if name else model_name(Path(file).stem)
     with collection_paused(), memory_for("compiling the model"):
-        module, ctx = import_model(model, config)
+        module, ctx = source.load(config)
         if symbols_of_module(module):
             raise UnsupportedError("C code is for one shape, and the module has sizes that are only known in a run")
         check_cpu(cpu, module)
         lowered = lower(module, ctx, config, machine=cpu)
         target = cpu_of(module)
-        interface, pieces = _interface(name, source, target.cpu.data, lowered, embed)
+        interface, pieces = _interface(name, file, target.cpu.data, lowered, embed)
         entry = _entry(interface, lowered)
         assert isinstance(lowered.compilation, MachineCode)  # as the device is a CPU
         parts = [*lowered.compilation.parts, part_of(entry.ir(), machine_of(target))]
@@ -143,7 +143,7 @@ def _interface(
         name=name,
         source=source,
         cpu=cpu,
-        parameters=parameters(lowered),
+        parameters=parameters(lowered.signature),
         arena_bytes=lowered.memory.arena_bytes,
         alignment=lowered.memory.alignment,
         weights_bytes=nbytes,
@@ -165,8 +165,8 @@ def _entry(interface: CInterface, lowered: Lowered) -> CEntry:
         buffers=[pointer(*each) for each in enumerate(interface.parameters)],
         arena=Pointer("arena", interface.alignment if interface.arena_bytes else 0),
         weights=Pointer("weights", interface.weights_alignment),
-        checks=len(lowered.checks),
-        failures=[place for place, check in enumerate(lowered.checks) if check.size is None],
+        checks=len(lowered.signature.checks),
+        failures=[place for place, check in enumerate(lowered.signature.checks) if check.size is None],
         threads=interface.threads,
         weights_bytes=interface.weights_bytes,
         digest=interface.digest,

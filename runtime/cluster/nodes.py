@@ -72,10 +72,10 @@ class Model:
             self._check_unused()
             rows_of(*(_settled(specs) for specs in signature(self.source)))
             return
-        from ..compile.module_to_plan import import_model
+        from ..compile.source import source_of
         from ..signature import input_specs, output_specs
 
-        module, _ = import_model(self.source, EngineConfig.of(threads=self.threads, **self._options))
+        module, _ = source_of(self.source).load(EngineConfig.of(threads=self.threads, **self._options))
         rows_of(_settled(input_specs(module)), _settled(output_specs(module)))
 
     def open(self) -> Rows:

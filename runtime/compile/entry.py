@@ -1,30 +1,30 @@
-"""The ways to an engine: `compile`, from what was compiled before where there is such, and `load`.
+"""The ways to an engine: `compile`, from what was compiled before where there is such, and without code `plan_memory`.
 
 Imports the compiler only where something has to be compiled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from typing_extensions import Unpack
 
-from ...dialects.arguments import check_function, checked_seconds, read_once
+from ...dialects.arguments import check_function, checked_seconds
 from ..config import CompileOptions, EngineConfig
-from ..device import device_named
 from ..engine import Engine
-from ..kept.cache_folders import Cache, CacheFolder, cache_folder
-from ..kept.kept_plans import KeptPlan
-from ..kept.model_cache import KeptModels
-from ..limits import check_fits
-from ..progress import LOG, Progress, Steps
-from ..shapes.module_ranges import with_own_ranges
+from ..kept.cache_folders import Cache, cache_folder
+from ..progress import LOG, Progress
+from ..session import compute_device
+from ..shapes.start_engine import start_engine
+from .cached_build import CachedBuild
+from .source import configured_source
 
 if TYPE_CHECKING:
     from ...lowering.onnx_to_graph.model_file import ModelSource
-    from ...passes.counts import PassStatistics
     from ...passes.memory.report.memory_plan import MemoryPlan
+    from .builder import Builder
 
 
 def compile(
@@ -51,84 +51,36 @@ def compile(
     InvalidModelError, UnsupportedError, ConfigError, PlanError, OutOfMemoryError or CompileError, all of them
     MiniInferError.
     """
-    config = with_own_ranges(model, EngineConfig.of(threads=threads, **options))
+    source, config = configured_source(model, EngineConfig.of(threads=threads, **options))
     if progress is not None:
         check_function("progress", progress)
-    model = read_once(model)
     if tune is not None:
         from .tuner import tune as measure_kernels
 
-        measure_kernels(model, config, checked_seconds("tune", tune), now=lambda what: LOG.info("tuning: %s", what))
+        seconds = checked_seconds("tune", tune)
+        measure_kernels(source.model, config, seconds, now=lambda what: LOG.info("tuning: %s", what))
     folder = cache_folder(cache)
-    if folder is None or device_named(config.place).kind != "cpu" or config.check_memory:
-        return _built(model, config, progress, None)
-    kept = KeptModels(folder, config)
-    if config.is_dynamic:
-        return _dynamic(model, config, progress, kept, folder)
-    identity = kept.identity(model)
-    if identity is not None and (found := kept.find(kept.key(identity))) is not None:
-        Steps(("load",), progress).next()
-        return _engine(found, config)
-    identity = identity or kept.identity(model, read=True)
-    folder.warn_where_unwritable()
-    engine = _built(model, config, progress, folder)
-    if identity is not None and identity == kept.identity(model):  # so this is what was compiled
-        kept.keep(kept.key(identity), identity, engine.plan, None, engine.statistics)
-    return engine
+
+    def builder() -> Builder:
+        from .builder import Builder
+
+        return Builder(source, config, progress, objects=None if folder is None else folder.objects)
+
+    if folder is None or compute_device(config.place).kind != "cpu" or config.check_memory:
+        return build_engine(builder())
+    kept = CachedBuild(source, config, folder, lambda best: builder()(best), progress)
+    return start_engine(config, kept, kept.input_names, compiled_once=source.compiled_once)
 
 
-def _built(
-    model: ModelSource,
-    config: EngineConfig,
-    progress: Callable[[Progress], None] | None,
-    folder: CacheFolder | None,
-) -> Engine:
-    """A compiled engine; of parts that were compiled before the code is taken from the folder."""
-    from .engines import build_dynamic, build_engine
+def build_engine(builder: Builder) -> Engine:
+    """An engine of what is compiled now, whatever was kept. Raises as `compile` does."""
+    config = builder.config
+    if config.check_memory:
+        from .checking.memory_check import CheckedEngine
 
-    if config.is_dynamic:
-        return build_dynamic(model, config, progress)
-    return build_engine(model, config, progress, None if folder is None else folder.objects)
-
-
-def _engine(found: KeptPlan, config: EngineConfig) -> Engine:
-    plan = found.plan
-    if config.max_workspace_size is None:
-        check_fits(plan.arena_bytes, plan.inputs, plan.outputs, device_named(config.place).memory_bytes())
-    return Engine(plan, config, found.statistics)
-
-
-def _dynamic(
-    model: ModelSource,
-    config: EngineConfig,
-    progress: Callable[[Progress], None] | None,
-    kept: KeptModels,
-    folder: CacheFolder,
-) -> Engine:
-    """An engine for many shapes: what it has compiled for some is looked for, and kept."""
-    identity = kept.identity(model) or kept.identity(model, read=True)
-    if identity is None:
-        return _built(model, config, progress, None)
-    from ..shapes.dynamic_engine import DynamicEngine
-    from ..shapes.shape_family import ShapeFamily
-
-    def build(best: Mapping[str, Sequence[int]]) -> tuple[ShapeFamily, PassStatistics]:
-        key = kept.key(identity, best)
-        found = kept.find(key)
-        if found is not None and found.guards is not None:
-            Steps(("load",), progress).next()
-            return ShapeFamily(found.plan, found.guards, bounded=not config.enable_dynamic_shapes), found.statistics
-        from .engines import family_builder
-
-        folder.warn_where_unwritable()
-        before = kept.identity(model)
-        family, statistics = family_builder(model, config, progress, objects=folder.objects)(best)
-        if before is not None and before.digest == identity.digest and before == kept.identity(model):
-            kept.keep(key, identity, family.base, family.guards, statistics)
-        return family, statistics
-
-    names = tuple(name for name in identity.inputs if name not in config.specialize)
-    return DynamicEngine.started(config, names, build)
+        return CheckedEngine.built(builder)
+    source = builder.source
+    return start_engine(config, builder, partial(source.input_names, config), compiled_once=source.compiled_once)
 
 
 def plan_memory(model: ModelSource, threads: int | None = None, **options: Unpack[CompileOptions]) -> MemoryPlan:
@@ -136,7 +88,6 @@ def plan_memory(model: ModelSource, threads: int | None = None, **options: Unpac
 
     `plan.arena_bytes` is what each context will need. Raises as `compile` does.
     """
-    config = with_own_ranges(model, EngineConfig.of(threads=threads, **options))
-    from .engines import plan_model
+    from .module_to_plan import plan_source
 
-    return plan_model(model, config)
+    return plan_source(*configured_source(model, EngineConfig.of(threads=threads, **options)))

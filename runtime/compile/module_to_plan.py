@@ -1,23 +1,27 @@
-"""From a model to an InferencePlan: import, the pipeline, the device's code, the weight segment."""
+"""From a module to an InferencePlan: the pipeline, the device's code, the weight segment."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.cuts import Cut
-from ...dialects.errors import ConfigError, InvalidInputError
 from ...dialects.graph.blobs import MiniContext
 from ...dialects.kernel.attributes import ScheduleAttr
-from ...dialects.kernel.targets import target_of
 from ...dialects.sizes.attributes import symbols_of_module
 from ...dialects.sizes.guards import unguarded
 from ...lowering.levels import level_of
-from ...lowering.module_text import own_errors, read_module
-from ...lowering.pipelines import PATHS, Observer, Phase, phases, remaining_phases, run_phases
+from ...lowering.module_text import own_errors
+from ...lowering.pipelines import (
+    PATHS,
+    Observer,
+    Phase,
+    collection_paused,
+    parse_passes,
+    phases,
+    remaining_phases,
+    run_phases,
+)
 from ...passes.kernels.tuned import tuned_schedules
 from ...passes.memory.analysis.aliasing import disabled_ops
 from ...passes.memory.plan_arena import arena_problem
@@ -26,6 +30,7 @@ from ...passes.statistics import timed
 from ..arena import Arena
 from ..config import EngineConfig
 from ..device import Array
+from ..file_cache import FileCache
 from ..kept.cpus import host_cpu
 from ..kept.tuning_store import TuningStore
 from ..limits import check_fits, memory_for
@@ -34,68 +39,28 @@ from ..native.images.loaded import UnloadedImage
 from ..native.llvm_processes import Compilers
 from ..options import options_of
 from ..plan import InferencePlan
-from ..profile import OptimizationProfile
 from ..session import Compilation, compute_device
-from ..shapes.module_ranges import is_module, profile_of
-from ..signature import cache_specs, check_signature, entry_of, outputs_of, run_checks, specs_of, weight_segment
-from ..specs import CacheSpec, RunCheck, TensorSpec
-from .late_options import check_undecided
+from ..signature import check_signature, entry_of, run_checks, signature_of, weight_segment
+from ..specs import Signature, values_of
+from .source import Source
 
-if TYPE_CHECKING:
-    from ...lowering.onnx_to_graph.inputs import Ranges
-    from ...lowering.onnx_to_graph.model_file import ModelSource
-
-LARGEST = 2**31 - 1  # of dynamic dimensions without a profile
+WORTH_COMPILERS = 80
+"""Ops of a module: about those of 25 kernels before they are fused. Processes start while its passes run."""
 
 
-def ranges_of(
-    config: EngineConfig,
-    best: Mapping[str, Sequence[int]] | None = None,
-) -> Ranges | None:
-    """The shapes that a configuration asks for; code is made for `best` ones where they are given."""
-    if not config.is_dynamic:
-        return None
-    from ...lowering.onnx_to_graph.inputs import Ranges
-
-    profile = config.profile or OptimizationProfile()
-    return Ranges(profile.dims, profile.shapes, best or {}, open=LARGEST if config.enable_dynamic_shapes else 0)
+def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str]:
+    """The passes that a configuration runs, in order: on that module, or on one at the graph level."""
+    path = PATHS[compute_device(config.place).kind]
+    start = 0 if module is None or level_of(module) == "graph" else path.index(level_of(module)) + 1
+    phases = [phase for phase in engine_phases(config) if phase.level in path[start:]]
+    return [each.name for phase in phases for each in parse_passes(phase.passes)]
 
 
-def import_model(
-    model: ModelSource,
-    config: EngineConfig,
-    best: Mapping[str, Sequence[int]] | None = None,
-) -> tuple[ModuleOp, MiniContext]:
-    """The model at the graph level, or a `.mlir` file at whatever level, and the context that holds its weights."""
-    if is_module(model):
-        for option, each in options_of(EngineConfig).items():
-            if each.decided == "import" and option != "profile" and getattr(config, option):
-                raise ConfigError(f"{option} is for ONNX models; the inputs of a module are fixed")
-        module, ctx = read_module(cast("str", model))
-        if config.profile not in (None, profile_of(module)):
-            raise ConfigError("profile is for ONNX models; a module states the sizes of its inputs")
-        if best:
-            raise InvalidInputError(f"{model} has code already, and none for {dict(best)}")
-        check_signature(module)
-        check_undecided(config, module)
-        if level_of(module) != "graph":
-            module.attributes["kernel.target"] = compute_device(config.place).target(
-                config, scheduled=target_of(module)
-            )
-        if level_of(module) == "arena":
-            with own_errors():
-                run_phases(ctx, module, remaining_phases(module, "arena"))
-        return module, ctx
-    from ...lowering.onnx_to_graph import import_onnx
-
-    ctx = MiniContext()
-    with timed(ctx, "import"):
-        ranges = ranges_of(config, best)
-        given = config.dims, config.shapes, config.specialize
-        module = import_onnx(
-            model, dims=given[0], shapes=given[1], specialize=given[2], ranges=ranges, caches=config.caches, ctx=ctx
-        )
-        return module, ctx
+def compilers_for(module: ModuleOp, config: EngineConfig, objects: FileCache | None = None) -> Compilers:
+    """As many as the configuration allows; one for a GPU, which LLVM has no part in, and for a small module, which is
+    compiled before another has started."""
+    worthwhile = compute_device(config.place).kind == "cpu" and sum(1 for _ in module.walk()) >= WORTH_COMPILERS
+    return Compilers(config.compiler_count if worthwhile else 1, objects)
 
 
 def tell_measured(ctx: MiniContext) -> None:
@@ -122,6 +87,12 @@ def plan_memory(
         return memory_plan(module)
 
 
+def plan_source(source: Source, config: EngineConfig, observer: Observer | None = None) -> MemoryPlan:
+    """The memory plan of a model; no code is built."""
+    with collection_paused(), memory_for("planning the model"):
+        return plan_memory(*source.load(config), config, observer)
+
+
 @own_errors()
 def schedule_kernels(module: ModuleOp, ctx: MiniContext, config: EngineConfig) -> None:
     """Takes a module at the graph level to the kernels level, as a compile does."""
@@ -141,12 +112,7 @@ def _set_target(module: ModuleOp, ctx: MiniContext, config: EngineConfig, machin
 class Lowered:
     """A model whose code is being compiled, and all that is known of it without that code."""
 
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[TensorSpec, ...]
-    counts: tuple[TensorSpec, ...]
-    cuts: tuple[tuple[Cut, ...], ...]
-    caches: tuple[CacheSpec, ...]
-    checks: tuple[RunCheck, ...]
+    signature: Signature
     memory: MemoryPlan
     arena: Arena | None
     weights: Array
@@ -175,27 +141,16 @@ def lower(
     memory = (
         plan_summary(entry_of(module)) if started_below else plan_memory(module, ctx, config, observer, machine=machine)
     )
-    arena = arena_of(module)
-    inputs, (outputs, counts, cuts) = specs_of(module, "input"), outputs_of(module)
+    arena, signature = arena_of(module), signature_of(module)
     if config.max_workspace_size is None:
-        check_fits(memory.arena_bytes, inputs, outputs, device.memory_bytes())
+        check_fits(memory.arena_bytes, signature.inputs, signature.outputs, device.memory_bytes())
     left = [phase for phase in engine_phases(config) if phase.level in below]
     compilation = device.start_compiling(ctx, module, config, left, observer, compilers)
     check_signature(module)
+    signature = replace(signature, checks=run_checks(module))
     with timed(ctx, "weights"):
         weights = weight_segment(module, ctx)
-    return Lowered(
-        inputs=inputs,
-        outputs=outputs,
-        counts=counts,
-        cuts=cuts,
-        caches=cache_specs(module),
-        checks=run_checks(module),
-        memory=memory,
-        arena=arena,
-        weights=weights,
-        compilation=compilation,
-    )
+    return Lowered(signature, memory, arena, weights, compilation)
 
 
 @own_errors()
@@ -224,11 +179,7 @@ def build_plan(
     with timed(ctx, "load"):
         code = device.load(objects) if loaded else UnloadedImage(link(objects))
     return InferencePlan(
-        inputs=lowered.inputs,
-        outputs=lowered.outputs,
-        caches=lowered.caches,
-        counts=lowered.counts,
-        cuts=lowered.cuts,
+        **values_of(lowered.signature, Signature),
         config=config,
         report=lambda: memory,
         needed=memory.arena_bytes,
@@ -237,7 +188,6 @@ def build_plan(
         threads=compilation.threads,
         calls=compilation.calls,
         profiled=compilation.profiled,
-        checks=lowered.checks,
         weights=weights,
         code=code,
         launches=compilation.launches,

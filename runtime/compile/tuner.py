@@ -43,7 +43,8 @@ from ..plan import ExecutionContext
 from ..session import compute_device
 from ..signature import input_specs, output_specs
 from ..specs import TensorSpec
-from .module_to_plan import build_plan, engine_phases, import_model
+from .module_to_plan import build_plan, engine_phases
+from .source import source_of
 
 if TYPE_CHECKING:
     from ...lowering.onnx_to_graph.model_file import ModelSource
@@ -149,7 +150,7 @@ def tune(
         raise ConfigError(f"tune does nothing on the device '{config.place}'")
     store = store or TuningStore.of(host_cpu().model)
     now("passes")
-    module, ctx = import_model(model, config)
+    module, ctx = source_of(model).load(config)
     inputs, outputs = input_specs(module), output_specs(module)
     _before_schedules(module, ctx, config)
     target, kernels = cpu_of(module), kernels_of(module)

@@ -5,50 +5,35 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from ...dialects.errors import ConfigError, InvalidInputError, InvalidModelError
 from ...dialects.json_text import read_json
 from ...dialects.plain_file import open_plain
-from ...dialects.sizes.guards import Guards
 from ...dialects.whole_file import whole_file
-from ...passes.counts import PassStatistics
 from ..config import EngineConfig
-from ..device import device_named
-from ..engine import Engine
-from ..limits import check_fits
-from ..plan import InferencePlan
+from ..engine import CompiledModel, Engine
 from ..profile import OptimizationProfile
+from ..shapes.start_engine import start_engine
 from ..specs import TensorSpec
 from .container import Blob, Container, write
 from .cpu_levels import Level
 from .cpus import HostCpu, host_cpu
-from .kept_plans import KeptPlan, plain_plan, read_plan, read_record
+from .kept_plans import plain_plan, read_plan, read_record
 from .keys import interface_text, options_text, version
 from .records import KeptError, Reader, Writer
 
 if TYPE_CHECKING:
     from ..native.images.linked import Image
-    from ..shapes.shape_family import ShapeFamily
 
 _UNKNOWN_HERE = {"specialize", "best"}  # of the options, what is a digest only, or no option
-
-
-@dataclass(frozen=True)
-class Built:
-    """A plan for one CPU, whose code need not run here, and the guards under which the code is right."""
-
-    plan: InferencePlan
-    guards: Guards | None
-    statistics: PassStatistics
 
 
 def write_artifact(
     path: str | os.PathLike[str],
     model: str,
     config: EngineConfig,
-    built: Sequence[tuple[Level, Sequence[Built]]],
+    built: Sequence[tuple[Level, Sequence[CompiledModel]]],
     teams: Mapping[str, Image],
 ) -> int:
     """Writes a file with plans for CPUs, the best at first; `teams` are by architecture. Its size in bytes.
@@ -59,10 +44,7 @@ def write_artifact(
     variants = [
         {
             "level": Writer().plain(level),
-            "plans": [
-                plain_plan(each.plan, each.guards, each.statistics, blobs, teams.get(level.architecture))
-                for each in plans
-            ],
+            "plans": [plain_plan(each, blobs, teams.get(level.architecture)) for each in plans],
         }
         for level, plans in built
     ]
@@ -128,16 +110,32 @@ def _check_interface(container: Container) -> None:
 
 
 def _engine(container: Container, cpu: HostCpu) -> Engine:
+    """An engine of the code that the file has for this CPU, for the shapes that there is code for."""
     about = container.about
     _check_interface(container)
     read = Reader().read
     levels: list[Level] = [read(Level, each["level"], "level") for each in about["variants"]]
-    for level, variant in zip(levels, about["variants"], strict=True):
-        if level.suits(cpu):
-            config = _config(about["options"])
-            return _opened(container, variant["plans"], config)
-    known = ", ".join(level.name for level in levels)
-    raise KeptError(f"it has code for {known}; this CPU ({cpu.title}) is none of these")
+    plans = [each["plans"] for level, each in zip(levels, about["variants"], strict=True) if level.suits(cpu)]
+    if not plans:
+        known = ", ".join(level.name for level in levels)
+        raise KeptError(f"it has code for {known}; this CPU ({cpu.title}) is none of these")
+    config = _config(about["options"])
+    found = [read_plan(container, each, config) for each in plans[0]]
+    names = found[0].plan.input_names
+
+    def build(best: Mapping[str, Sequence[int]]) -> CompiledModel:
+        if not best:
+            return found[0]
+        from ..shapes.shape_family import ShapeFamily
+
+        shapes = tuple(tuple(best[name]) for name in names)
+        for each in found:
+            if ShapeFamily(each).suits(shapes):
+                return each
+        listed = ", ".join(f"{name}={list(shape)}" for name, shape in best.items())
+        raise InvalidInputError(f"the file has no code for the shapes {listed}: build it with these, too")
+
+    return start_engine(config, build, lambda: names)
 
 
 def _config(text: str) -> EngineConfig:
@@ -145,31 +143,3 @@ def _config(text: str) -> EngineConfig:
     if options.get("profile") is not None:
         options["profile"] = OptimizationProfile(**options["profile"])
     return EngineConfig.of(**options)
-
-
-def _opened(container: Container, plans: Sequence[Any], config: EngineConfig) -> Engine:
-    found = [read_plan(container, each, config) for each in plans]
-    first = found[0].plan
-    if config.max_workspace_size is None and found[0].guards is None:
-        check_fits(first.arena_bytes, first.inputs, first.outputs, device_named(config.place).memory_bytes())
-    return Engine(first, config, found[0].statistics) if found[0].guards is None else _dynamic(found, config)
-
-
-def _dynamic(found: Sequence[KeptPlan], config: EngineConfig) -> Engine:
-    """An engine for the shapes that the file has code for."""
-    from ..shapes.dynamic_engine import DynamicEngine
-    from ..shapes.shape_family import ShapeFamily
-
-    bounded = not config.enable_dynamic_shapes
-    families = [ShapeFamily(each.plan, cast("Guards", each.guards), bounded=bounded) for each in found]
-    names = found[0].plan.input_names
-
-    def build(best: Mapping[str, Sequence[int]]) -> tuple[ShapeFamily, PassStatistics]:
-        shapes = tuple(tuple(best[name]) for name in names) if best else ()
-        for family in families if best else families[:1]:
-            if not best or family.suits(shapes):
-                return family, found[0].statistics
-        listed = ", ".join(f"{name}={list(shape)}" for name, shape in best.items())
-        raise InvalidInputError(f"the file has no code for the shapes {listed}: build it with these, too")
-
-    return DynamicEngine.started(config, names, build)

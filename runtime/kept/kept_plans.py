@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,8 @@ from ...passes.counts import PassStatistics
 from ...passes.memory.report.memory_plan import MemoryPlan
 from ..config import EngineConfig
 from ..devices.cpu.cpu_device import DEVICE
+from ..engine import CompiledModel
+from ..limits import check_fits
 from ..native.allowed_calls import ALLOWED
 from ..native.images.linked import PAGE, Image, Links
 from ..native.images.loaded import LoadedImage, UnloadedImage
@@ -35,13 +36,12 @@ def can_be_kept(plan: InferencePlan) -> bool:
     return isinstance(plan.code, LoadedImage | UnloadedImage)
 
 
-def plain_plan(
-    plan: InferencePlan, guards: Guards | None, statistics: PassStatistics, blobs: list[Blob], team: Image | None
-) -> Any:
-    """A plan as plain values; what is large is added to `blobs`, whose numbers stand for it.
+def plain_plan(made: CompiledModel, blobs: list[Blob], team: Image | None) -> Any:
+    """A compiled model as plain values; what is large is added to `blobs`, whose numbers stand for it.
 
     `team` is needed where the plan is for several threads.
     """
+    plan, guards = made.plan, made.guards
     assert isinstance(plan.code, LoadedImage | UnloadedImage) and plan.weights.host is not None
     writer = Writer()
     report = writer.plain(plan.memory)
@@ -54,22 +54,16 @@ def plain_plan(
         "team": None if plan.threads == 1 or team is None else _plain_image(team, blobs),
         "report": _added(blobs, Blob.of(json.dumps(report, separators=(",", ":")).encode())),
         "weights": _added(blobs, Blob(plan.weights.host, large=True)),
-        "rewrites": [[*names, times] for names, times in statistics.counts.items()],
+        "rewrites": [[*names, times] for names, times in made.statistics.counts.items()],
     }
     return found
 
 
-@dataclass(frozen=True)
-class KeptPlan:
-    """A plan that was read, with the guards under which its code is right; None where it is for one shape."""
+def read_plan(container: Container, found: Any, config: EngineConfig) -> CompiledModel:
+    """The model of such values, for a CPU that its code runs on.
 
-    plan: InferencePlan
-    guards: Guards | None
-    statistics: PassStatistics
-
-
-def read_plan(container: Container, found: Any, config: EngineConfig) -> KeptPlan:
-    """The plan of such values, for a CPU that its code runs on. Raises KeptError."""
+    Raises KeptError, and OutOfMemoryError for a plan of one shape that doesn't fit.
+    """
     reader = Reader(found["tables"])
     record = read_record(reader, found)
     report = container.section(found["report"])
@@ -97,7 +91,9 @@ def read_plan(container: Container, found: Any, config: EngineConfig) -> KeptPla
     statistics = PassStatistics()
     for pass_name, what, times in found["rewrites"]:
         statistics.add(pass_name, what, times)
-    return KeptPlan(plan, guards, statistics)
+    if guards is None and config.max_workspace_size is None:
+        check_fits(plan.arena_bytes, plan.inputs, plan.outputs, DEVICE.memory_bytes())
+    return CompiledModel(plan, statistics, guards)
 
 
 def read_record(reader: Reader, found: Any) -> PlanRecord:

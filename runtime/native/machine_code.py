@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.errors import CompileError
+from ...dialects.graph.base import node_name
 from ...dialects.graph.blobs import MiniContext
 from ...dialects.kernel.targets import BYTE_DOTS, CpuAttr, cpu_of
 from ...dialects.sizes.attributes import symbols_of_module
+from ...dialects.symbols import symbol_named
+from ...lowering.kernels_to_loops.lower_kernels import KERNEL
 from ...lowering.levels import argument_roles, level_of
 from ...lowering.loops_to_llvm.split_module import ModulePart, split_module
 from ...lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_passes, run_phases
 from ...passes.counts import PassStatistics, take
-from ...passes.memory.share_threads import STAGE
+from ...passes.memory.insert_checks import STATUS
+from ...passes.memory.share_threads import SHARE, STAGE
 from ...passes.statistics import pass_statistics, timed
-from ..signature import entry_of, kernel_calls, run_checks, specs_of
 from ..specs import KernelCall
 from .cpu_targets import cpu_target
 from .llvm import code_of, part_of
@@ -76,9 +80,13 @@ def start_compiling(
 
     # Loops are many ops: LLVM's own verifier checks the result, which is far faster.
     run_phases(ctx, module, [phase for phase in phases if phase.level != "llvm"], observer, verify=False)
-    profiled, calls = "times" in argument_roles(entry_of(module)), kernel_calls(module)
-    pointers = sum(len(specs_of(module, role)) for role in ("input", "output"))
-    pointers += 2 + bool(symbols_of_module(module)) + bool(run_checks(module)) + profiled
+    main = symbol_named(module, "main")
+    assert main is not None  # check_signature tells of a module without
+    roles, calls = argument_roles(main), _kernel_calls(module, main)
+    profiled = "times" in roles
+    # Beside the tensors, the arena and weights, and what there is only for some: see ROLES in signature.py.
+    pointers = sum(role in ("input", "cache", "output") for role in roles)
+    pointers += 2 + bool(symbols_of_module(module)) + (STATUS in roles) + profiled
     target, compilers = cpu_of(module), compilers or Compilers(1)
     cpu = cpu_target(target.cpu.data).narrowed(target.vector_bits.data)
     lacking = [name for name in BYTE_DOTS if target.has(name) and name not in cpu.features]
@@ -102,6 +110,24 @@ def start_compiling(
     threads = target.threads.data if stages_of(module) else 1
     shared = frozenset[str]().union(*(piece.shared for piece in split))
     return MachineCode(parts, calls, threads, profiled, shared, compilers, pass_statistics(ctx))
+
+
+def _kernel_calls(module: ModuleOp, main: Operation) -> tuple[KernelCall, ...]:
+    """The kernel calls at the loops or the llvm level, in order, those of stages included."""
+    functions = {
+        str(name.data): op for op in module.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)
+    }
+
+    def calls(function: Operation) -> Iterator[KernelCall]:
+        for op in function.walk():
+            callee = op.properties.get("callee")
+            name = callee.string_value() if isinstance(callee, SymbolRefAttr) else ""
+            if name.startswith(KERNEL):
+                yield KernelCall(name.removeprefix(KERNEL), node_name(op))
+            elif name.startswith(SHARE):
+                yield from calls(functions[name.removeprefix(SHARE)])
+
+    return tuple(calls(main))
 
 
 def _check_instructions(text: str, lacking: Sequence[str], target: CpuAttr) -> None:

@@ -12,7 +12,7 @@ from typing_extensions import override
 from ...dialects.errors import InvalidInputError
 from ...dialects.sizes.sizes import now
 from ..config import EngineConfig
-from ..engine import Engine
+from ..engine import Build, Engine
 from ..forks import ForkSafeLock
 from ..plan import InferencePlan, Shapes
 from ..progress import LOG
@@ -20,12 +20,8 @@ from ..specs import SymbolicSpec, ordered_shapes
 from .shape_family import MOST_PLANS, ShapeFamily, settled
 
 if TYPE_CHECKING:
-    from ...passes.counts import PassStatistics
     from ..device import Array
     from ..storage import Tensor
-
-Build = Callable[[Mapping[str, Sequence[int]]], "tuple[ShapeFamily, PassStatistics]"]
-
 
 MOST_FAMILIES = 64  # compiles that an engine keeps the code, the plans and the arenas of
 
@@ -41,35 +37,28 @@ class DynamicEngine(Engine):
     compiles: int
     """How often code was made so far."""
 
-    def __init__(self, config: EngineConfig, names: tuple[str, ...], build: Build, once: bool = False) -> None:
-        """`build` compiles for shapes of the inputs, whose names are `names`; for those of the profile given none.
-
-        With `once`, the first code is all: shapes that it is not right for are refused.
-        """
+    def __init__(
+        self, config: EngineConfig, build: Build, names: Callable[[], tuple[str, ...]], compiled_once: bool = False
+    ) -> None:
+        """See `start_engine`."""
         self.config, self.compiles = config, 0
-        self._names, self._build, self._once = names, build, once
+        self._build, self._compiled_once = build, compiled_once
         self._plan: InferencePlan | None = None
         self._is_closed = False
         self._families: list[ShapeFamily] = []
         self._family = lru_cache(MOST_PLANS)(self._suiting)
         self._lock = ForkSafeLock()
-
-    @classmethod
-    def started(cls, config: EngineConfig, names: tuple[str, ...], build: Build, once: bool = False) -> DynamicEngine:
-        """An engine that has its first code already, where the configuration says for which shapes."""
-        engine = cls(config, names, build, once)
-        if not config.enable_dynamic_shapes:
-            engine.start()
-        return engine
-
-    def start(self) -> None:
-        """Compiles for the shapes that the profile is made for."""
-        family = self._compiled({})
-        shapes = tuple(tuple(settled(spec.shape, now)) for spec in family.base.inputs)
-        self._plan = family.plan_for(shapes)
+        if config.enable_dynamic_shapes:
+            self._names = names()
+        else:
+            family = self._compiled({})
+            self._names = family.base.input_names
+            self._plan = family.plan_for(tuple(tuple(settled(spec.shape, now)) for spec in family.base.inputs))
 
     def _compiled(self, best: Mapping[str, Sequence[int]]) -> ShapeFamily:
-        family, self.statistics = self._build(best)
+        made = self._build(best)
+        self.statistics = made.statistics
+        family = ShapeFamily(made)
         self._families.append(family)
         self.compiles += 1
         if len(self._families) > MOST_FAMILIES:
@@ -127,7 +116,7 @@ class DynamicEngine(Engine):
             if found is None:
                 if self._families:
                     why = " and ".join(self._families[-1].unmet(shapes))
-                    if self._once:
+                    if self._compiled_once:
                         raise InvalidInputError(
                             f"the code is not for shapes {[*map(list, shapes)]}: it counts on {why}"
                         )

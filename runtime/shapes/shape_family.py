@@ -25,6 +25,7 @@ from ...dialects.sizes.polynomials import InputSymbol, Symbol
 from ...dialects.sizes.sizes import Size, bounds_of, is_fixed, symbols_of, value_at
 from ...passes.planning import Problem
 from ..arena import Arena
+from ..engine import CompiledModel
 from ..forks import ForkSafeLock
 from ..plan import ExecutionContext, InferencePlan, PlanFamily, Shapes
 from ..specs import SymbolicSpec, TensorSpec
@@ -42,13 +43,14 @@ MOST_PLANS = 256  # that a family keeps; those used longest ago go
 class ShapeFamily(PlanFamily):
     """The plans that have the code of one compile in common."""
 
-    def __init__(self, base: InferencePlan, guards: Guards, bounded: bool) -> None:
-        """`base` has symbolic sizes. With `bounded`, contexts have room for the largest shapes."""
-        self.base, self.guards = base, guards
+    def __init__(self, made: CompiledModel) -> None:
+        """The plan that was made has symbolic sizes. Where these have bounds, contexts have room for the largest."""
+        base = self.base = made.plan
+        self.guards = made.guards or Guards()
         self.arena = base.arena or Arena(Problem(()), ())
         self._sites = _sites(base.inputs)
         self._symbols: tuple[Symbol, ...] = tuple(symbol for _, _, symbol in self._sites)
-        self._places = Places(self.arena.problem, self._symbols, bounded)
+        self._places = Places(self.arena.problem, self._symbols, bounded=not base.config.enable_dynamic_shapes)
         self._plans: OrderedDict[Shapes, InferencePlan] = OrderedDict()
         self._lock = ForkSafeLock()
         self.idle: deque[ExecutionContext] = deque()

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 import mini_infer as mi
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.runtime.compile.module_to_plan import import_model, plan_memory
+from mini_infer.runtime.compile.module_to_plan import plan_memory
+from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.config import EngineConfig
 
 from .builder import ModelBuilder, open_dimensions
@@ -153,6 +154,6 @@ def planned(build: Build, spans: Mapping[str, tuple[int, int, int]]) -> tuple[Mo
     model = dynamic_model(build)
     dims = {name: spans[name] for name in open_dimensions(model) if name in spans}
     config = EngineConfig.of(profile=mi.OptimizationProfile(dims=dims), threads=1)
-    module, ctx = import_model(model, config)
+    module, ctx = source_of(model).load(config)
     plan_memory(module, ctx, config)
     return module, ctx, config

@@ -12,7 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 from mini_infer.dialects.graph.base import node_name
 from mini_infer.dialects.kernel.calls import CallOp
 from mini_infer.passes.memory.report.memory_plan import MemoryPlan
-from mini_infer.runtime.compile.module_to_plan import import_model, plan_memory
+from mini_infer.runtime.compile.module_to_plan import plan_memory
+from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.config import EngineConfig
 
 # Planned in seconds; the others' weights take long to make.
@@ -73,5 +74,5 @@ def test_the_parts_of_concatenations_lie_in_their_whole(optimize: bool, copied: 
 @cache
 def planned(name: str, optimize: bool) -> tuple[ModuleOp, MemoryPlan]:
     config = EngineConfig(threads=1, enable_graph_optimization=optimize)
-    module, ctx = import_model(seeded_light_model(name), config)
+    module, ctx = source_of(seeded_light_model(name)).load(config)
     return module, plan_memory(module, ctx, config)

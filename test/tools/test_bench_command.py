@@ -18,7 +18,7 @@ import mini_infer as mi
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.lowering.pipelines import PLAIN_GRAPH, parse_passes, run_passes
 from mini_infer.passes.model_work import Work, work_of_model
-from mini_infer.runtime.compile.module_to_plan import import_model
+from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.devices.cpu.machine_limits import MachineLimits
 from mini_infer.tools.bench import benchmark as benching
 from mini_infer.tools.bench import turns as bench_turns
@@ -259,7 +259,7 @@ def test_kernels_are_profiled_at_shapes_of_ranges(any_rows: Path) -> None:
     """What they do is counted at the shape, not at the one that code is made for."""
     config = mi.EngineConfig(threads=1, profile=mi.OptimizationProfile(dims={"n": (1, 8, 64)}))
     found = profile(str(any_rows), config, {"x": np.ones((2, 32, 12), np.float32)}, 1, (), None)
-    module, _ = import_model(str(any_rows), mi.EngineConfig(threads=1, dims={"n": 32}))
+    module, _ = source_of(str(any_rows)).load(mi.EngineConfig(threads=1, dims={"n": 32}))
     run_passes(MiniContext(), module, parse_passes(PLAIN_GRAPH))
     assert sum(each["flops"] for each in found["kernels"]) == work_of_model(module).flops > 0
 

@@ -11,7 +11,8 @@ from models.build import ModelBuilder
 
 from mini_infer.dialects.kernel.targets import CpuAttr
 from mini_infer.lowering.module_text import read_module
-from mini_infer.runtime.compile.module_to_plan import import_model, lower
+from mini_infer.runtime.compile.module_to_plan import lower
+from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import apart_from_host, target_attribute
 from mini_infer.runtime.native.llvm import Machine
@@ -52,7 +53,7 @@ def target_in(file: Path) -> CpuAttr:
 def code_of(file: Path) -> tuple[list[bytes], bytes]:
     """The object code that an engine makes of a file, and its weights."""
     config = EngineConfig(compile_threads=1)
-    module, ctx = import_model(str(file), config)
+    module, ctx = source_of(str(file)).load(config)
     lowered = lower(module, ctx, config)
     return [bytes(each) for each in lowered.compilation.objects()], np.asarray(lowered.weights).tobytes()
 

@@ -18,7 +18,8 @@ from ...dialects.kernel.targets import gpu_of
 from ...lowering.gpu_to_cuda.launch_list import Launch
 from ...passes.kernels.schedules.cuda.cost import limit_seconds
 from ...passes.memory.analysis.host import calls_of
-from ...runtime.compile.module_to_plan import import_model, plan_memory
+from ...runtime.compile.module_to_plan import plan_memory
+from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.engine import Engine
 from ...runtime.plan import KernelTime
@@ -119,7 +120,7 @@ ENGINES = {"torch": torch_graph, "torch-compile": torch_compile, "onnxruntime-cu
 
 def limits(model: str, config: EngineConfig) -> list[float]:
     """For each call of a model's plan, a lower bound of its time by the GPU's stated limits, in microseconds."""
-    module, ctx = import_model(model, config)
+    module, ctx = source_of(model).load(config)
     plan_memory(module, ctx, config)
     kernels, target = kernels_of(module), gpu_of(module)
     names = [call.callee.string_value() for call in calls_of(main_of(module))]

@@ -28,7 +28,7 @@ from ...lowering.pipelines import phases, remaining_phases, run_phases
 from ...passes.kernels.schedules import schedule_of
 from ...passes.kernels.schedules.cuda.cost import limit_seconds
 from ...passes.memory.analysis.host import calls_of
-from ...runtime.compile.module_to_plan import import_model
+from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.devices.cuda.nvrtc import Kept, KernelResources, compile_kernels
 from ..one_line_errors import run_alone
@@ -130,7 +130,7 @@ def show(
     precision: Annotated[str, typer.Option(help="fp32, tf32, 3xtf32, fp16 or bf16.")] = "fp32",
 ) -> None:
     """Prints a table of a model's kernels."""
-    module, ctx = import_model(model, EngineConfig())
+    module, ctx = source_of(model).load(EngineConfig())
     figures = kernel_figures(module, ctx, GpuAttr.named(gpu, precision))
     name = model.stem if model.stem != "model" else model.parent.name
     Console().print(figures_table(figures, f"{name} on {gpu}, {precision}"))

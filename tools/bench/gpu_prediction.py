@@ -23,7 +23,7 @@ from ...lowering.pipelines import phases, remaining_phases, run_phases
 from ...passes.kernels.schedules import schedule_of
 from ...passes.kernels.schedules.cuda.cost import limit_seconds
 from ...passes.memory.analysis.host import calls_of
-from ...runtime.compile.module_to_plan import import_model
+from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ..one_line_errors import run_alone
 from ..option_values import Dims, dims_of
@@ -37,7 +37,7 @@ def predict(
     rows: Annotated[int, typer.Option(help="Kernels to show, those furthest from their limit first.")] = 20,
 ) -> None:
     """Prints a model's kernels with predicted times and limits, and their sums."""
-    module, ctx = import_model(model, EngineConfig(dims=dims_of(dim)))
+    module, ctx = source_of(model).load(EngineConfig(dims=dims_of(dim)))
     target = GpuAttr.named(gpu, precision)
     module.attributes["kernel.target"] = target
     run_phases(ctx, module, remaining_phases(module, "arena", phases(device=target.device)))

@@ -27,7 +27,7 @@ from ...passes.kernels.schedules.cuda.cost import limit_seconds
 from ...passes.memory.analysis.buffers import Places
 from ...passes.memory.analysis.host import calls_of
 from ...passes.memory.analysis.touched import Touched
-from ...runtime.compile.module_to_plan import import_model
+from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ..one_line_errors import run_alone
 
@@ -68,7 +68,7 @@ def streams(
 
 def _times(model: Path, target: GpuAttr, level: Level) -> tuple[int, float, float, float]:
     """A model at a level: number of calls, their total seconds, those of the critical path, and the limit of all."""
-    module, ctx = import_model(model, EngineConfig())
+    module, ctx = source_of(model).load(EngineConfig())
     module.attributes["kernel.target"] = target
     run_phases(ctx, module, remaining_phases(module, level, phases(device=target.device)))
     kernels, places = kernels_of(module), Places()

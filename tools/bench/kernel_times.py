@@ -26,11 +26,11 @@ from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.host import calls_of
 from ...passes.memory.insert_barriers import InsertBarriers
 from ...passes.model_work import Work, work_of_kernel
-from ...runtime.compile.engines import build_dynamic, engine_of
-from ...runtime.compile.module_to_plan import import_model
+from ...runtime.compile.builder import Builder
+from ...runtime.compile.entry import build_engine
+from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.devices.cpu.machine_limits import MachineLimits
-from ...runtime.engine import Engine
 from ...runtime.plan import InferencePlan, KernelTime
 from ...runtime.specs import ordered_shapes
 from ..arrays import in_place
@@ -76,11 +76,7 @@ def profile(
             modules.append(module.clone())
 
     config = replace(config, enable_profiling=True)
-    if config.is_dynamic:
-        engine: Engine = build_dynamic(model, config, observer=observer)
-    else:
-        module, ctx = import_model(model, config)
-        engine = engine_of(module, ctx, config, observer)
+    engine = build_engine(Builder(source_of(model), config, observer=observer))
     shapes = {name: array.shape for name, array in inputs.items()}
     plan = engine.plan_for(shapes)
     with pinned(cores):

@@ -18,7 +18,8 @@ from rich.table import Table
 
 from ...dialects.errors import MiniInferError
 from ...lowering.pipelines import DEVICE_GRAPH, GRAPH, KERNELS, parse_passes, run_passes, with_options
-from ...runtime.compile.module_to_plan import build_plan, import_model
+from ...runtime.compile.module_to_plan import build_plan
+from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.native.cpu_targets import target_attribute
 from ...runtime.plan import ExecutionContext
@@ -49,7 +50,7 @@ def measure(
     contexts: dict[str, ExecutionContext] = {}
     expected: Any = None
     for name, passes in VARIANTS.items():
-        module, ctx = import_model(model, config)
+        module, ctx = source_of(model).load(config)
         module.attributes["kernel.target"] = target_attribute(config)
         run_passes(ctx, module, parse_passes(f"{GRAPH},{DEVICE_GRAPH},{kernels},{passes}"))
         contexts[name] = build_plan(module, ctx, config).create_execution_context()

@@ -15,7 +15,7 @@ from ...dialects.kernel.targets import cpu_of
 from ...lowering.levels import level_of
 from ...lowering.pipelines import PLAIN_GRAPH, parse_passes, run_passes
 from ...passes.model_work import Work, work_of_model
-from ...runtime.compile.module_to_plan import import_model
+from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.kept.artifact import load
 from ...runtime.signature import input_specs
@@ -95,7 +95,7 @@ def subjects(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[
     named, references = _beside(model, given.beside)
     shapes = {**{name: array.shape for name, array in named.items()}, **config.shapes}
     config, options = replace(config, shapes=shapes), {**options, "shapes": shapes}
-    module, _ = import_model(text, config)
+    module, _ = source_of(text).load(config)
     inputs = _inputs(input_specs(module), named, given)
     yield Subject({**options, "threads": _threads(config, module)}, inputs, "", _work(text, config), references)
 
@@ -143,7 +143,7 @@ def _beside(model: Path, name: str | None) -> tuple[dict[str, Array], dict[str, 
 
 def _work(model: str, config: EngineConfig) -> Work | None:
     """The work of the model; None for a module below the graph level."""
-    module, ctx = import_model(model, config)
+    module, ctx = source_of(model).load(config)
     if level_of(module) != "graph":
         return None
     run_passes(ctx, module, parse_passes(PLAIN_GRAPH))

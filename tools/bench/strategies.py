@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...passes.planning import STRATEGIES, Buffer, Problem, lower_bound, solve
-from ...runtime.compile.module_to_plan import import_model, plan_memory
+from ...runtime.compile.module_to_plan import plan_memory
+from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ..one_line_errors import run_alone
 
@@ -28,7 +29,7 @@ def heights(model: ModelSource, cpu: str = "") -> dict[str, float]:
     Raises MiniInferError for a model that can't be compiled.
     """
     config = EngineConfig(threads=1)
-    module, ctx = import_model(model, config)
+    module, ctx = source_of(model).load(config)
     memory = plan_memory(module, ctx, config, machine=cpu)
     buffers = (
         Buffer(each.number, each.bytes, each.birth, each.death, gaps=each.gaps, name=each.name)

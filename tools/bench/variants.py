@@ -27,7 +27,8 @@ from ...dialects.errors import ConfigError
 from ...lowering.pipelines import parse_passes, remaining_phases, run_passes
 from ...passes.kernels.choose_schedule import ChooseSchedule
 from ...passes.kernels.form_kernels import FormKernels
-from ...runtime.compile.module_to_plan import build_plan, engine_phases, import_model
+from ...runtime.compile.module_to_plan import build_plan, engine_phases
+from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.device import Array
 from ...runtime.devices.cpu.machine_limits import cpu_title
@@ -76,7 +77,7 @@ def passes_of(given: Sequence[ModulePass], without: Sequence[str], forbid: Seque
 
 def compiled(model: str, config: EngineConfig, without: Sequence[str], forbid: Sequence[str]) -> ExecutionContext:
     """A context of the model's plan, compiled without some passes and schedules."""
-    module, ctx = import_model(model if Path(model).exists() else layer(model), config)
+    module, ctx = source_of(model if Path(model).exists() else layer(model)).load(config)
     module.attributes["kernel.target"] = target_attribute(config)
     phases = remaining_phases(module, "arena", engine_phases(config))
     given = [each for phase in phases for each in parse_passes(phase.passes)]

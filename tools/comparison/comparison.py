@@ -32,8 +32,10 @@ from ...dialects.graph.ops.structure import CallOp
 from ...dialects.graph.values import Array
 from ...lowering.levels import level_of
 from ...lowering.onnx_to_graph.model_file import parts_of
-from ...runtime.compile.engines import build_dynamic
-from ...runtime.compile.module_to_plan import build_plan, import_model, schedule_kernels
+from ...runtime.compile.builder import Builder
+from ...runtime.compile.entry import build_engine
+from ...runtime.compile.module_to_plan import build_plan, schedule_kernels
+from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.kept.artifact import load
 from ...runtime.signature import input_specs
@@ -88,7 +90,7 @@ def compare(
 
 
 def _at_one_shape(model: str, config: EngineConfig, files: Sequence[str], seed: int | None) -> _Subject:
-    module, ctx = import_model(model, config)
+    module, ctx = source_of(model).load(config)
     if level_of(module) != "graph":
         raise ConfigError(
             f"compare goes node by node at the graph level; the module is at the {level_of(module)} level"
@@ -147,7 +149,7 @@ def _at_shapes(
     """The model at each of the shapes, by as few compiles as an engine needs for all of them."""
     inputs = [load_inputs(files, shape.specs, seed) for shape in shapes]
     with console.status("compiled"):
-        engine = build_dynamic(model, config)
+        engine = build_engine(Builder(source_of(model), config))
     plain, optimised = _ways(config)
     with console.status("compiled node by node, unfused"):
         nodes = ExposedRanges(model, *plain)

@@ -19,7 +19,9 @@ from ...dialects.graph.interpreter import output_names
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import Array
 from ...dialects.sizes.sizes import value_at
-from ...runtime.compile.engines import build_dynamic
+from ...runtime.compile.builder import Builder
+from ...runtime.compile.entry import build_engine
+from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.specs import ordered_shapes
 from ..asked_shapes import Shape
@@ -44,7 +46,7 @@ class ExposedRanges:
     def __init__(self, model: str, config: EngineConfig, prepare: Prepare) -> None:
         self._made: list[tuple[ModuleOp, MiniContext, ModuleOp, Mapping[str, str]]] = []  # the last compile's is last
         self._prepare = prepare
-        self._engine = build_dynamic(model, config, prepare=self._expose)
+        self._engine = build_engine(Builder(source_of(model), config, prepare=self._expose))
         self._compiles = {self._engine.plan.family: self._made[-1]}
 
     def _expose(self, module: ModuleOp, ctx: MiniContext) -> None:

@@ -65,7 +65,8 @@ def show_plan(model: str, options: Mapping[str, Any], wanted: Wanted, console: C
 
 
 def _planned(model: str, options: Mapping[str, Any], console: Console) -> MemoryPlan:
-    from ...runtime.compile.engines import plan_model
+    from ...runtime.compile.module_to_plan import plan_source
+    from ...runtime.compile.source import source_of
 
     config = EngineConfig.of(**options)
     with working(console, "importing") as now:
@@ -73,7 +74,7 @@ def _planned(model: str, options: Mapping[str, Any], console: Console) -> Memory
         def observer(done: PassRun, _: ModuleOp) -> None:
             now(f"planning, after {done.name}")
 
-        return plan_model(model, config, observer)
+        return plan_source(source_of(model), config, observer)
 
 
 def plan_facts(memory: MemoryPlan) -> dict[str, Any]:

@@ -11,6 +11,7 @@ watched_plan.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from ...inputs import checked
 from ...memory.cache_memory import beginning
 from ...memory.host_memory import aligned_bytes
 from ...plan import InferencePlan
+from ..builder import Builder
 from .watched_plan import WatchedPlan, WatchingContext
 
 GUARD = 4096  # bytes before and behind what is guarded
@@ -40,6 +42,22 @@ class CheckedEngine(Engine):
         super().__init__(planned.plan, config, statistics)
         self.planned = planned
         self.without_reuse = without_reuse
+
+    @classmethod
+    def built(cls, builder: Builder) -> CheckedEngine:
+        """The engine of what is built as planned, and once more without any reuse of memory."""
+        config = builder.config
+        planned, statistics = WatchedPlan.build(builder)
+        apart = replace(
+            config,
+            enable_memory_planning=False,
+            planner="auto",
+            beam_width=None,
+            disable_inplace=(),
+            max_workspace_size=None,
+        )
+        without_reuse, _ = WatchedPlan.build(replace(builder, config=apart, progress=None, observer=None))
+        return cls(planned, config, statistics, without_reuse)
 
     @override
     def _run(self, inputs: Sequence[Any]) -> tuple[InferencePlan, list[Array]]:

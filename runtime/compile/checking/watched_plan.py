@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from typing_extensions import override
@@ -17,20 +17,18 @@ from xdsl.dialects.func import FuncOp
 
 from ....dialects.errors import PlanError, UnsupportedError
 from ....dialects.graph.base import node_name
-from ....dialects.graph.blobs import MiniContext
 from ....dialects.graph.host import main_of
 from ....lowering.pipelines import Observer, PassRun
+from ....passes.counts import PassStatistics
 from ....passes.geometry.boxes import Box
 from ....passes.memory.analysis.buffers import Places, argument_with_role
 from ....passes.memory.analysis.host import calls_of
 from ....passes.memory.share_threads import STAGE, ShareThreads
-from ...config import EngineConfig
 from ...device import Array, device_named
 from ...devices.cpu.cpu_device import Cpu, CpuSession
-from ...native.llvm_processes import Compilers
 from ...native.team import team
 from ...plan import ExecutionContext, InferencePlan
-from ..module_to_plan import build_plan
+from ..builder import Builder
 
 # How a stage is handed over to who has it done: the function, what to call it with, how many shares and seats it has.
 _SHARE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -57,20 +55,14 @@ class WatchedPlan:
     writers: Mapping[str, Writer]
 
     @classmethod
-    def build(
-        cls,
-        module: ModuleOp,
-        ctx: MiniContext,
-        config: EngineConfig,
-        observer: Observer | None = None,
-        compilers: Compilers | None = None,
-    ) -> WatchedPlan:
-        """As build_plan, of a configuration with `check_memory`; raises UnsupportedError where a device can't watch."""
+    def build(cls, builder: Builder) -> tuple[WatchedPlan, PassStatistics]:
+        """For a configuration with `check_memory`; raises UnsupportedError where a device can't watch."""
+        config = builder.config
         if not isinstance(device_named(config.place), Cpu):
             raise UnsupportedError(f"check_memory is not supported on the device '{config.device}'")
-        stages = _Stages(observer)
-        plan = build_plan(module, ctx, config, stages, compilers=compilers)
-        return cls(plan, stages.writers)
+        stages = _Stages(builder.observer)
+        made = replace(builder, observer=stages)()
+        return cls(made.plan, stages.writers), made.statistics
 
 
 @dataclass

@@ -16,8 +16,8 @@ from models.small import mlp
 import mini_infer as mi
 from mini_infer.runtime.backend import MiniInferBackend
 from mini_infer.runtime.c_export import emit_c
-from mini_infer.runtime.compile import engines as compiling
 from mini_infer.runtime.compile import several_cpus as building
+from mini_infer.runtime.compile.builder import Builder
 
 
 class Odd:
@@ -177,7 +177,7 @@ def _without_compiling(cases: dict[str, Call], tmp_path: Path, monkeypatch: pyte
     def reached(*_: Any, **__: Any) -> Any:
         raise Reached("as far as here")
 
-    monkeypatch.setattr(compiling, "build_engine", reached)
+    monkeypatch.setattr(Builder, "__call__", reached)
     monkeypatch.setattr(building, "_built", reached)
     monkeypatch.setattr(emit_c, "lower", reached)
     monkeypatch.chdir(tmp_path)

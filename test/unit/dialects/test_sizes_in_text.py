@@ -30,7 +30,8 @@ from mini_infer.dialects.sizes.spelling import declare, parse_size
 from mini_infer.lowering.levels import level_of
 from mini_infer.lowering.module_text import module_context, parse_module, print_module
 from mini_infer.lowering.pipelines import remaining_phases, run_phases
-from mini_infer.runtime.compile.module_to_plan import engine_phases, import_model
+from mini_infer.runtime.compile.module_to_plan import engine_phases
+from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import target_attribute
 from mini_infer.runtime.native.machine_code import start_compiling
@@ -81,7 +82,7 @@ def code_of(ctx: MiniContext, module: ModuleOp, config: EngineConfig) -> tuple[s
 @pytest.mark.parametrize("name", MODELS)
 def test_every_level_reads_back_and_goes_on(name: str) -> None:
     make, config = MODELS[name]
-    module, ctx = import_model(make(), config)
+    module, ctx = source_of(make()).load(config)
     module.attributes["kernel.target"] = target_attribute(config, "x86-64-v4")
     texts: dict[str, str] = {}
     for phase in engine_phases(config)[:-1]:

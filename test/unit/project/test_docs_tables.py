@@ -12,7 +12,8 @@ from onnx import ModelProto
 from mini_infer.dialects.graph.ops.structure import KernelOp
 from mini_infer.dialects.kernel.attributes import ScheduleAttr
 from mini_infer.passes.planning import STRATEGIES, Problem, solve
-from mini_infer.runtime.compile.module_to_plan import import_model, plan_memory
+from mini_infer.runtime.compile.module_to_plan import plan_memory
+from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.tools.bench.strategies import heights
 from mini_infer.tools.bench.variants import layer
@@ -63,7 +64,7 @@ def test_tiles_of_layers() -> None:
     titles, *stated = rows("convolutions.md", "layer")
     config, found = EngineConfig(threads=1, tuned=False), dict[str, str]()
     for each in (row[0] for row in stated):
-        module, ctx = import_model(layer(each), config)
+        module, ctx = source_of(layer(each)).load(config)
         plan_memory(module, ctx, config, machine="x86-64-v4")
         kernels = [op for op in module.walk() if isinstance(op, KernelOp) and "conv" in op.sym_name.data]
         (schedule,) = (kernel.schedule for kernel in kernels)

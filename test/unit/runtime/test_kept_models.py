@@ -25,7 +25,8 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, external_data_helper
 
 import mini_infer as mi
 from mini_infer.lowering.loops_to_llvm import split_module
-from mini_infer.runtime.compile import engines as compiling
+from mini_infer.runtime.compile import builder as compiling
+from mini_infer.runtime.compile.source import Source
 from mini_infer.runtime.file_cache import FileCache
 from mini_infer.runtime.kept import keys
 from mini_infer.runtime.kept.cache_folders import CacheFolder, cache_folder
@@ -255,7 +256,7 @@ def test_what_is_kept_is_what_was_imported(mapped: bool, tmp_path: Path, monkeyp
             with (tmp_path / "weights").open("r+b") as stream:
                 stream.write(np.full(4096, value, np.float32).tobytes())
 
-    imported = compiling.import_model
+    imported = Source.load
 
     def changing(*given: Any) -> Any:
         fill(2)
@@ -263,7 +264,7 @@ def test_what_is_kept_is_what_was_imported(mapped: bool, tmp_path: Path, monkeyp
 
     fill(1)
     with monkeypatch.context() as patch:
-        patch.setattr(compiling, "import_model", changing)
+        patch.setattr(Source, "load", changing)
         assert weight_of(file, tmp_path / "cache") == 2  # it was changed after it was looked for
         assert not entries(tmp_path / "cache")
         fill(1)
@@ -273,7 +274,7 @@ def test_what_is_kept_is_what_was_imported(mapped: bool, tmp_path: Path, monkeyp
             fill(1)
             return found
 
-        patch.setattr(compiling, "import_model", changing_back)
+        patch.setattr(Source, "load", changing_back)
         with pytest.raises(mi.InvalidModelError, match="weights has changed: digest"):
             weight_of(file, tmp_path / "cache")
     assert weight_of(file, tmp_path / "cache") == 1
@@ -282,14 +283,14 @@ def test_what_is_kept_is_what_was_imported(mapped: bool, tmp_path: Path, monkeyp
 def test_a_file_that_is_cut_short_while_it_is_compiled_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, imported = with_external_weight(tmp_path), compiling.import_model
+    file, imported = with_external_weight(tmp_path), Source.load
 
     def cutting(*given: Any) -> Any:
         found = imported(*given)
         os.truncate(tmp_path / "weights", 0)
         return found
 
-    monkeypatch.setattr(compiling, "import_model", cutting)
+    monkeypatch.setattr(Source, "load", cutting)
     with pytest.raises(mi.InvalidModelError, match="weights was cut short while it was read"):
         weight_of(file, tmp_path / "cache")
 

@@ -10,7 +10,7 @@ from models.build import SMALL_MODELS
 from rich.console import Console
 
 from mini_infer.dialects.kernel.targets import GpuAttr
-from mini_infer.runtime.compile.module_to_plan import import_model
+from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.devices.cuda.nvrtc import KernelResources
 from mini_infer.tools.bench.gpu_kernels import figures_table, kernel_figures, occupancy
@@ -43,7 +43,7 @@ def test_occupancy(registers: int, threads: int, shared: int, architecture: str,
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("name", sorted(SMALL_MODELS))
 def test_kernels_are_made_for_gpus_and_keep_their_registers(name: str, architecture: str, precision: str) -> None:
-    module, ctx = import_model(SMALL_MODELS[name](), EngineConfig())
+    module, ctx = source_of(SMALL_MODELS[name]()).load(EngineConfig())
     figures = kernel_figures(module, ctx, GpuAttr.named(architecture, precision), keep=None)
     assert figures
     for each in figures:
@@ -54,7 +54,7 @@ def test_kernels_are_made_for_gpus_and_keep_their_registers(name: str, architect
 
 
 def test_the_table_has_a_row_for_each_kernel() -> None:
-    module, ctx = import_model(SMALL_MODELS["mlp"](), EngineConfig())
+    module, ctx = source_of(SMALL_MODELS["mlp"]()).load(EngineConfig())
     figures = kernel_figures(module, ctx, GpuAttr.named("sm_80"), keep=None)
     text = StringIO()
     Console(file=text, width=160).print(figures_table(figures, "mlp"))

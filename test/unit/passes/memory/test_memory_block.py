@@ -11,7 +11,8 @@ from models.build import ModelBuilder
 from onnx import ModelProto
 
 from mini_infer.passes.memory.report.memory_report import MemoryPlan
-from mini_infer.runtime.compile.module_to_plan import import_model, plan_memory
+from mini_infer.runtime.compile.module_to_plan import plan_memory
+from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.config import EngineConfig
 
 PICTURE = 64 * 112 * 112 * 4  # bytes of the convolution's result
@@ -32,7 +33,7 @@ def block(*after: str) -> ModelProto:
 
 def plan(model: ModelProto, **options: Any) -> MemoryPlan:
     config = EngineConfig(threads=1, enable_graph_optimization=False, **options)
-    module, ctx = import_model(model, config)
+    module, ctx = source_of(model).load(config)
     return plan_memory(module, ctx, config)
 
 

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import IntegerAttr
 
 from mini_infer.dialects.graph.values import Array, int_attr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
-from mini_infer.runtime.compile.module_to_plan import build_plan, import_model, plan_memory
+from mini_infer.runtime.compile.module_to_plan import build_plan, plan_memory
+from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.config import EngineConfig
 
 
@@ -26,7 +27,7 @@ def chain() -> ModelProto:
 def run(shorten: int, poison: bool) -> Array:
     """The model's output, with every lifetime that many steps shorter than planned."""
     config = EngineConfig(threads=1)
-    module, ctx = import_model(chain(), config)
+    module, ctx = source_of(chain()).load(config)
     plan_memory(module, ctx, config)
     for op in module.walk():
         death = op.attributes.get("death")

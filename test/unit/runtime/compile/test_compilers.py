@@ -23,8 +23,8 @@ from mini_infer.dialects.kernel.calls import AS_WRITTEN
 from mini_infer.dialects.sizes.guards import Guards
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm import split_module
-from mini_infer.runtime.compile import engines as compiling
-from mini_infer.runtime.compile.module_to_plan import import_model
+from mini_infer.runtime.compile import module_to_plan as compiling
+from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.devices.cpu.cpu_device import DEVICE
 from mini_infer.runtime.native import llvm_processes as compilers
 from mini_infer.runtime.native import llvm_worker
@@ -72,7 +72,7 @@ def has_loops(function: Operation) -> bool:
 def test_loops_that_are_as_they_should_run_are_apart(small_parts: None) -> None:
     """The pools and sums of a network are LLVM's to improve, its register tiles are not."""
     config = mi.EngineConfig(threads=1)
-    module, ctx = import_model(SMALL_MODELS["resnet"](), config)
+    module, ctx = source_of(SMALL_MODELS["resnet"]()).load(config)
     pipelines.run_phases(ctx, module, pipelines.remaining_phases(module, "loops"), verify=False)
     first, *others = split_module.split_module(module)
     assert not first.as_written
@@ -100,7 +100,7 @@ def test_llvm_looks_for_little_in_what_is_soon_done(
     if not options:
         model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = shape[0]
     with Guards().collecting():
-        module, ctx = import_model(model, mi.EngineConfig(threads=1, **options), {"x": shape})
+        module, ctx = source_of(model).load(mi.EngineConfig(threads=1, **options), {"x": shape})
         module.attributes["kernel.target"] = DEVICE.target(mi.EngineConfig(threads=1))
         pipelines.run_phases(ctx, module, pipelines.remaining_phases(module, "loops"), verify=False)
         assert any(has_loops(op) for op in module.ops)
@@ -211,9 +211,9 @@ import os
 from pathlib import Path
 import mini_infer as mi
 from mini_infer.lowering.loops_to_llvm import split_module
-from mini_infer.runtime.compile import engines
+from mini_infer.runtime.compile import module_to_plan
 from mini_infer.runtime.native import llvm_processes
-split_module.PART_OPS, engines.WORTH_COMPILERS = 400, 0
+split_module.PART_OPS, module_to_plan.WORTH_COMPILERS = 400, 0
 team = []
 start = llvm_processes._start
 llvm_processes._start = lambda: team.append(start()) or team[-1]

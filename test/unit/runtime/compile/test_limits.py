@@ -12,7 +12,7 @@ from onnx import ModelProto, helper
 
 import mini_infer as mi
 from mini_infer.runtime import device, limits
-from mini_infer.runtime.compile import engines as compiling
+from mini_infer.runtime.compile.source import Source
 from mini_infer.runtime.storage import Storage
 
 FAR = 2**55  # bytes: more than any machine can name
@@ -71,6 +71,6 @@ def test_memory_that_runs_out_meanwhile(
     def greedy(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(compiling, "import_model", greedy)
+    monkeypatch.setattr(Source, "load", greedy)
     with pytest.raises(mi.OutOfMemoryError, match=f"^there is no memory for {doing} the model$"):
         function(perceptron(), threads=1)

@@ -19,7 +19,8 @@ from mini_infer.lowering.module_text import print_module
 from mini_infer.passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
 from mini_infer.passes.kernels.schedules.cpu.panels import WIDE
 from mini_infer.runtime.compile import tuner as tuning
-from mini_infer.runtime.compile.module_to_plan import build_plan, import_model, plan_memory
+from mini_infer.runtime.compile.module_to_plan import build_plan, plan_memory
+from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.compile.tuner import Bench, Times, TuningReport, Variant, tune
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.kept.cpus import host_cpu
@@ -60,7 +61,7 @@ def wide(variant: Variant) -> bool:
 
 def choices(config: EngineConfig = ONE) -> list[Choice]:
     """What choose-schedule takes for the network."""
-    module, ctx = import_model(network(), config)
+    module, ctx = source_of(network()).load(config)
     plan_memory(module, ctx, config)
     return choices_of(ctx)
 
@@ -100,9 +101,9 @@ def test_results_are_the_same_and_so_is_the_plan() -> None:
     x = np.random.default_rng(0).standard_normal((32, 64)).astype(np.float32)
     plain = mi.compile(network(), threads=1)(x)
     report()
-    module, ctx = import_model(network(), ONE)
+    module, ctx = source_of(network()).load(ONE)
     plan_memory(module, ctx, ONE)
-    other, ctx_of_other = import_model(network(), ONE)
+    other, ctx_of_other = source_of(network()).load(ONE)
     plan_memory(other, ctx_of_other, ONE)
     assert print_module(ctx, module) == print_module(ctx_of_other, other)
     tuned = mi.compile(network(), threads=1)
@@ -131,7 +132,7 @@ def test_the_heaviest_kernels_come_first_and_time_ends(monkeypatch: pytest.Monke
 
 
 def test_a_gain_that_could_be_noise_changes_nothing() -> None:
-    module, ctx = import_model(network(), ONE)
+    module, ctx = source_of(network()).load(ONE)
     plan_memory(module, ctx, EngineConfig(threads=1, tuned=False))
     (schedule, _), *_ = choices_of(ctx)[0].candidates
     ways = [(schedule, 1e-6), (schedule, 2e-6)]
@@ -145,7 +146,7 @@ def test_a_gain_that_could_be_noise_changes_nothing() -> None:
 
 
 def test_measuring_takes_time() -> None:
-    module, ctx = import_model(network(), ONE)
+    module, ctx = source_of(network()).load(ONE)
     plan_memory(module, ctx, ONE)
     found = tune(network(), ONE, 0.001 + 1e-9, measure=Bench())
     for each in found.kernels:
@@ -171,7 +172,7 @@ def test_what_cannot_be_tuned_is_refused(tmp_path: Path) -> None:
     with pytest.raises(mi.ConfigError, match="tune does nothing on the device 'cuda-emulated'"):
         tune(network(), EngineConfig(device="cuda-emulated"), 1)
     b = ModelBuilder("weightless")
-    module, ctx = import_model(b.model([b.node("Softmax", b.input("x", [4, 4]))]), ONE)
+    module, ctx = source_of(b.model([b.node("Softmax", b.input("x", [4, 4]))])).load(ONE)
     plan_memory(module, ctx, ONE)
     (tmp_path / "planned.mlir").write_text(print_module(ctx, module))
     with pytest.raises(mi.ConfigError, match="tune does nothing at the arena level: kernels have their schedules"):

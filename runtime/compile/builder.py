@@ -1,0 +1,95 @@
+"""Builder: compiles a model, from its source to a plan with code, by the steps that there are for all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects.graph.blobs import MiniContext
+from ...dialects.sizes.attributes import guards_of_module
+from ...dialects.sizes.guards import Guards
+from ...lowering.pipelines import Observer, PassRun, collection_paused
+from ...passes.statistics import pass_statistics
+from ..config import EngineConfig
+from ..engine import CompiledModel
+from ..file_cache import FileCache
+from ..limits import give_back_memory, memory_for
+from ..native.cpu_targets import host_target
+from ..progress import LOG, Progress, Steps
+from ..session import compute_device
+from .module_to_plan import build_plan, compilers_for, pass_names
+from .source import Best, Source
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Compiles a source; called with shapes that code is to be best for, where these differ from the profile's."""
+
+    source: Source
+    config: EngineConfig
+    progress: Callable[[Progress], None] | None = None
+    """Told of every step."""
+    observer: Observer | None = None
+    """Sees the module after every pass."""
+    prepare: Callable[[ModuleOp, MiniContext], None] | None = None
+    """May change the module before the first pass."""
+    machine: str | None = None
+    """A CPU as targets.cpu_target names it, "" being this one: then code is linked for a file, and not loaded."""
+    objects: FileCache | None = None
+    """Where the code of parts is taken from, and kept."""
+
+    def __call__(self, best: Best | None = None) -> CompiledModel:
+        """The model compiled. Raises as `compile` does."""
+        start, config = time.perf_counter(), self.config
+        compute_device(config.place).open()
+        steps = Steps(("import", *pass_names(config), "machine code"), self.progress)
+        with collection_paused(), memory_for("compiling the model"), Guards().collecting() as guards:
+            module, ctx = self.source.load(config, best)
+            if self.prepare is not None:
+                self.prepare(module, ctx)
+            steps.change(("import", *pass_names(config, module), "machine code"))
+            steps.next()
+
+            def observer(done: PassRun, module: ModuleOp) -> None:
+                steps(done, module)
+                if self.observer is not None:
+                    self.observer(done, module)
+
+            with compilers_for(module, config, self.objects) as compilers:
+                plan = build_plan(
+                    module,
+                    ctx,
+                    config,
+                    observer,
+                    machine=self.machine or "",
+                    compilers=compilers,
+                    loaded=self.machine is None,
+                )
+            guards.add(guards_of_module(module))
+            made = CompiledModel(plan, pass_statistics(ctx), guards if config.is_dynamic else None)
+            ctx.blobs.check_unchanged()
+            del module, ctx
+            give_back_memory()
+        steps.next()
+        LOG.info("compiled in %.2f s: %r", time.perf_counter() - start, plan)
+        return made
+
+
+def import_all(config: EngineConfig) -> None:
+    """Imports what a compile does, which it otherwise imports when it comes to it."""
+    from ...lowering.onnx_to_graph import module
+
+    del module
+    pass_names(config)
+    if compute_device(config.place).kind != "cpu":
+        return
+    from ...dialects.modules import modules_below
+    from ...lowering.kernels_to_loops import families
+    from ...lowering.loops_to_llvm import emit_llvm_ir, runtime_ir
+
+    del emit_llvm_ir, runtime_ir
+    modules_below(families.__name__)
+    host_target()

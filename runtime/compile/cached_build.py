@@ -1,0 +1,153 @@
+"""What a model is, by its content, and its compile: found among what was kept, or built and kept."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from io import BufferedReader
+from typing import cast
+
+from ...dialects.errors import MiniInferError
+from ...dialects.json_text import read_json
+from ...dialects.plain_file import open_inside, open_plain
+from ..config import EngineConfig
+from ..engine import Build, CompiledModel
+from ..file_cache import key_of
+from ..kept.cache_folders import CacheFolder
+from ..kept.keys import Digests, compiler_text, machine_text, options_text, stamp
+from ..kept.model_cache import find, keep
+from ..progress import Progress, Steps
+from .source import Best, ModuleSource, Source
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a model is: a digest of all that it consists of, and what is known of it without reading it."""
+
+    digest: bytes
+    inputs: tuple[str, ...]
+    """The names of its inputs that are no initialisers."""
+    stamps: tuple[bytes, ...] = ()
+    """Of its files. Two identities with the same were taken of one model, to which nothing was written in between."""
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What was read of a file: the digest of its bytes, and which file it was in which state."""
+
+    digest: bytes
+    stamp: bytes = b""
+
+
+@dataclass(frozen=True)
+class CachedBuild:
+    """Compiles a model for one configuration with `build`, unless a folder has what was compiled before, and keeps it.
+
+    A model that can't be identified, such as a module's text, is only built.
+    """
+
+    source: Source
+    config: EngineConfig
+    folder: CacheFolder
+    build: Build
+    progress: Callable[[Progress], None] | None = None
+
+    def __call__(self, best: Best) -> CompiledModel:
+        """The model compiled for `best` shapes. Raises as `build` does."""
+        first = self._identity
+        if first is not None and (found := find(self.folder, self._key(first, best), self.config)) is not None:
+            Steps(("load",), self.progress).next()
+            return found
+        before = self.identity(read=True)
+        self.folder.warn_where_unwritable()
+        made = self.build(best)
+        if before is not None and before == self.identity():  # so this is what was compiled
+            keep(self.folder, self._key(before, best), self.source.name, made)
+        return made
+
+    def input_names(self) -> tuple[str, ...]:
+        """The inputs that a call gives, in order; those of a model that was compiled before are known."""
+        identity = self._identity or self.identity(read=True)
+        if identity is None:
+            return self.source.input_names(self.config)
+        return tuple(name for name in identity.inputs if name not in self.config.specialize)
+
+    @cached_property
+    def _identity(self) -> Identity | None:
+        """What the model was when it was first asked for."""
+        return self.identity()
+
+    @cached_property
+    def _compiler(self) -> str:
+        return compiler_text(self._digests)
+
+    @cached_property
+    def _digests(self) -> Digests:
+        return Digests(self.folder.facts)
+
+    def _key(self, identity: Identity, best: Best) -> str:
+        """The name under which the model is kept that was compiled for the configuration, this machine and `best`."""
+        shapes = best if self.config.is_dynamic else None
+        texts = (self._compiler, machine_text(), options_text(self.config, shapes))
+        return key_of(b"compiled", identity.digest, *(text.encode() for text in texts))
+
+    def identity(self, *, read: bool = False) -> Identity | None:
+        """What the model is; None for one that can't be kept, and for one that nothing is known of.
+
+        With `read` it is read where nothing is known of it, as its external data and its inputs.
+        """
+        path = self.source.path
+        if isinstance(self.source, ModuleSource):
+            return None
+        try:
+            content = self._content()
+            parts = None if content is None else self._parts(content, read)
+            if content is None or parts is None:
+                return None
+            found = [content]
+            for name, ranges in parts[0].items():
+                if path is None:  # external data lies beside a file
+                    return None
+                found.append(self._read(open_inside(path.absolute().parent, name), ranges))
+        except (OSError, MiniInferError):  # compiling it will say what is wrong
+            return None
+        digest = bytes.fromhex(key_of(*(each.digest for each in found)))
+        return Identity(digest, tuple(parts[1]), tuple(each.stamp for each in found))
+
+    def _content(self) -> _Content | None:
+        """What the model's file holds, or the bytes or the message that are a model in memory."""
+        model: object = self.source.model
+        if isinstance(model, str | os.PathLike):
+            return self._read(open_plain(cast("str", model)))
+        if isinstance(model, bytes | bytearray | memoryview):
+            return _Content(self._digests.of_bytes(bytes(cast("bytes", model))))
+        serialize = getattr(model, "SerializeToString", None)
+        if not callable(serialize):
+            return None
+        from google.protobuf.message import EncodeError
+
+        try:
+            return _Content(self._digests.of_bytes(cast("bytes", serialize(deterministic=True))))
+        except EncodeError:  # no message has more than 2 GB
+            return None
+
+    def _read(self, file: BufferedReader, ranges: Sequence[tuple[int, int]] | None = None) -> _Content:
+        with file:
+            status = os.fstat(file.fileno())
+            return _Content(self._digests.of_file(file, ranges), stamp(status))
+
+    def _parts(self, content: _Content, read: bool) -> tuple[dict[str, list[tuple[int, int]]], list[str]] | None:
+        """The ranges of files that are the model's external data, and its inputs: as known by its content, or read."""
+        key = key_of(b"parts", content.digest)
+        told = self.folder.facts.get(key)
+        if told is None and read:
+            from ...lowering.onnx_to_graph.model_file import parts_of
+
+            told = json.dumps(parts_of(self.source.model)).encode()
+            if self._content() != content:  # it was changed before it was read
+                return None
+            self.folder.facts.put(key, told)
+        return None if told is None else read_json(told)

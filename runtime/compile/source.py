@@ -1,0 +1,167 @@
+"""What a model is given as, an ONNX model or a module's text: what it states of its sizes, and its import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
+
+from typing_extensions import override
+
+from ...dialects.arguments import read_once
+from ...dialects.errors import ConfigError, InvalidInputError
+from ...dialects.plain_file import read_plain
+from ..config import EngineConfig
+from ..options import options_of
+from ..profile import OptimizationProfile
+from ..session import compute_device
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from ...dialects.graph.blobs import MiniContext
+    from ...dialects.sizes.sizes import Size
+    from ...lowering.onnx_to_graph.inputs import Ranges
+    from ...lowering.onnx_to_graph.model_file import ModelSource
+
+LARGEST = 2**31 - 1  # of dynamic dimensions without a profile
+
+Best: TypeAlias = Mapping[str, Sequence[int]]
+"""Shapes of inputs, by name, that code is made for; none means those of the profile."""
+
+
+def source_of(model: ModelSource) -> Source:
+    """What was given as a model; of an open file its bytes, which may be needed more often."""
+    model = read_once(model)
+    if isinstance(model, str | PathLike) and Path(model).suffix == ".mlir":
+        return ModuleSource(model)
+    return Source(model)
+
+
+def configured_source(model: ModelSource, config: EngineConfig) -> tuple[Source, EngineConfig]:
+    """What was given as a model, and the configuration with what it states instead of options."""
+    source = source_of(model)
+    return source, source.configured(config)
+
+
+@dataclass(frozen=True)
+class Source:
+    """An ONNX model: a path, bytes or a ModelProto."""
+
+    model: ModelSource
+    compiled_once: ClassVar[bool] = False
+    """Whether the first code is all that there can be."""
+
+    @property
+    def path(self) -> Path | None:
+        """Its file; None for a model in memory."""
+        return Path(self.model) if isinstance(self.model, str | PathLike) else None
+
+    @property
+    def name(self) -> str:
+        """Its file's name; "" for a model in memory."""
+        return "" if self.path is None else self.path.name
+
+    def stated_profile(self) -> OptimizationProfile | None:
+        """The ranges that a model states of its inputs; None where options say what there is."""
+        return None
+
+    def configured(self, config: EngineConfig) -> EngineConfig:
+        """The configuration with the ranges that the model states, unless it has some."""
+        if config.is_dynamic or (profile := self.stated_profile()) is None:
+            return config
+        return replace(config, profile=profile)
+
+    def load(self, config: EngineConfig, best: Best | None = None) -> tuple[ModuleOp, MiniContext]:
+        """The model as a module, and the context that holds its weights; raises as `import_onnx`."""
+        from ...dialects.graph.blobs import MiniContext
+        from ...lowering.onnx_to_graph import import_onnx
+        from ...passes.statistics import timed
+
+        ctx = MiniContext()
+        with timed(ctx, "import"):
+            given = {name: getattr(config, name) for name in ("dims", "shapes", "specialize", "caches")}
+            return import_onnx(self.model, ranges=_ranges_of(config, best), ctx=ctx, **given), ctx
+
+    def input_names(self, config: EngineConfig) -> tuple[str, ...]:
+        """The inputs that a call gives, in order."""
+        from ...lowering.onnx_to_graph.inputs import free_inputs
+
+        return free_inputs(self.model, config.specialize)
+
+
+class ModuleSource(Source):
+    """A module's text, by its file, at whatever level."""
+
+    compiled_once = True
+
+    @override
+    def stated_profile(self) -> OptimizationProfile | None:
+        """The ranges of a module with sizes of run time, read from its head alone. Raises InvalidModelError."""
+        from ...lowering.module_text import module_context, own_errors, stated_symbols
+
+        try:
+            text = read_plain(Path(str(self.model))).decode(errors="replace")
+        except OSError:
+            return None  # who reads it next will say so
+        with own_errors():
+            return _profile(stated_symbols(module_context(), text))
+
+    @override
+    def load(self, config: EngineConfig, best: Best | None = None) -> tuple[ModuleOp, MiniContext]:
+        """As `Source.load`; raises ConfigError for options that a module has decided already."""
+        from ...dialects.kernel.targets import target_of
+        from ...dialects.sizes.attributes import sizes_of_module
+        from ...lowering.levels import level_of
+        from ...lowering.module_text import own_errors, read_module
+        from ...lowering.pipelines import remaining_phases, run_phases
+        from ..signature import check_signature
+        from .late_options import check_undecided
+
+        for option, each in options_of(EngineConfig).items():
+            if each.decided == "import" and option != "profile" and getattr(config, option):
+                raise ConfigError(f"{option} is for ONNX models; the inputs of a module are fixed")
+        module, ctx = read_module(cast("str", self.model))
+        if config.profile not in (None, _profile(sizes_of_module(module))):
+            raise ConfigError("profile is for ONNX models; a module states the sizes of its inputs")
+        if best:
+            raise InvalidInputError(f"{self.model} has code already, and none for {dict(best)}")
+        check_signature(module)
+        check_undecided(config, module)
+        if level_of(module) != "graph":
+            device = compute_device(config.place)
+            module.attributes["kernel.target"] = device.target(config, scheduled=target_of(module))
+        if level_of(module) == "arena":
+            with own_errors():
+                run_phases(ctx, module, remaining_phases(module, "arena"))
+        return module, ctx
+
+    @override
+    def input_names(self, config: EngineConfig) -> tuple[str, ...]:
+        from ..signature import input_specs
+
+        return tuple(spec.name for spec in input_specs(self.load(config)[0]))
+
+
+def _ranges_of(config: EngineConfig, best: Best | None) -> Ranges | None:
+    """The shapes that a configuration asks for; code is made for `best` ones where they are given."""
+    if not config.is_dynamic:
+        return None
+    from ...lowering.onnx_to_graph.inputs import Ranges
+
+    profile = config.profile or OptimizationProfile()
+    return Ranges(profile.dims, profile.shapes, best or {}, open=LARGEST if config.enable_dynamic_shapes else 0)
+
+
+def _profile(sizes: Sequence[Size]) -> OptimizationProfile | None:
+    """The ranges of symbols; None where there are none of inputs."""
+    from ...dialects.sizes.attributes import symbol_of
+    from ...dialects.sizes.polynomials import InputSymbol
+
+    dims: dict[str, tuple[int, int, int]] = {}
+    for size in sizes:
+        if isinstance(symbol := symbol_of(size), InputSymbol):
+            dims[symbol.dimension] = (symbol.span[0], size.value * symbol.unit, symbol.span[1])
+    return OptimizationProfile(dims=dims) if dims else None
