@@ -123,7 +123,7 @@ class CachedBuild:
         if isinstance(model, str | os.PathLike):
             return self._read(open_plain(cast("str", model)))
         if isinstance(model, bytes | bytearray | memoryview):
-            return _Content(self._digests.of_bytes(bytes(cast("bytes", model))))
+            return _Content(self._digests.of_bytes(bytes(model)))
         serialize = getattr(model, "SerializeToString", None)
         if not callable(serialize):
             return None
