@@ -136,9 +136,11 @@ class Engine(Stationary):
         return ordered(names, {**placed, **named})
 
     def _run(self, inputs: Sequence[Any]) -> tuple[InferencePlan, Sequence[Array | Tensor]]:
-        plan = self.plan  # stays, whoever closes the engine meanwhile
+        plan, idle = self._chosen(inputs)
         try:
-            context = self._idle.pop()
+            context = idle.pop()
+            if context.plan is not plan:
+                context.use(plan)
         except IndexError:
             context = plan.create_execution_context()
         try:
@@ -146,7 +148,12 @@ class Engine(Stationary):
                 return plan, context.run_ordered_tensors(inputs)
             return plan, context.run_ordered(inputs)
         finally:
-            self._put_back(context, self._idle)
+            self._put_back(context, idle)
+
+    def _chosen(self, inputs: Sequence[Any]) -> tuple[InferencePlan, deque[ExecutionContext]]:
+        """The plan for these inputs, which stays, whoever closes the engine meanwhile, and its idle contexts."""
+        del inputs
+        return self.plan, self._idle
 
     def _put_back(self, context: ExecutionContext, idle: deque[ExecutionContext]) -> None:
         """Keeps a context for the next call, if there can be one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
@@ -14,14 +15,13 @@ from ...dialects.sizes.sizes import now
 from ..config import EngineConfig
 from ..engine import Build, Engine
 from ..forks import ForkSafeLock
-from ..plan import InferencePlan, Shapes
+from ..plan import ExecutionContext, InferencePlan, Shapes
 from ..progress import LOG
 from ..specs import SymbolicSpec, ordered_shapes
 from .shape_family import MOST_PLANS, ShapeFamily, settled
 
 if TYPE_CHECKING:
-    from ..device import Array
-    from ..storage import Tensor
+    pass
 
 MOST_FAMILIES = 64  # compiles that an engine keeps the code, the plans and the arenas of
 
@@ -127,19 +127,10 @@ class DynamicEngine(Engine):
             return found
 
     @override
-    def _run(self, inputs: Sequence[Any]) -> tuple[InferencePlan, Sequence[Array | Tensor]]:
+    def _chosen(self, inputs: Sequence[Any]) -> tuple[InferencePlan, deque[ExecutionContext]]:
         self._check_open()
         if len(inputs) != len(self._names):
             raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(self._names)}")
         shapes = tuple(tuple(each.shape) if hasattr(each, "shape") else np.shape(each) for each in inputs)
         family = self._family(shapes)
-        plan, idle = family.plan_for(shapes), family.idle
-        try:
-            context = idle.pop()
-            context.use(plan)
-        except IndexError:
-            context = plan.create_execution_context()
-        try:
-            return plan, context.run_ordered(inputs)
-        finally:
-            self._put_back(context, idle)
+        return family.plan_for(shapes), family.idle
