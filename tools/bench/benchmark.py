@@ -11,7 +11,6 @@ import os
 import pickle
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,22 +39,16 @@ PROFILE = "profile"
 """Stands among the engines that failed where kernels could not be timed."""
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What is made of the results beside the table."""
-
-    profile: bool = False
-    chart: str | None = None
-
-
 def bench(
     models: Sequence[str],
     options: Mapping[str, Any],
     peers: Sequence[str],
     given: Given,
     amount: Amount,
-    wanted: Wanted,
     console: Console,
+    *,
+    profiled: bool,
+    chart: str | None,
 ) -> Facts:
     """Measures and tells; the same for programs, and whether our own engine `failed` to run a model.
 
@@ -67,14 +60,14 @@ def bench(
         raise ConfigError(f"--against {','.join(unknown)}: there are {', '.join(PEERS[device.kind])}")
     for peer in peers:
         check_installed(peer)
-    if wanted.chart is not None:
-        check_chart(wanted.chart)
+    if chart is not None:
+        check_chart(chart)
     files = found_models(models)
     if given.beside is not None:
         check_beside(files, given.beside)
     if given.files and len(files) > 1:
         raise ConfigError(f"--input is for one model, and there are {len(files)}: see --beside")
-    if wanted.profile and (compiled := [str(file) for file in files if file.suffix == ".mi"]):
+    if profiled and (compiled := [str(file) for file in files if file.suffix == ".mi"]):
         raise ConfigError(f"--profile: {compiled[0]} is compiled without times of kernels; take the model it is from")
     device.open()
     place, _, number = config.place.partition(":")
@@ -87,14 +80,14 @@ def bench(
         task = progress.add_task("", total=len(files))
         for file, name in zip(files, names_of(files), strict=True):
             bencher.now = lambda text, name=name: progress.update(task, description=f"{name}: {text}")
-            results += bencher.results(file, name, amount.runs if wanted.profile else 0)
+            results += bencher.results(file, name, amount.runs if profiled else 0)
             progress.advance(task)
     counts = {each.threads for each in results if each.threads}
     threads = counts.pop() if len(counts) == 1 else config.thread_count
     cores = pinned_cores(threads) if on_cpu else ()
     benchmark = Benchmark(cpu_title(), config.place, config.precision, threads, cores, results)
-    if wanted.chart is not None:
-        write_chart(benchmark, wanted.chart)
+    if chart is not None:
+        write_chart(benchmark, chart)
     console.print(benchmark.table())
     for line in benchmark.remarks():
         console.print(line, soft_wrap=True)

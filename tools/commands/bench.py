@@ -62,5 +62,7 @@ def bench(
     chosen.check_winograd(*models)
     options = chosen.options(at=not compiled)
     given, amount = Given(input or [], seed, chosen.at, beside), Amount(rounds, runs, warmup, duration)
-    wanted = benchmark.Wanted(profile, chart)
-    return lambda console: benchmark.bench(models, options, listed(against), given, amount, wanted, console)
+    peers = listed(against)
+    return lambda console: benchmark.bench(
+        models, options, peers, given, amount, console, profiled=profile, chart=chart
+    )

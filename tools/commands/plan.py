@@ -39,5 +39,5 @@ def plan(
         return lambda console: at_shapes.plan_at_shapes(model, options, chosen.at, console)
     from ..reports import plan_summary
 
-    wanted = plan_summary.Wanted(table, pools, plan_summary.report_files(csv=csv, plot=plot, html=html))
-    return lambda console: plan_summary.show_plan(model, options, wanted, console)
+    files = plan_summary.report_files(csv=csv, plot=plot, html=html)
+    return lambda console: plan_summary.show_plan(model, options, console, table=table, pools=pools, files=files)

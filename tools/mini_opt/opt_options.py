@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -13,17 +13,18 @@ from ...dialects.errors import ConfigError
 from ...lowering.registry import Level
 from ...runtime.config import EngineConfig
 from ...runtime.options import options_of
-from ..option_values import listed
 from ..versions import Version
 from .pass_list import pass_names, show_passes
-
-if TYPE_CHECKING:
-    from .pass_watch import Wanted
 
 Frontend = Literal["mlir", "onnx"]
 TargetName = Literal["mlir", "llvm-ir", "asm", "cuda", "launches", "memory-plan", "check"]
 CHOOSING = "choose-schedule"
 """The pass that `--explain` reports on."""
+OF_PASSES = (
+    *("time_passes", "print_ir_before_all", "print_ir_tree_dir", "print_ir_after_all", "print_ir_after_change"),
+    *("print_ir_diff", "dump_pass_pipeline", "verify_each", "pass_pipeline_crash_reproducer"),
+)
+"""Options without effect if there is no pass to run."""
 STANDARD_STREAM = "-"
 REPRODUCER = "--pass-pipeline-crash-reproducer"
 
@@ -109,24 +110,6 @@ class OptOptions:
     ] = False
     version: Version = False
 
-    @property
-    def watch(self) -> Wanted:
-        """What to print about passes while they run."""
-        from .pass_watch import Wanted
-
-        every = (self.print_ir_before_all, self.print_ir_after_change, self.print_ir_diff)
-        shown = self.print_ir_before or self.print_ir_after or any(every)
-        return Wanted(
-            times=self.time_passes,
-            before=listed(self.print_ir_before),
-            before_all=self.print_ir_before_all,
-            after=listed(self.print_ir_after),
-            after_all=self.print_ir_after_all or (self.print_ir_tree_dir is not None and not shown),
-            on_change=self.print_ir_after_change,
-            diff=self.print_ir_diff,
-            tree=self.print_ir_tree_dir,
-        )
-
     def checked_frontend(self) -> Frontend:
         """The input's kind. Raises ConfigError for options incompatible with each other or with the input."""
         frontend = self.frontend or _frontend_of(self.input)
@@ -171,21 +154,9 @@ class OptOptions:
 
     def check_passes(self, names: Collection[str]) -> None:
         """Raises ConfigError for an option that concerns none of the passes to run."""
-        watch = self.watch
-        of_passes = {
-            "--time-passes": watch.times,
-            "--print-ir-before-all": watch.before_all,
-            "--print-ir-tree-dir": watch.tree is not None,
-            "--print-ir-after-all": watch.after_all,
-            "--print-ir-after-change": watch.on_change,
-            "--print-ir-diff": watch.diff,
-            "--dump-pass-pipeline": self.dump_pass_pipeline,
-            "--verify-each": self.verify_each,
-            REPRODUCER: self.pass_pipeline_crash_reproducer is not None,
-        }
-        given = [option for option, is_given in of_passes.items() if is_given]
-        if given and not names:
-            raise ConfigError(f"{given[0]} does nothing: there is no pass to run")
+        for name in OF_PASSES:
+            if getattr(self, name) not in (None, False) and not names:
+                raise ConfigError(f"--{name.replace('_', '-')} does nothing: there is no pass to run")
         if self.explain and CHOOSING not in names:
             raise ConfigError(f"--explain does nothing: {CHOOSING} is none of the passes to run")
 

@@ -59,7 +59,7 @@ class OptRun:
             verified = "--disable-verify" if options.disable_verify else "--verify-each"
             allowed = ["--allow-unregistered-dialect"] if options.allow_unregistered_dialect else []
             self.reproducer = Reproducer(options.pass_pipeline_crash_reproducer, options.input, [verified, *allowed])
-        self.watch = PassWatch(options.watch, self.ctx)
+        self.watch = PassWatch(options, self.ctx)
         self.left_out = 0  # bytes of elided weights
         self.targets: set[str] = set()  # targets other than this machine, by their difference
 

@@ -7,8 +7,7 @@ FOLDER/builtin_module_no-symbol-name/004_cse.mlir is the module after the fifth 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from difflib import unified_diff
 from pathlib import Path
 
@@ -20,71 +19,56 @@ from ...dialects.errors import ConfigError
 from ...lowering.module_text import ComparableTexts, print_module
 from ...lowering.pipelines import PassRun
 from ...lowering.registry import load_pass
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What to print. `before` and `after` name passes; with `on_change` alone, `after` means every pass."""
-
-    times: bool = False
-    before: Collection[str] = ()
-    before_all: bool = False
-    after: Collection[str] = ()
-    after_all: bool = False
-    on_change: bool = False
-    """Print after a pass only if it changed the module."""
-    diff: bool = False
-    """Print the lines that a pass changed."""
-    tree: str | None = None
-    """The folder for modules and changes."""
-
-    def check(self, passes: Sequence[ModulePass]) -> None:
-        """Raises ConfigError for the name of an unknown pass, or of none of these passes."""
-        names = list(dict.fromkeys(each.name for each in passes))
-        for option, wanted in (("--print-ir-before", self.before), ("--print-ir-after", self.after)):
-            for name in wanted:
-                if load_pass(name).name not in names:
-                    raise ConfigError(
-                        f"{option}={name}: that is none of the passes to run: {', '.join(names) or 'none'}"
-                    )
+from ..option_values import listed
+from .opt_options import OptOptions
 
 
 class PassWatch:
     """Notified about every pass, in order, of one module after the other."""
 
-    def __init__(self, wanted: Wanted, ctx: Context) -> None:
-        self._wanted, self._ctx = wanted, ctx
+    def __init__(self, options: OptOptions, ctx: Context) -> None:
+        self._options, self._ctx = options, ctx
+        self._before, self._after = listed(options.print_ir_before), listed(options.print_ir_after)
+        self._tree = options.print_ir_tree_dir
+        chosen = (options.print_ir_before_all, options.print_ir_after_change, options.print_ir_diff)
+        self._after_all = options.print_ir_after_all
+        if self._tree is not None:
+            self._after_all = self._after_all or not any((self._before, self._after, *chosen))
+            Path(self._tree).mkdir(parents=True, exist_ok=True)
         self._count = 0  # number of passes that have run
-        if wanted.tree is not None:
-            Path(wanted.tree).mkdir(parents=True, exist_ok=True)
 
     def begin(self, module: ModuleOp, passes: Sequence[ModulePass]) -> None:
-        """Starts another module. Raises ConfigError if none of its passes is asked for."""
-        self._wanted.check(passes)
-        if self._wanted.on_change:
+        """Starts another module. Raises ConfigError for the name of an unknown pass, or of none of these passes."""
+        names = list(dict.fromkeys(each.name for each in passes))
+        for option, wanted in (("--print-ir-before", self._before), ("--print-ir-after", self._after)):
+            for name in wanted:
+                if load_pass(name).name not in names:
+                    known = ", ".join(names) or "none"
+                    raise ConfigError(f"{option}={name}: that is none of the passes to run: {known}")
+        if self._options.print_ir_after_change:
             self._text = print_module(self._ctx, module)
-        if self._wanted.diff:
+        if self._options.print_ir_diff:
             self._comparable = ComparableTexts(self._ctx)
             self._lines = self._comparable.text(module).splitlines()
 
     def before(self, name: str, module: ModuleOp) -> None:
         """Called before a pass."""
-        if self._wanted.before_all or name in self._wanted.before:
+        if self._options.print_ir_before_all or name in self._before:
             self._show("before", name, module)
 
     def after(self, run: PassRun, module: ModuleOp) -> None:
         """Called after a pass."""
-        wanted = self._wanted
-        if wanted.times:
+        on_change = self._options.print_ir_after_change
+        if self._options.time_passes:
             print(f"{run.seconds * 1e3:10.1f} ms  {run.name}", file=sys.stderr)
         changed = True
-        if wanted.on_change:
+        if on_change:
             earlier, self._text = self._text, print_module(self._ctx, module)
             changed = earlier != self._text
-        chosen = wanted.after_all or run.name in wanted.after or (wanted.on_change and not wanted.after)
+        chosen = self._after_all or run.name in self._after or (on_change and not self._after)
         if chosen and changed:
             self._show("after", run.name, module)
-        if wanted.diff:
+        if self._options.print_ir_diff:
             earlier, self._lines = self._lines, self._comparable.text(module).splitlines()
             names = f"before {run.name}", f"after {run.name}"
             self._put(module, f"{run.name}.diff", "\n".join(unified_diff(earlier, self._lines, *names, lineterm="")))
@@ -98,10 +82,10 @@ class PassWatch:
         """Writes a text, unless it is empty, to a numbered file of that name, or to standard error."""
         if not text:
             return
-        if self._wanted.tree is None:
+        if self._tree is None:
             print(text, file=sys.stderr)
             return
         symbol = "no-symbol-name" if module.sym_name is None else module.sym_name.data
-        folder = Path(self._wanted.tree, f"builtin_module_{symbol.replace('/', '_')}")
+        folder = Path(self._tree, f"builtin_module_{symbol.replace('/', '_')}")
         folder.mkdir(exist_ok=True)
         Path(folder, f"{self._count:03}_{name}").write_text(f"{text}\n", encoding="utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +23,6 @@ from . import PICTURES, plan_table, pool_table, write_report
 from .tables import aligned, certificate, outside, place_table, size_text
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What to tell of a plan. Without any of it, the summary: the certificate, and what is live when memory binds."""
-
-    table: bool = False
-    pools: bool = False
-    files: Sequence[str] = ()  # reports to write, of the kinds that their names end in
-
-
 def report_files(**given: str | None) -> list[str]:
     """The files to write, by the option that names them; raises ConfigError for a name of another kind."""
     kinds = {"csv": ("csv",), "plot": PICTURES, "html": ("html",)}
@@ -43,21 +33,23 @@ def report_files(**given: str | None) -> list[str]:
     return [file for file in given.values() if file is not None]
 
 
-def show_plan(model: str, options: Mapping[str, Any], wanted: Wanted, console: Console) -> Facts:
+def show_plan(
+    model: str, options: Mapping[str, Any], console: Console, *, table: bool, pools: bool, files: Sequence[str]
+) -> Facts:
     """Plans a model's memory and tells what is wanted of it; the same for programs. A compiled file has its plan."""
     start = time.perf_counter()
     memory = load(model).plan.memory if Path(model).suffix == ".mi" else _planned(model, options, console)
     taken = time.perf_counter() - start
     how = "loaded" if Path(model).suffix == ".mi" else "planned"
     console.print(Text.assemble((Path(model).name, "bold"), f" {how} in {taken:.2f} s"))
-    if wanted.table:
+    if table:
         _write(console, plan_table(memory))
-    if wanted.pools:
+    if pools:
         _write(console, pool_table(memory))
-    if not (wanted.table or wanted.pools):
+    if not (table or pools):
         _write(console, place_table(memory))
         show_summary(memory, console)
-    for file in wanted.files:
+    for file in files:
         with working(console, f"drawing {file}"):
             write_report(memory, file, _title(Path(model)))
         console.print(f"written: {file}")
