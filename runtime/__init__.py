@@ -1,1 +1,1 @@
-"""What exists while a model runs: engine, plan, execution contexts, storage and the back ends."""
+"""The runtime: compilation to engines, plans, execution contexts, storage and devices."""

@@ -1,12 +1,11 @@
-"""ONNX's interface of a backend, `onnx.backend.base.Backend`: what ONNX's own suite, and tools like it, run models by.
+"""ONNX's backend interface, `onnx.backend.base.Backend`, for ONNX's own test suite and similar tools.
 
     from mini_infer.runtime.backend import MiniInferBackend
-
     outputs = MiniInferBackend.prepare(model).run([x, axes])
 
-An engine has static shapes, and knows the values that they hang on; here a call tells both. So a model is compiled when
-it is prepared where that is all there is to know, and otherwise at a call: for the shapes of its inputs, and for the
-values of those inputs, and no others, that something hangs on that must be known to compile it.
+An engine has static shapes, and knows the values that they depend on; here only a call provides both. So a model is
+compiled when it is prepared if it needs no more information, and otherwise at a call: for the shapes of its inputs, and
+for the values of just those inputs that must be known to compile it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _Key: TypeAlias = tuple[tuple[tuple[int, ...], ...], tuple[bytes, ...]]  # shape
 
 
 class PreparedModel(BackendRep):
-    """A model that is compiled once for each combination of shapes, and of values that must be known."""
+    """A model that is compiled once for each combination of shapes and of values that must be known."""
 
     def __init__(self, model: ModelProto, options: Mapping[str, Any]) -> None:
         self._model = model
@@ -55,7 +54,7 @@ class PreparedModel(BackendRep):
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Array, ...]:
         """The outputs for one array for each input, in order or by name.
 
-        Raises InvalidInputError as an engine does, and, where something is left to compile, all that `compile` raises.
+        Raises InvalidInputError as an engine does, and, if something is left to compile, the errors of `compile`.
         """
         arrays = self._by_name(inputs)
         engine = self.engine_for(arrays)
@@ -63,7 +62,7 @@ class PreparedModel(BackendRep):
         return tuple(outputs.values())
 
     def engine_for(self, arrays: Mapping[str, Array]) -> Engine:
-        """What runs the model on arrays of such shapes, and with such values where they must be known."""
+        """The engine for the arrays' shapes, and for their values where these must be known."""
         while True:
             try:
                 return self._engine(arrays)
@@ -80,7 +79,7 @@ class PreparedModel(BackendRep):
         return {name: np.asarray(given[name]) for name in self._names}
 
     def _ask_for(self, error: UnknownValueError) -> None:
-        """From now on, compiles for the values of the inputs that something hangs on; raises where there are none."""
+        """Makes later compiles specialise for the inputs named in the error; raises it if there are none."""
         if not error.inputs:
             raise error
         self._known += error.inputs
@@ -98,8 +97,10 @@ class PreparedModel(BackendRep):
 
 
 class MiniInferBackend(Backend):
-    """mini_infer as a backend. Devices are "CPU" and, where there is a GPU, "CUDA" or "CUDA:1"; keyword arguments are
-    those of `compile`."""
+    """mini_infer as an ONNX backend.
+
+    Devices are "CPU" and, with a GPU, "CUDA" or "CUDA:1"; keyword arguments are those of `compile`.
+    """
 
     @classmethod
     @override
@@ -125,9 +126,9 @@ class MiniInferBackend(Backend):
         outputs_info: Sequence[tuple[np.dtype[Any], tuple[int, ...]]] | None = None,
         **kwargs: Any,
     ) -> tuple[Array, ...]:
-        """The results of one node for one array for each operand that it names.
+        """The results of one node for one array for each of its operands.
 
-        `opset_version` is the newest one unless it is given.
+        `opset_version` is by default the newest one.
         """
         version = kwargs.pop("opset_version", defs.onnx_opset_version())
         opsets = [helper.make_opsetid("", version)]
@@ -145,7 +146,7 @@ class MiniInferBackend(Backend):
     @classmethod
     @override
     def supports_device(cls, device: str) -> bool:
-        """Whether models can run there."""
+        """Whether models can run on the device."""
         check_kind("device", device, str)
         try:
             device_named(device.lower()).open()

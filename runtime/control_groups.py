@@ -1,7 +1,8 @@
-"""What Linux's control groups allow this process: cores' worth of time, and bytes of memory.
+"""Limits of Linux's control groups on this process: CPU time in cores, and bytes of memory.
 
-A group's limit holds for the groups inside of it, so the least one on the way up counts. Version 2 has one tree of
-groups, version 1 one for each controller. In a container the files of the process's own group may be those at the top.
+A group's limit applies to the groups inside it, so the smallest on the path to the root counts. Version 2 has one tree
+of groups, version 1 one for each controller. In a container the files of the process's own group may be those at the
+root.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ MEMBERSHIP = Path("/proc/self/cgroup")
 
 
 def cpu_limit() -> int | None:
-    """Cores' worth of time that this process may use, fractions rounded up; None where nothing says."""
+    """The CPU time limit in cores, rounded up; None without a limit."""
     quotas = [text.split() for text in _texts("cpu", "cpu.max")]
     for folder in _folders("cpu"):
         quotas.append([_read(folder / "cpu.cfs_quota_us"), _read(folder / "cpu.cfs_period_us")])
@@ -25,13 +26,13 @@ def cpu_limit() -> int | None:
 
 
 def memory_limit() -> int | None:
-    """Bytes of memory that this process may use; None where nothing says."""
+    """The memory limit in bytes; None without a limit."""
     texts = [*_texts("memory", "memory.max"), *_texts("memory", "memory.limit_in_bytes")]
     return min((int(text) for text in texts if text.isdigit()), default=None)
 
 
 def _texts(controller: str, name: str) -> Iterator[str]:
-    """What the files of a name hold, in the process's group and those around it."""
+    """The contents of the files `name` in the process's group and its ancestors."""
     return filter(None, (_read(folder / name) for folder in _folders(controller)))
 
 
@@ -46,7 +47,7 @@ def _folders(controller: str) -> Iterator[Path]:
 
 
 def _read(file: Path) -> str:
-    """A file's text; "" where it can't be read, as outside of Linux."""
+    """A file's text; "" if it can't be read, as outside of Linux."""
     try:
         return file.read_text().strip()
     except OSError:

@@ -37,15 +37,15 @@ Build: TypeAlias = "Callable[[Mapping[str, Sequence[int]]], CompiledModel]"
 
 
 class Engine(Stationary):
-    """A compiled model: `engine(x)` runs it. Safe from many threads; inputs are never changed, outputs are fresh.
+    """A compiled model: `engine(x)` runs it. Thread-safe; inputs are never changed, outputs are fresh.
 
-    Caches are neither: see ExecutionContext.run.
+    Except for caches: see ExecutionContext.run.
 
-    Tensors of the plan's GPU, or another library's arrays there, give tensors that lie there; all else gives arrays.
-    A mapping of names to arrays gives a mapping of names to arrays. Arrays in the order of the model's inputs, or as
-    keyword arguments, give an array, or a tuple of arrays when the model has several outputs.
+    Tensors on the plan's GPU, or another library's arrays there, give tensors on it; all else gives arrays. A mapping
+    of names to arrays gives a mapping of names to arrays. Arrays in the order of the model's inputs, or as keyword
+    arguments, give an array, or a tuple of arrays when the model has several outputs.
 
-    `close`, or the end of a `with` block, gives memory back. Without it that is done once nobody holds the engine.
+    `close`, or the end of a `with` block, frees memory. Otherwise it is freed with the engine.
     """
 
     def __init__(self, plan: InferencePlan, config: EngineConfig, statistics: PassStatistics) -> None:
@@ -57,7 +57,7 @@ class Engine(Stationary):
 
     @property
     def plan(self) -> InferencePlan:
-        """Everything that is decided before the first inference; shared by all contexts."""
+        """All compile-time results; shared by all contexts."""
         plan = self._plan
         if plan is None:
             self._check_open()
@@ -68,7 +68,7 @@ class Engine(Stationary):
     def inputs(self) -> tuple[TensorSpec, ...] | tuple[SymbolicSpec, ...]:
         """Names, shapes and types of the inputs, in the model's order.
 
-        Of an engine for many shapes these are SymbolicSpecs; without a profile there are none before the first call.
+        For an engine for many shapes these are SymbolicSpecs; without a profile there are none before the first call.
         """
         return self.plan.inputs
 
@@ -78,10 +78,10 @@ class Engine(Stationary):
         return self.plan.outputs
 
     def close(self) -> None:
-        """Gives up code, weights and arenas; any further use but `close` raises InvalidInputError.
+        """Releases code, weights and arenas; any further use but `close` raises InvalidInputError.
 
-        Calls that other threads are in end as usual. What others hold stays whole: a plan, with its code and weights,
-        contexts made from it, and arrays that calls have returned.
+        Calls in progress in other threads finish normally. Objects held elsewhere stay valid: a plan, with its code and
+        weights, contexts made from it, and arrays that calls have returned.
         """
         self._is_closed = True
         self._plan = None
@@ -99,22 +99,22 @@ class Engine(Stationary):
         self.close()
 
     def plan_for(self, shapes: Mapping[str, Sequence[int]]) -> InferencePlan:
-        """The plan for shapes of the inputs, by name; raises InvalidInputError for those that there is none for."""
+        """The plan for shapes of the inputs, by name. Raises InvalidInputError for shapes without a plan."""
         for spec, shape in zip(self.plan.inputs, ordered_shapes(self.input_names, shapes), strict=True):
             if spec.shape != shape:
                 raise InvalidInputError(f"input '{spec.name}' has shape {list(shape)} instead of {list(spec.shape)}")
         return self.plan
 
     def warmup(self, shapes: Iterable[Mapping[str, Sequence[int]]]) -> None:
-        """Does ahead what the first calls with these shapes would have to do."""
+        """Performs in advance what the first calls with these shapes would have to do."""
         for each in checked_sequence("shapes", shapes, "a list of mappings from inputs to shapes", InvalidInputError):
             self.plan_for(each)
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """One inference.
 
-        Raises InvalidInputError for a wrong name, type or shape, before anything runs, for an index out of range,
-        and for a branch that can't be run.
+        Raises InvalidInputError for a wrong name, type or shape, before anything runs, for an index out of range, and
+        for a branch that can't be run.
         """
         if len(arrays) == 1 and not named and isinstance(arrays[0], Mapping):
             plan, outputs = self._run(ordered(self.input_names, cast("Mapping[str, Any]", arrays[0])))
@@ -126,7 +126,7 @@ class Engine(Stationary):
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _collected(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
-        """One array for each input, from those given by position and those given by name."""
+        """One value for each input, from positional and keyword arguments."""
         names = self.input_names
         if len(arrays) > len(names):
             raise InvalidInputError(f"{len(arrays)} inputs are given; the model has {len(names)}: {', '.join(names)}")
@@ -156,14 +156,14 @@ class Engine(Stationary):
         return self.plan, self._idle
 
     def _put_back(self, context: ExecutionContext, idle: deque[ExecutionContext]) -> None:
-        """Keeps a context for the next call, if there can be one."""
+        """Keeps a context for the next call, unless the engine is closed."""
         idle.append(context)
         if self._is_closed:  # meanwhile, perhaps before it was there to be released
             self._release(idle)
 
     @staticmethod
     def _release(idle: deque[ExecutionContext]) -> None:
-        """Closes contexts that no call uses, of which other threads may take some, too."""
+        """Closes idle contexts, of which other threads may take some concurrently."""
         while idle:
             try:
                 idle.pop().close()

@@ -1,7 +1,7 @@
-"""Results that are kept in files by their content: those of a compiler, which would give the same again.
+"""A content-addressed file cache for compiler results, which could be reproduced at any time.
 
-The folder is this user's own. An entry that is damaged counts as none, and a folder that can't be used keeps nothing:
-neither is an error, as what was kept can be made again. Files appear whole or not at all, and never change.
+The folder is private to the user. A damaged entry counts as missing, and an unusable folder as empty: neither is an
+error. Files appear atomically, and never change.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 def user_cache(part: str = "") -> Path:
-    """The folder for `part` among this user's caches, where the XDG base directory specification puts them."""
+    """The folder `part` in this user's cache directory, by the XDG base directory specification."""
     home = os.environ.get("XDG_CACHE_HOME", "")
     base = Path(home) if os.path.isabs(home) else Path.home() / ".cache"
     return base / "mini_infer" / part
 
 
 def key_of(*parts: bytes) -> str:
-    """The name of what was made from these parts."""
+    """The cache key of these parts."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "little") + part)
@@ -40,7 +40,7 @@ def key_of(*parts: bytes) -> str:
 
 
 def make_private(folder: Path) -> None:
-    """Makes a folder, and those that it lies in, for this user alone where there are none. Raises OSError."""
+    """Creates a folder and its parents with access for this user only. Raises OSError."""
     if not folder.is_dir():
         make_private(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -48,13 +48,13 @@ def make_private(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class FileCache:
-    """Bytes by name, in one folder."""
+    """Bytes by key, in one folder."""
 
     folder: Path
     most_bytes: int | None = None  # None means MOST_BYTES
 
     def get(self, key: str) -> bytes | None:
-        """What was kept under a name by `put`; None where there is nothing whole."""
+        """The bytes stored by `put` under a key; None if there are none intact."""
         file = self.open(key)
         if file is None:
             return None
@@ -65,11 +65,11 @@ class FileCache:
         return None
 
     def put(self, key: str, data: bytes) -> None:
-        """Keeps bytes under a name: all of them, or none."""
+        """Stores bytes under a key, atomically."""
         self.write(key, lambda file: file.write(hashlib.sha256(data).digest() + data))
 
     def open(self, key: str) -> BinaryIO | None:
-        """The file that was kept under a name, which counts as used now; None where there is none of this user's."""
+        """The file stored under a key, marked as recently used; None if there is none of this user's."""
         with contextlib.suppress(OSError):
             if self._private():
                 file = open_plain(self._file(key), links=False)
@@ -81,7 +81,7 @@ class FileCache:
         return None
 
     def write(self, key: str, fill: Callable[[BinaryIO], object]) -> bool:
-        """Keeps under a name what `fill` writes to a file; whether that could be done."""
+        """Stores what `fill` writes to a file under a key; returns whether that succeeded."""
         with contextlib.suppress(OSError):
             make_private(self.folder)
             if not self._private():
@@ -99,7 +99,7 @@ class FileCache:
         return False
 
     def obstacle(self) -> str:
-        """Why nothing can be kept in the folder; empty where that can be done."""
+        """The reason why the folder can't store anything; "" if it can."""
         try:
             make_private(self.folder)
             if not self._private():
@@ -112,12 +112,12 @@ class FileCache:
             return error.strerror or str(error)
 
     def drop(self, key: str) -> None:
-        """Forgets what was kept under a name."""
+        """Deletes an entry."""
         with contextlib.suppress(OSError):
             self._file(key).unlink(missing_ok=True)
 
     def entries(self) -> list[tuple[str, os.stat_result]]:
-        """All names, those used last at first."""
+        """All keys, most recently used first."""
         found: list[tuple[str, os.stat_result]] = []
         for file in self.folder.glob(f"*{_SUFFIX}"):
             with contextlib.suppress(OSError):  # another process may have forgotten it
@@ -125,7 +125,7 @@ class FileCache:
         return sorted(found, key=lambda entry: -entry[1].st_mtime)
 
     def shrink(self) -> None:
-        """Forgets what was not used for longest, until the rest is no more than may be, and what is abandoned."""
+        """Deletes the least recently used entries beyond the size limit, and abandoned temporary files."""
         most, total = MOST_BYTES if self.most_bytes is None else self.most_bytes, 0
         for key, status in self.entries():
             total += status.st_size
@@ -140,6 +140,6 @@ class FileCache:
         return self.folder / f"{key}{_SUFFIX}"
 
     def _private(self) -> bool:
-        """Whether nobody else may write to the folder: what it holds will be run."""
+        """Whether only this user may write to the folder: its contents will be executed."""
         status = self.folder.stat()
         return status.st_uid == os.geteuid() and not status.st_mode & 0o022

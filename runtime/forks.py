@@ -1,8 +1,8 @@
-"""Locks and fork: a child has one thread, and what its parent's other threads held would never be let go.
+"""Locks across fork: a child has one thread, and locks held by its parent's other threads would never be released.
 
-Where a lock of ours guards nothing but Python objects, which are whole whenever a process is forked, the child finds it
-open. LLVM's own memory is not: a fork waits until no other thread is inside of it, and so does numba's compiler, which
-calls LLVM.
+A lock of ours that guards only Python objects, which are consistent whenever a process is forked, is reset in the
+child. LLVM's own memory is not: a fork waits until no other thread is inside LLVM, or numba's compiler, which calls
+LLVM.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _LIBRARY_LOCKS = (("numba.core.compiler_lock", "global_compiler_lock"), ("llvmli
 
 
 class ForkSafeLock:
-    """A lock for `with` that is open in a forked child, whichever thread of the parent held it."""
+    """A lock for `with` that is free in a forked child, whichever thread of the parent held it."""
 
     def __init__(self) -> None:
         self._lock = self._held = threading.Lock()
         _LOCKS.add(self)
 
     def open(self) -> None:
-        """Makes it a lock that nobody holds; who held it lets go of the old one."""
+        """Replaces it by a free lock; its holder releases the old one."""
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
@@ -65,7 +65,7 @@ def _open_in_child() -> None:
 
 @cache
 def wait_for_libraries() -> None:
-    """From now on a fork of this process waits until no other thread is inside of LLVM or numba's compiler."""
+    """Makes forks of this process wait until no other thread is inside LLVM or numba's compiler."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=_take, after_in_parent=_let_go, after_in_child=_let_go)
 

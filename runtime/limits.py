@@ -1,4 +1,4 @@
-"""How much memory there is, and one error for more than that."""
+"""Available memory, and the error for exceeding it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from .control_groups import memory_limit
 
 
 def memory_bytes() -> int:
-    """Bytes of memory that this process may hope for: the machine's, or its container's."""
+    """Bytes of memory available to this process: the machine's, or its container's."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(machine, memory_limit() or machine)
 
 
 class Sized(Protocol):
-    """What takes bytes of memory."""
+    """An object with a size in bytes."""
 
     @property
     def nbytes(self) -> int:
-        """How many."""
+        """Size in bytes."""
         ...
 
 
 def check_fits(arena_bytes: int, inputs: Sequence[Sized], outputs: Sequence[Sized], there: int) -> None:
-    """Raises OutOfMemoryError for a plan that needs more than the bytes that are there."""
+    """Raises OutOfMemoryError for a plan that needs more than the available bytes."""
     given, made = (sum(each.nbytes for each in many) for many in (inputs, outputs))
     needed = arena_bytes + given + made
     if needed > there:
@@ -41,7 +41,7 @@ def check_fits(arena_bytes: int, inputs: Sequence[Sized], outputs: Sequence[Size
 
 @contextmanager
 def memory_for(what: str) -> Generator[None]:
-    """Turns Python's MemoryError into ours, which says what the memory was for."""
+    """Converts MemoryError to OutOfMemoryError, which names the purpose `what`."""
     try:
         yield
     except MemoryError as error:
@@ -49,10 +49,10 @@ def memory_for(what: str) -> Generator[None]:
 
 
 def give_back_memory() -> None:
-    """Has the C library return what is free to the system.
+    """Makes the C library return free memory to the system.
 
-    glibc keeps free memory below any block that is in use. After a compile that was as much as twice the weights, which
-    had been read, and packed one by one, while small objects that stay were allocated between them.
+    glibc keeps free memory below any block in use. After a compile that was as much as twice the weights, which had
+    been read and packed one by one, with small long-lived objects allocated in between.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

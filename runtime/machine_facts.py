@@ -1,4 +1,4 @@
-"""What the system tells of this machine's caches."""
+"""Cache sizes of this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ USUAL_CACHE = 1 << 20  # bytes of a second level, where nobody tells
 
 
 def cache_bytes(level: int) -> int:
-    """Bytes of this machine's cache of a level: from the kernel's files, or from the C library; 0: nobody tells."""
+    """Bytes of this machine's cache of a level, from the kernel's files or the C library; 0 if unknown."""
     for index in sorted(_CACHES.glob("index*")) if _CACHES.is_dir() else ():
         entry = {name: (index / name).read_text().strip() for name in ("level", "type", "size")}
         size = re.fullmatch(r"(\d+)([KMG]?)", entry["size"])

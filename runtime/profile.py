@@ -1,4 +1,4 @@
-"""OptimizationProfile: the shapes that an engine is built for."""
+"""OptimizationProfile: the ranges of shapes for which an engine is compiled."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .reprs import chosen_fields
 
 @dataclass(frozen=True, repr=False)
 class OptimizationProfile:
-    """The shapes that inputs may have: from `min` to `max`, with code that is made for `opt`.
+    """Ranges of input shapes, from `min` to `max`, with code optimised for `opt`.
 
         OptimizationProfile(dims={"batch": (1, 4, 16), "tokens": (1, 128, 512)})
         OptimizationProfile(shapes={"x": ((1, 3, 64, 64), (1, 3, 224, 224), (1, 3, 512, 512))})
 
-    dims: (min, opt, max) of dimensions that have a name in the model, wherever they are.
-    shapes: (min, opt, max) of whole shapes by input name. A dimension that the model states as a number may be a range,
-        too.
+    dims: (min, opt, max) of dimensions that have a name in the model, wherever they occur.
+    shapes: (min, opt, max) of whole shapes by input name. A dimension that the model declares as a number may be a
+        range, too.
 
-    Raises ConfigError for anything else than min <= opt <= max, from 0 on.
+    Raises ConfigError unless 0 <= min <= opt <= max.
     """
 
     dims: Mapping[str, tuple[int, int, int]] = field(default_factory=dict[str, "tuple[int, int, int]"])
@@ -37,7 +37,7 @@ class OptimizationProfile:
         return chosen_fields(self)
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
-        """As EngineConfig's."""
+        """Checks the names of options first, as EngineConfig's."""
         check_options(options, [each.name for each in fields(cls)])
         return super().__new__(cls)
 

@@ -1,4 +1,4 @@
-"""What is told while a model is compiled: to the caller's callback, and to Python's logging."""
+"""Progress of a compile, reported to the caller's callback and to Python's logging."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOG = logging.getLogger("mini_infer")
 
 @dataclass(frozen=True)
 class Progress:
-    """So many of the steps of a compile are done, and `step` is what begins now ("done" at the end)."""
+    """`done` of `total` steps are done, and `step` begins now ("done" at the end)."""
 
     done: int
     total: int
@@ -26,7 +26,7 @@ class Progress:
 
 
 class Steps:
-    """Counts the steps of a compile and tells of each: an observer of passes."""
+    """Counts the steps of a compile and reports each; an observer of passes."""
 
     def __init__(self, names: Sequence[str], tell: Callable[[Progress], None] | None) -> None:
         self._names = (*names, "done")
@@ -35,11 +35,11 @@ class Steps:
         self.next()
 
     def change(self, names: Sequence[str]) -> None:
-        """Other steps than was thought at first; those done are the same."""
+        """Replaces the steps to come; those done stay."""
         self._names = (*names, "done")
 
     def next(self) -> None:
-        """One step more is done."""
+        """Completes a step."""
         self._done += 1
         if self._tell is not None:
             self._tell(Progress(self._done, len(self._names) - 1, self._names[self._done]))

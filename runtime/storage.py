@@ -1,7 +1,7 @@
-"""Storage and Tensor: bytes, and what is seen of them.
+"""Storage and Tensor: memory, and typed views of it.
 
-A Storage is memory: so many bytes on a device, owned or borrowed. A Tensor is a shape, an element type and strides at
-an offset into a Storage; several tensors may share one.
+A Storage is a range of bytes on a device, owned or borrowed. A Tensor is a shape, an element type and strides at an
+offset into a Storage; several tensors may share one.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _DLPACK_HOST, _DLPACK_CUDA = (1, 3), (2, 13)  # kinds of device: plain and pinne
 class Storage:
     """Bytes on a device; the storage keeps its `memory` alive.
 
-    The bytes may be exchanged (`set_external`) or given up (`reset`): tensors on this storage then see the new ones,
-    and raise InvalidInputError where these don't hold them.
+    The bytes may be replaced (`set_external`) or released (`reset`): tensors on this storage then see the new ones, and
+    raise InvalidInputError if these are too small.
     """
 
     memory: Memory
@@ -53,8 +53,10 @@ class Storage:
 
     @classmethod
     def allocate(cls, capacity: int, alignment: int = DEFAULT_ALIGNMENT, device: str = "cpu") -> Storage:
-        """New zeroed memory of `capacity` bytes; raises ConfigError for an alignment that is no power of two, and for a
-        device that is not there."""
+        """New zeroed memory of `capacity` bytes.
+
+        Raises ConfigError for an alignment that is no power of two, and for an unknown device.
+        """
         if not is_integer(alignment) or alignment <= 0 or alignment & (alignment - 1):
             raise ConfigError(f"alignment {shown(alignment)} is not a power of two")
         check_integer("capacity", capacity, 0)
@@ -63,7 +65,7 @@ class Storage:
 
     @classmethod
     def borrow(cls, memory: object, device: str = "cpu") -> Storage:
-        """The caller's memory, without a copy: a contiguous numpy array, or anything on the device that speaks DLPack.
+        """The caller's memory, without a copy: a contiguous numpy array, or DLPack memory on the device.
 
         Raises InvalidInputError for other memory.
         """
@@ -75,29 +77,29 @@ class Storage:
         return f"{type(self).__name__}({self.capacity} bytes on {self.device}, {whose})"
 
     def set_external(self, memory: object) -> None:
-        """Lie over the caller's memory from now on, as `borrow` does; what was owned is freed once nobody sees it."""
+        """Replaces the bytes by the caller's memory, as `borrow` does; owned bytes are freed when unused."""
         self.memory, self.owned = device_named(self.device).borrow(memory), False
 
     def reset(self) -> None:
-        """Give up the bytes, owned or borrowed: the storage is empty afterwards."""
+        """Releases the bytes, owned or borrowed: the storage is empty afterwards."""
         self.memory, self.owned = device_named(self.device).allocate(0, 1), True
 
     @property
     def data(self) -> Array:
-        """The bytes as a uint8 array; raises InvalidInputError where they lie on a device that numpy can't see into."""
+        """The bytes as a uint8 array. Raises InvalidInputError on a device that numpy can't access."""
         if self.memory.host is None:
             raise InvalidInputError(f"the memory is on '{self.device}', where numpy can't see it; Tensor.to copies")
         return self.memory.host
 
     def zero(self) -> None:
-        """Make every byte 0; raises InvalidInputError where they are read-only."""
+        """Sets every byte to 0. Raises InvalidInputError if they are read-only."""
         self._check_writable()
         self.memory.zero()
 
     def copy_in(self, array: Array, offset: int = 0) -> None:
-        """Copy an array's elements, row-major, to byte `offset`.
+        """Copies an array's elements, row-major, to byte `offset`.
 
-        Raises InvalidInputError where they don't fit, or the storage is read-only.
+        Raises InvalidInputError if they don't fit, or the storage is read-only.
         """
         check_kind("array", array, np.ndarray, InvalidInputError)
         self._check_inside(offset, array.nbytes)
@@ -105,7 +107,7 @@ class Storage:
         self.memory.write(offset, bytes_of(array))
 
     def copy_out(self, offset: int = 0, nbytes: int | None = None) -> Array:
-        """A copy of so many bytes from byte `offset` on, or all from there; raises as `copy_in`."""
+        """A copy of `nbytes` bytes from byte `offset` on, or of all from there. Raises as `copy_in`."""
         check_integer("offset", offset, 0, InvalidInputError)
         count = self.capacity - offset if nbytes is None else nbytes
         self._check_inside(offset, count)
@@ -130,12 +132,12 @@ class Storage:
 
     @property
     def capacity(self) -> int:
-        """How many bytes there are."""
+        """Number of bytes."""
         return self.memory.nbytes
 
     @property
     def writable(self) -> bool:
-        """Whether the bytes may be changed; borrowed ones may be read-only."""
+        """Whether the bytes may be modified; borrowed ones may be read-only."""
         return self.memory.writable
 
     @property
@@ -149,7 +151,7 @@ class Storage:
         return min(4096, self.address & -self.address)
 
     def overlaps(self, other: Storage) -> bool:
-        """Whether any byte belongs to both."""
+        """Whether the storages share a byte."""
         check_kind("the other memory", other, Storage, InvalidInputError)
         start, end = self.address, self.address + self.capacity
         return self.device == other.device and start < other.address + other.capacity and other.address < end
@@ -157,9 +159,9 @@ class Storage:
 
 @dataclass(eq=False, repr=False)
 class Tensor:
-    """A typed, shaped view of a Storage; strides and offset are in bytes, row-major and 0 unless given.
+    """A typed, shaped view of a Storage; strides and offset are in bytes, by default row-major and 0.
 
-    The storage may be larger than the tensor. Whatever would reach outside of it raises InvalidInputError.
+    The storage may be larger than the tensor. Any access outside of it raises InvalidInputError.
     """
 
     storage: Storage
@@ -187,7 +189,7 @@ class Tensor:
         dtype: np.dtype[Any],
         strides: Sequence[int] | None = None,
     ) -> None:
-        """Takes a place that lies within the storage; changes nothing where it doesn't."""
+        """Sets the layout if it lies within the storage; otherwise changes nothing and raises."""
         shape = checked_sizes("shape", shape)
         steps = _row_major(shape, dtype.itemsize) if strides is None else _checked_strides(strides)
         if not is_integer(offset):
@@ -205,16 +207,16 @@ class Tensor:
 
     @classmethod
     def from_array(cls, array: object) -> Tensor:
-        """A tensor over a numpy array's (or DLPack producer's) own memory, whatever its strides."""
+        """A tensor over the memory of a numpy array (or DLPack producer), with its strides."""
         given = as_array(array)
         data, start = spanned_bytes(given)
         return cls(Storage(HostMemory(data), owned=False), given.shape, given.dtype, start, given.strides)
 
     @classmethod
     def from_dlpack(cls, memory: object) -> Tensor:
-        """A tensor over the memory of a DLPack producer, on the CPU or a GPU: of PyTorch's, CuPy's or JAX's.
+        """A tensor over the memory of a DLPack producer (PyTorch, CuPy, JAX), on the CPU or a GPU.
 
-        Raises InvalidInputError for memory of another kind, and ConfigError without CuPy for a GPU's.
+        Raises InvalidInputError for memory of another kind, and ConfigError for a GPU's without CuPy.
         """
         if isinstance(memory, Tensor):
             return memory.pinned()
@@ -235,7 +237,7 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements, without what strides skip."""
+        """Bytes of the elements, without gaps between them."""
         return prod(self.shape) * self.dtype.itemsize
 
     @property
@@ -250,7 +252,7 @@ class Tensor:
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether the elements lie row-major without gaps."""
+        """Whether the elements are row-major without gaps."""
         dense = _row_major(self.shape, self.dtype.itemsize)
         return not prod(self.shape) or all(
             size == 1 or step == wanted for size, step, wanted in zip(self.shape, self.strides, dense, strict=True)
@@ -258,7 +260,7 @@ class Tensor:
 
     @property
     def device(self) -> str:
-        """Where the bytes are."""
+        """The device of the bytes."""
         return self.storage.device
 
     def view(self, shape: Sequence[int]) -> Tensor:
@@ -271,8 +273,10 @@ class Tensor:
         return Tensor(self.storage, shape, self.dtype, self.offset)
 
     def reshape(self, shape: Sequence[int]) -> Tensor:
-        """The same elements under another shape, of which one size may be -1: a view where they lie without gaps,
-        otherwise a row-major copy in storage of its own."""
+        """The same elements under another shape, of which one size may be -1.
+
+        A view if they are contiguous, otherwise a row-major copy in storage of its own.
+        """
         shape = checked_sizes("shape", shape, -1)
         unknown = [axis for axis, size in enumerate(shape) if size == -1]
         known = prod(size for size in shape if size != -1)
@@ -287,15 +291,15 @@ class Tensor:
         return copy.view(whole)
 
     def set_shape_metadata(self, shape: Sequence[int]) -> None:
-        """Another shape, row-major, at the same place; nothing is allocated, so it must fit the storage."""
+        """Changes the shape, row-major, at the same offset; nothing is allocated, so it must fit the storage."""
         self._place(self.storage, self.offset, shape, self.dtype)
 
     def set_dtype(self, dtype: npt.DTypeLike) -> None:
-        """Another element type for the same shape, row-major, at the same place; no element is converted."""
+        """Changes the element type for the same shape, row-major, at the same offset; no element is converted."""
         self._place(self.storage, self.offset, self.shape, checked_dtype("dtype", dtype))
 
     def resize(self, shape: Sequence[int]) -> None:
-        """Another shape, row-major; in new zeroed storage of its own where the present one is too small."""
+        """Changes the shape, row-major; in new zeroed storage of its own if the present one is too small."""
         shape = checked_sizes("shape", shape)
         if prod(shape) * self.dtype.itemsize <= self.capacity:
             self.set_shape_metadata(shape)
@@ -304,14 +308,14 @@ class Tensor:
             self._place(storage, 0, shape, self.dtype)
 
     def bind_external(self, memory: object, offset: int = 0) -> None:
-        """Lie, row-major, in other memory from byte `offset` on: a Storage, a numpy array or DLPack memory."""
+        """Moves the tensor, row-major, to other memory at byte `offset`: a Storage, a numpy array or DLPack memory."""
         storage = memory if isinstance(memory, Storage) else Storage.borrow(memory, self.device)
         self._place(storage, offset, self.shape, self.dtype)
 
     def to(self, device: str) -> Tensor:
         """The tensor on another device, with its strides: a copy, unless it is there already.
 
-        Raises ConfigError for a device that is not there.
+        Raises ConfigError for an unknown device.
         """
         check_kind("device", device, str)
         if device.removesuffix(":0") == self.device:
@@ -322,7 +326,7 @@ class Tensor:
         return Tensor(storage, self.shape, self.dtype, self.offset - low, self.strides)
 
     def copy_from(self, source: object) -> None:
-        """Take the elements of another tensor, on any device, of a numpy array or of DLPack memory, of this shape."""
+        """Copies the elements of another tensor of this shape, on any device, or of a numpy array or DLPack memory."""
         array = source.to("cpu").numpy() if isinstance(source, Tensor) else as_array(source)
         if (array.shape, array.dtype) != (self.shape, self.dtype):
             raise InvalidInputError(
@@ -341,12 +345,12 @@ class Tensor:
             self.storage.copy_in(here.storage.data, low)
 
     def pinned(self) -> Tensor:
-        """The same elements, of which the place and the bytes stay whatever becomes of this tensor and its storage."""
+        """The same elements, unaffected by later changes of this tensor's layout and its storage."""
         storage = Storage(self.storage.memory, self.device, self.storage.owned)
         return Tensor(storage, self.shape, self.dtype, self.offset, self.strides)
 
     def numpy(self) -> Array:
-        """A numpy array over the same bytes; raises InvalidInputError on a device that numpy can't see into."""
+        """A numpy array over the same bytes. Raises InvalidInputError on a device that numpy can't access."""
         self._check_bounds()
         return np.ndarray(self.shape, self.dtype, self.storage.data.data, self.offset, self.strides)
 
@@ -360,21 +364,21 @@ class Tensor:
         return self._exported().__dlpack_device__()
 
     def _exported(self) -> Any:
-        """An array over the same bytes that speaks DLPack; raises as `numpy`."""
+        """An array over the same bytes that supports DLPack. Raises as `numpy`."""
         self._check_bounds()
         array = self.storage.memory.array(Placed(self.shape, self.dtype, self.offset, self.strides))
         return self.numpy() if array is None else array
 
 
 def lies_on_gpu(memory: object) -> bool:
-    """Whether this is DLPack memory of a GPU, of another library's."""
+    """Whether this is DLPack memory of a GPU, owned by another library."""
     if isinstance(memory, Tensor | np.ndarray) or not hasattr(memory, "__dlpack_device__"):
         return False
     return _dlpack_device(memory)[0] in _DLPACK_CUDA
 
 
 def is_remote(memory: object) -> bool:
-    """Whether this is a tensor that numpy can't see, of ours or of another library's."""
+    """Whether this is a tensor that numpy can't access, ours or another library's."""
     return memory.storage.memory.host is None if isinstance(memory, Tensor) else lies_on_gpu(memory)
 
 
@@ -388,7 +392,7 @@ def _dlpack_device(memory: object) -> tuple[int, int]:
 def _check_bounds(
     storage: Storage, offset: int, shape: Sequence[int], dtype: np.dtype[Any], strides: Sequence[int]
 ) -> tuple[int, int]:
-    """[low, high) of the storage's bytes that a tensor reaches."""
+    """[low, high) of the storage's bytes that a tensor covers. Raises InvalidInputError if out of bounds."""
     if len(strides) != len(shape):
         raise InvalidInputError(f"{len(strides)} strides don't fit the {len(shape)} dimensions of {list(shape)}")
     first = last = offset
@@ -412,7 +416,7 @@ def _checked_strides(strides: object) -> tuple[int, ...]:
 
 
 def _row_major(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """The strides, in bytes, of elements that lie row-major without gaps."""
+    """The strides, in bytes, of contiguous row-major elements."""
     strides: list[int] = []
     step = itemsize
     for size in reversed(shape):

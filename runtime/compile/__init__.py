@@ -1,1 +1,1 @@
-"""From a model to an engine: import, the pipeline, the device's code, what is kept, tuning."""
+"""From a model to an engine: import, pipeline, code generation, caching, tuning."""

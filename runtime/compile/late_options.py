@@ -1,4 +1,4 @@
-"""Options that come too late: what they decide has been decided in a module that is at a lower level already."""
+"""Errors for options that have no effect any more on a module at a lower level."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..options import options_of
 
 
 def check_cpu(name: str, module: ModuleOp) -> None:
-    """Raises ConfigError for a CPU by name, unless "", that a module's kernels were not scheduled for."""
+    """Raises ConfigError for a named CPU (not "") other than that for which a module's kernels were scheduled."""
     if name and (level := level_of(module)) != "graph":
         raise ConfigError(
             f"cpu {name} is decided above the kernels level; the module is at the {level} level, and compiled for this "
@@ -21,7 +21,7 @@ def check_cpu(name: str, module: ModuleOp) -> None:
 
 
 def check_undecided(config: EngineConfig, module: ModuleOp) -> None:
-    """Raises ConfigError for an option that could no longer change anything in a module that was read."""
+    """Raises ConfigError for an option that can't have an effect on a module at its level."""
     level, target = level_of(module), target_of(module)
     as_it_is: dict[str, object] = {"threads": target.threads.data, "compile_threads": 1}
     if isinstance(target, CpuAttr):

@@ -1,11 +1,11 @@
-"""The tuner: times the ways in which a model's kernels can be carried out, on this machine, and keeps what it found.
+"""The tuner: measures candidate schedules of a model's kernels on this machine, and stores the fastest.
 
-A kernel is taken out of its model and compiled alone, once for each candidate of choose-schedule that is not expected
-to be far slower than the best, and for the neighbours of the best. The candidates take turns on the same inputs: run
-after run ("hot"), and after reading as many other bytes as the model has weights, with inputs and outputs in the caches
-again, as the arena's bytes are when other kernels have just used them ("cold"). Which of the two decides hangs on
-whether the model's weights fit into a core's cache. Kernels are tried in the order of what they take of an inference,
-by the estimates, until the time is over; those that are alike are one.
+A kernel is extracted from its model and compiled alone, once for each candidate of choose-schedule that is not expected
+to be far slower than the best, and for the neighbours of the best. The candidates are run in alternation on the same
+inputs: repeatedly ("hot"), and after reading as many other bytes as the model has weights, with inputs and outputs back
+in the caches, as after other kernels ("cold"). Which of the two decides depends on whether the model's weights fit a
+core's cache. Kernels are tried in the order of their estimated share of an inference, until the time is over; equal
+kernels are tried once.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of a run: the fastest of each round, and of these the median."""
+    """Seconds of a run: the median over rounds of the fastest run of each."""
 
     hot: float
     cold: float
@@ -76,7 +76,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Variant:
-    """A kernel, one way to carry it out, and what the model around it has."""
+    """A kernel with one schedule, and the context of its model."""
 
     kernel: KernelOp
     schedule: AnySchedule
@@ -91,7 +91,7 @@ Measure: TypeAlias = Callable[[Sequence[Variant]], "Sequence[Times | str]"]
 
 @dataclass(frozen=True)
 class TunedKernel:
-    """What the tuner did about a kernel: how often the model calls it, and what was measured, now or before."""
+    """The result for a kernel: its number of calls in the model, and the measurements, new or stored."""
 
     kernel: str
     node: str
@@ -104,7 +104,7 @@ class TunedKernel:
 
 @dataclass(frozen=True)
 class TuningReport:
-    """Kernels by what they take of the model; whether weights were cold; and how many there was no time for."""
+    """Kernels by their share of the model, whether weights were cold, and the number left out for lack of time."""
 
     kernels: tuple[TunedKernel, ...] = field(repr=False)
     cold: bool
@@ -113,7 +113,7 @@ class TuningReport:
     outputs: tuple[TensorSpec, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
+        """The fields for programs."""
         rows = [
             {
                 "kernel": each.kernel,
@@ -139,10 +139,10 @@ def tune(
     measure: Measure | None = None,
     now: Callable[[str], None] = lambda _: None,
 ) -> TuningReport:
-    """Measures a model's kernels for about so long, and keeps what is fastest for later compiles.
+    """Measures a model's kernels for about `seconds`, and stores the fastest schedules for later compiles.
 
-    What was measured before counts, and takes no time, unless `again`. Raises ConfigError for what can't be tuned, and
-    as compile does.
+    Stored measurements are reused without taking time, unless `again`. Raises ConfigError for a model that can't be
+    tuned, and the errors of compile.
     """
     if config.is_dynamic:
         raise ConfigError("tune is for one shape; with a profile, or dynamic shapes, there are many")
@@ -186,7 +186,7 @@ def tune(
 
 
 def _before_schedules(module: ModuleOp, ctx: MiniContext, config: EngineConfig) -> None:
-    """Takes a module to where schedules are chosen next."""
+    """Lowers a module to the point before choose-schedule."""
     if level_of(module) != "graph":
         raise ConfigError(f"tune does nothing at the {level_of(module)} level: kernels have their schedules")
     module.attributes["kernel.target"] = compute_device(config.place).target(config)
@@ -198,7 +198,7 @@ def _before_schedules(module: ModuleOp, ctx: MiniContext, config: EngineConfig) 
 def worth_trying(
     kernel: KernelOp, target: CpuAttr, candidates: Sequence[tuple[AnySchedule, float]]
 ) -> list[tuple[AnySchedule, float]]:
-    """The cheapest by estimate, first, its neighbours, and the others that may not be far slower."""
+    """The candidate with the lowest estimate, its neighbours, and the others that may not be far slower."""
     if not candidates:
         return []
     ranked = sorted(candidates, key=lambda each: each[1])
@@ -211,9 +211,9 @@ def worth_trying(
 def decided(
     kernel: str, ways: Sequence[tuple[AnySchedule, float]], times: Sequence[Times | str], cold: bool
 ) -> Decision:
-    """The fastest of the ways, if it is worthwhile by the times that count and no slower by the others; or the first.
+    """The fastest candidate, if it is worthwhile by the times that count and no slower by the others; or the first.
 
-    Of two measurements that are each off by a few percent both must say so.
+    Each measurement has an error of a few percent, so both must agree.
     """
     tried: list[Tried] = []
     taken: list[tuple[float, float]] = []  # what counts, and the other
@@ -231,7 +231,7 @@ def decided(
 
 
 class Bench:
-    """Times variants of a kernel here and now."""
+    """Measures variants of a kernel on this machine."""
 
     def __init__(self) -> None:
         self._others: tuple[int, int, LimitProbe] | None = None
@@ -257,7 +257,7 @@ class Bench:
         return found
 
     def _probe(self, variant: Variant) -> LimitProbe:
-        """What reads the bytes of the model around a kernel."""
+        """A probe that reads as many bytes as the rest of the model."""
         threads = variant.target.threads.data
         nbytes = min(max(variant.other_bytes, 1 << 16), MOST_OTHER_BYTES)
         if self._others is None or self._others[:2] != (threads, nbytes):
@@ -278,7 +278,7 @@ class _Ready:
         self._runs = max(1, min(200, round(TURN / (time.perf_counter() - start))))
 
     def hot(self) -> list[float]:
-        """Seconds of runs, one after the other."""
+        """Seconds of consecutive runs."""
         self._context.execute()
         return [self._timed() for _ in range(self._runs)]
 
@@ -299,7 +299,7 @@ class _Ready:
 
 
 def alone(variant: Variant) -> tuple[ModuleOp, MiniContext]:
-    """A module at the kernels level that calls one kernel, carried out in one way, on weights of its own."""
+    """A module at the kernels level that calls one kernel with one schedule, on weights of its own."""
     ctx = MiniContext()
     kernel = variant.kernel.clone()
     kernel.schedule = variant.schedule.attribute()
@@ -340,7 +340,7 @@ def _named(stem: str, count: int) -> ArrayAttr[DictionaryAttr]:
 
 
 def _bind(context: ExecutionContext) -> list[Array]:
-    """Binds arrays to all outputs and inputs: those of numbers, in this order."""
+    """Binds arrays to all outputs and inputs; returns the numeric ones, in this order."""
     random = np.random.default_rng(1)
     arrays = [np.zeros(spec.shape, spec.dtype) for spec in context.plan.outputs]
     for spec, array in zip(context.plan.outputs, arrays, strict=True):
@@ -354,7 +354,7 @@ def _bind(context: ExecutionContext) -> list[Array]:
 
 
 def _plain(config: EngineConfig) -> EngineConfig:
-    """The options that a kernel alone is built with."""
+    """The options with which a single kernel is compiled."""
     return replace(
         config, dims={}, shapes={}, specialize={}, caches={}, max_workspace_size=None, enable_profiling=False
     )

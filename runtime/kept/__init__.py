@@ -1,8 +1,7 @@
-"""Compiled models in files: what a process needs to run a model that another one has compiled.
+"""Compiled models in files, with which a process runs a model that another one has compiled.
 
-`records` writes and reads plain records, `container` a file of sections that is checked before use, `kept_plans` what a
-compiled model is made of, `keys` what decides it, `model_cache` keeps such files by their keys, `artifact` in one for
-several CPUs.
+`records` converts records to JSON values and back, `container` is a file of checked sections, `kept_plans` the parts of
+a plan, `keys` computes cache keys, `model_cache` stores such files by key, `artifact` one file for several CPUs.
 
-Nothing here imports onnx, xdsl or LLVM, so that a model that was kept is there as soon as it is read.
+Nothing here imports onnx, xdsl or LLVM, so that a cached model is ready as soon as it is read.
 """

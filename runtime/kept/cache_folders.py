@@ -1,4 +1,4 @@
-"""Where compiled models are kept: among this user's caches, where the caller says, or where the environment does."""
+"""The folder of the cache of compiled models: the user's, the caller's, or the environment's."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Cache = bool | str | os.PathLike[str] | None
 
 @dataclass(frozen=True)
 class CacheFolder:
-    """A folder with kept models, the object code of their parts, and digests of files that were read."""
+    """A cache folder: compiled models, object code of their parts, and digests of files."""
 
     folder: Path
     named: bool = False
     """Whether the caller chose it, and is to know when nothing can be kept there."""
 
     def warn_where_unwritable(self) -> None:
-        """A warning where nothing can be kept in a folder that the caller chose."""
+        """Warns if a folder that the caller chose is not writable."""
         if self.named and (why := self.models.obstacle()):
             warnings.warn(f"compiled models can't be kept in {self.folder}: {why}", stacklevel=3)
 
@@ -43,24 +43,24 @@ class CacheFolder:
 
     @cached_property
     def objects(self) -> FileCache:
-        """The object code of parts of models."""
+        """Object code of parts of models."""
         return FileCache(self.folder / "objects")
 
     @cached_property
     def facts(self) -> FileCache:
-        """What is known of files: small, and quickly found out again."""
+        """Facts about files: small, and cheap to recompute."""
         return FileCache(self.folder / "facts", 2**24)
 
     @property
     def limit(self) -> int:
-        """Bytes that models may take before those go that were not used for longest."""
+        """The size limit of models in bytes, beyond which the least recently used are deleted."""
         try:
             return max(0, int(read_plain(self.folder / "limit")))
         except (OSError, ValueError):
             return USUAL_LIMIT
 
     def set_limit(self, text: str) -> int:
-        """Makes it so many bytes, such as "500M" or "20G", from now on; raises ConfigError for what is no size."""
+        """Sets the limit, such as "500M" or "20G"; returns it in bytes. Raises ConfigError for an invalid size."""
         found = re.fullmatch(r"(\d{1,18})([KMGT]?)B?", text.strip(), re.IGNORECASE)
         if found is None:
             raise ConfigError(f"a limit is a number of bytes such as 500M or 20G, not {text!r}")
@@ -72,9 +72,9 @@ class CacheFolder:
 
 
 def cache_folder(cache: Cache = None) -> CacheFolder | None:
-    """The folder for what `compile` was told of `cache`; None where nothing is to be kept.
+    """The folder for the option `cache` of `compile`; None if caching is off.
 
-    None means as the environment says, which without MINI_INFER_CACHE is as True: among this user's caches.
+    None means as the environment says; without MINI_INFER_CACHE that is True, the user's cache.
     """
     if cache is False:
         return None
@@ -89,7 +89,7 @@ def cache_folder(cache: Cache = None) -> CacheFolder | None:
 
 
 def _folder(path: str | os.PathLike[str]) -> Path:
-    """A folder as a shell means it: `~` is the user's own. Raises ConfigError for a user that there isn't."""
+    """A path with `~` expanded. Raises ConfigError for an unknown user."""
     try:
         return Path(path).expanduser().absolute()
     except RuntimeError as error:

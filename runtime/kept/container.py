@@ -1,11 +1,11 @@
-"""A file of sections: small ones for code and plans, large ones for weights, each at a page of the file.
+"""A file of sections: small ones for code and plans, page-aligned large ones for weights.
 
     magic, version, the header's length and SHA-256, the header (JSON), then the sections
 
-All of it is checked before any of it is used. The header and the small sections have SHA-256. Weights, which are mapped
-and not read, have the SHA-256 of sums of their words: that goes as fast as memory does (14 GB/s on Zen 3, where
-SHA-256 does 1.6), and finds whatever disks and copies do to files; it is no signature, and neither is the
-rest. Who can write such a file can have any code run by whoever loads it.
+All of it is checked before any of it is used. The header and the small sections have SHA-256. Weights, which are
+memory-mapped, have the SHA-256 of sums of their words: at memory bandwidth (14 GB/s on Zen 3, where SHA-256 does 1.6),
+it detects accidental corruption; it is no signature, and neither is the rest. Whoever can write such a file can have
+code executed by its readers.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ class Blob:
 
     @property
     def digest(self) -> str:
-        """Of the bytes, as a number in base 16."""
+        """The digest of the bytes, in hexadecimal."""
         return (
             summed_digest(self.data) if self.large else hashlib.sha256(memoryview(cast("Any", self.data))).hexdigest()
         )
 
 
 def summed_digest(data: Array) -> str:
-    """The SHA-256 of sums of 64-bit words, those that are a multiple of _ROW apart in blocks of rows, and of the rest.
+    """The SHA-256 of sums of 64-bit words whose distance is a multiple of _ROW, by blocks of rows, and of the rest.
 
-    Sums don't see that two words changed places, but within 8 KB no two go into the same; and as _ROW is prime, those
-    of pages that changed places go into others.
+    Sums don't detect an exchange of two words of one sum, but no two words within 8 KB belong to one; and as _ROW is
+    prime, an exchange of pages changes sums.
     """
     rows = data[: data.nbytes // (8 * _ROW) * 8 * _ROW].view(np.uint64).reshape(-1, _ROW)
     digest = hashlib.sha256()
@@ -70,7 +70,7 @@ def summed_digest(data: Array) -> str:
 
 
 def write(file: BinaryIO, about: dict[str, Any], blobs: Sequence[Blob]) -> None:
-    """A file with such a header and such sections, numbered in order; of equal ones the bytes are there once."""
+    """Writes a header and sections, numbered in order; equal sections are stored once."""
     digests = [(blob.digest, blob.data.nbytes) for blob in blobs]
     first = {each: number for number, each in reversed([*enumerate(digests)])}
     rooms: list[int] = []
@@ -92,7 +92,7 @@ def write(file: BinaryIO, about: dict[str, Any], blobs: Sequence[Blob]) -> None:
 
 
 class Container:
-    """Such a file, mapped: `about` is its header, sections are given by number. Raises KeptError for a broken one."""
+    """A mapped file: `about` is its header, sections are accessed by number. Raises KeptError for a broken one."""
 
     def __init__(self, file: BinaryIO) -> None:
         size = os.fstat(file.fileno()).st_size
@@ -132,7 +132,7 @@ class Container:
         return found
 
     def _advise(self, advice: int, at: int, nbytes: int) -> None:
-        """Tells the system about pages; one that doesn't take the advice does without."""
+        """Gives advice to the system about pages, ignoring errors."""
         if nbytes:
             with suppress(OSError, ValueError):
                 self._map.madvise(advice, self._start + at, nbytes)

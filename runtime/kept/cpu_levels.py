@@ -1,4 +1,4 @@
-"""CPUs that a file has code for: levels that many CPUs have, and the builder's own."""
+"""CPUs for which a file has code: architecture levels, and the builder's own CPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OWN = "native"
 
 @dataclass(frozen=True)
 class Level:
-    """A CPU that code is for: what LLVM calls it, and what Linux calls what a CPU must have to run the code."""
+    """A CPU target: LLVM's name, and the features, by Linux's names, that a CPU needs to run its code."""
 
     name: str
     architecture: str
@@ -34,7 +34,7 @@ class Level:
 
 
 def level_named(name: str, host: HostCpu) -> Level:
-    """A level: x86-64, -v2, -v3, -v4, aarch64, or native. Raises ConfigError for another."""
+    """A level: x86-64, -v2, -v3, -v4, aarch64, or native. Raises ConfigError for any other."""
     if name in _LEVELS:
         machine = name if host.architecture == "x86_64" else f"{_TRIPLES['x86_64']}:{name}"
         return Level(name, "x86_64", machine, _LEVELS[name])
@@ -47,12 +47,12 @@ def level_named(name: str, host: HostCpu) -> Level:
 
 
 def usual_levels(host: HostCpu) -> tuple[str, ...]:
-    """The levels that a file has code for unless it is told: those of this architecture, and its own CPU."""
+    """The default levels of a file: those of this architecture, and its own CPU."""
     return ("x86-64-v2", "x86-64-v3", "x86-64-v4", OWN) if host.architecture == "x86_64" else ("aarch64", OWN)
 
 
 def _known_to_llvm(host: HostCpu) -> tuple[str, ...]:
-    """What this CPU has that LLVM may make use of, as Linux calls it; the model decides about all else."""
+    """This CPU's features that LLVM may use, by Linux's names; the others follow from the CPU model."""
     from ..native.llvm_worker import binding
 
     features = {_plain(name) for name, there in binding().get_host_cpu_features().items() if there}

@@ -1,4 +1,4 @@
-"""What this CPU is and can do, as the system tells it: asking LLVM would take longer than loading a model."""
+"""This CPU's model and features from the operating system: asking LLVM would be slower than loading a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ARCHITECTURES = {"AMD64": "x86_64", "arm64": "aarch64"}
 
 @dataclass(frozen=True)
 class HostCpu:
-    """A CPU: its architecture, whose it is, and the features that the system names."""
+    """A CPU: its architecture, vendor and model, and its features by the system's names."""
 
     architecture: str
     model: str
@@ -26,7 +26,7 @@ class HostCpu:
 
 @cache
 def host_cpu() -> HostCpu:
-    """The CPU that this process runs on. Without Linux's list, LLVM is asked, and its features are named as it does."""
+    """The CPU that this process runs on. Without Linux's list, LLVM is asked, and features have its names."""
     machine = platform.machine()
     architecture = ARCHITECTURES.get(machine, machine)
     entries: dict[str, str] = {}

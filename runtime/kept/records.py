@@ -1,8 +1,7 @@
-"""Records as plain values that JSON has, and back: dataclasses by the names of their fields.
+"""Conversion of dataclasses to JSON values and back, by field names.
 
-What is read may be anything: each value is checked against the type that its field has. Sizes of run time, and the
-symbols that they are made of, stand in tables of their own and are given by number, so that what was one object is one
-again.
+Input is untrusted: each value is checked against the type of its field. Symbolic sizes and their symbols are stored in
+tables and referred to by number, so that object identity is preserved.
 """
 
 from __future__ import annotations
@@ -34,18 +33,18 @@ _OTHER_DTYPES = ("bfloat16", "float8_", "float4_", "float6_", "int4", "uint4", "
 
 
 class KeptError(ValueError):
-    """What was read is not what was written."""
+    """A file does not contain what was written."""
 
 
 class Writer:
-    """Makes records plain, and collects the symbols and sizes that they have."""
+    """Converts records to plain values, and collects their symbols and sizes."""
 
     def __init__(self) -> None:
         self._symbols: dict[Symbol, int] = {}
         self._sizes: dict[tuple[int, Terms], int] = {}
 
     def plain(self, value: Any) -> Any:
-        """A value as JSON has it; of a dataclass, the fields that are not as usual."""
+        """A value as JSON values; for a dataclass, the fields that differ from their defaults."""
         if type(value) is Size:
             return {"size": self._sizes.setdefault((value.value, value.terms), len(self._sizes))}
         if value is None or isinstance(value, bool | float | str):
@@ -69,7 +68,7 @@ class Writer:
         return {each.name: self.plain(it) for each, it in given.items() if each.name not in usual}
 
     def tables(self) -> dict[str, Any]:
-        """The symbols and sizes of all that was made plain, for `Reader`."""
+        """The symbols and sizes of all converted values, for `Reader`."""
         sizes = [[value, self._terms(terms)] for value, terms in self._sizes]
         kinds = {kind: name for name, kind in _SYMBOLS.items()}
         symbols = [[kinds[type(each)], each.number, self._fields(each)] for each in self._symbols]
@@ -88,7 +87,7 @@ class Writer:
 
 
 class Reader:
-    """Makes records of plain values again. Whatever is not as it must be raises KeptError, which names it."""
+    """Converts plain values to records. Raises KeptError, naming the value, for anything invalid."""
 
     def __init__(self, tables: Any = None) -> None:
         self._symbols: list[Symbol] = []
@@ -111,7 +110,7 @@ class Reader:
             self._sizes.append(Size(_of_type(value, int, "sizes"), self.terms(terms)))
 
     def read(self, kind: Any, value: Any, where: str) -> Any:
-        """A value of a type: a dataclass, what one's fields may be, or a tuple of such."""
+        """A value of a type: a dataclass, a type of a field, or a tuple of these."""
         if kind is int:
             return (
                 self._size(cast("dict[str, Any]", value), where)
@@ -189,7 +188,7 @@ class Reader:
 
 
 def _of_type(value: Any, kind: type[T], where: str) -> T:
-    """The value, which must be of just that type."""
+    """The value, checked to be of exactly that type."""
     return value if type(value) is kind else _wrong(where, value)
 
 

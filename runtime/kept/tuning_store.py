@@ -1,12 +1,12 @@
-"""What the tuner measured on this machine, in one file per kind of CPU among the user's caches.
+"""The tuner's measurements on this machine, in one file per CPU model in the user's cache.
 
     {"format": 1, "made_by": "mini_infer 0.1.0 on AuthenticAMD 26 2 1",
      "kernels": {KEY: {"kernel": "conv_3", "taken": 1, "candidates": [{"schedule": "panels", "options": {"mr": 14, ...},
                        "estimated_us": 90.1, "hot_us": 81.2, "cold_us": 95.0, "failed": ""}, ...]}}}
 
 A kernel's key is that of passes/kernels/tuned.py. Compiles read the file, so that the same model gives the same plan
-until something is measured again; who keeps what a compile made keeps `digest` with its key. Nothing of the compiler is
-imported here. A file that can't be understood counts as none, with a warning that says why.
+until something is measured again; `digest` is part of the keys of compiled models. Nothing of the compiler is imported
+here. An invalid file counts as empty, with a warning that says why.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Tried:
-    """One way to carry a kernel out: what was expected of it and what it took, in microseconds, or why that is unknown.
+    """One candidate schedule: its estimated and measured time in microseconds, or why that is unknown.
 
-    `hot_us` is run after run, `cold_us` after as many other bytes were read as the model's weights have.
+    `hot_us` is for repeated runs, `cold_us` for runs after reading as many other bytes as the model's weights have.
     """
 
     schedule: str
@@ -50,7 +50,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Decision:
-    """The ways that were tried for a kernel, and the one that is taken, by its number."""
+    """The candidates tried for a kernel, and the number of the chosen one."""
 
     kernel: str
     taken: int
@@ -58,28 +58,28 @@ class Decision:
 
     @property
     def chosen(self) -> Tried:
-        """What is taken."""
+        """The chosen candidate."""
         return self.candidates[self.taken]
 
 
 @dataclass(frozen=True)
 class TuningStore:
-    """The decisions for one kind of CPU and one version, in a file."""
+    """The decisions for one CPU model and one version, in a file."""
 
     file: Path
     made_by: str
 
     @classmethod
     def of(cls, cpu: str, folder: Path | None = None) -> TuningStore:
-        """That of a CPU by its model (kept/cpus.py); in the user's cache, unless a folder is given."""
+        """The store of a CPU model (kept/cpus.py); in the user's cache, unless a folder is given."""
         version = import_module("mini_infer").__version__
         name = re.sub(r"[^0-9A-Za-z]+", "-", cpu).strip("-").lower() or "cpu"
         return cls((folder or user_cache("tuning")) / f"{name}.json", f"mini_infer {version} on {cpu}")
 
     def load(self) -> dict[str, Decision]:
-        """The decisions by the keys of kernels; none, with a warning, where the file can't be understood.
+        """The decisions by kernel key; empty, with a warning, if the file is invalid.
 
-        One that another version wrote counts as none: its ways may mean something else.
+        A file of another version counts as empty: its options may have another meaning.
         """
         try:
             with open_plain(self.file) as file:
@@ -102,7 +102,7 @@ class TuningStore:
             return {}
 
     def add(self, found: Mapping[str, Decision]) -> None:
-        """Keeps decisions beside those that are there, whole or not at all. Raises MiniInferError where it can't."""
+        """Merges decisions into the file, atomically. Raises MiniInferError if it can't be written."""
         with self._alone():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what can't be understood is written anew
@@ -114,7 +114,7 @@ class TuningStore:
 
     @contextmanager
     def _alone(self) -> Generator[None]:
-        """Waits until no other process writes, or what it adds between our reading and writing would be lost."""
+        """A lock between processes, without which an update between reading and writing would be lost."""
         try:
             make_private(self.file.parent)
             flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe is not waited for
@@ -126,14 +126,14 @@ class TuningStore:
             yield
 
     def digest(self) -> str:
-        """What the file holds in short: another one as soon as anything is decided otherwise; "" without a file."""
+        """A digest of the file's decisions; "" without a file."""
         with suppress(OSError):
             return hashlib.sha256(self.made_by.encode() + read_plain(self.file)).hexdigest()
         return ""
 
 
 def _decision(told: Any) -> Decision:
-    """Raises ValueError, KeyError, TypeError or AttributeError where it is none."""
+    """A decision from JSON. Raises ValueError, KeyError, TypeError or AttributeError if it is invalid."""
     tried = tuple(
         Tried(
             str(each["schedule"]),

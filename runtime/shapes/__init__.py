@@ -1,1 +1,1 @@
-"""Shapes of run time: profiles, engines for many shapes, and plans for each of them."""
+"""Dynamic shapes: profiles, engines for many shapes, and a plan for each of them."""

@@ -1,7 +1,8 @@
-"""Where the buffers of an arena lie at shapes of run time: planned once for a range of sizes that are near each other.
+"""Buckets of dynamic shapes that share one arena plan.
 
-Births and deaths of buffers are the same at all shapes, only their sizes differ, and the places for larger buffers do
-for smaller ones. So symbols are rounded up, and what was planned for the rounded ones serves all shapes in between.
+Births and deaths of buffers are the same at all shapes, only their sizes differ, and offsets for larger buffers are
+valid for smaller ones. So the values of symbols are rounded up, and a plan for the rounded values serves all shapes of
+the bucket.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Placed:
 
 
 class Places:
-    """The places of a problem's buffers, whose sizes hang on symbols."""
+    """Offsets of a problem's buffers, whose sizes are symbolic."""
 
     def __init__(self, problem: Problem, symbols: Sequence[Symbol], bounded: bool) -> None:
         """With `bounded`, there is a largest size, under which all plans stay."""
@@ -43,9 +44,9 @@ class Places:
 
     @cached_property
     def largest(self) -> Plan | None:
-        """A plan of the arena that does for all shapes, where there is an end to them: no buffer is larger at any.
+        """A plan that is valid at all shapes, if they are bounded: no buffer is larger at any.
 
-        Most buffers are largest at the largest shapes, but not all: one of n - 1 - m rows is not, and not two at once.
+        Most buffers are largest at the largest shapes, but not all: not one of n - 1 - m rows, for example.
         """
         if not self.bounded:
             return None
@@ -53,11 +54,11 @@ class Places:
 
     @property
     def bytes_of_all(self) -> int:
-        """Bytes that do for all shapes; 0 where there is no end to them."""
+        """Bytes of an arena for all shapes; 0 if they are unbounded."""
         return 0 if self.largest is None else self.largest.height
 
     def at(self, values: tuple[int, ...]) -> Placed:
-        """Places for buffers of the sizes that they have where the symbols have these values."""
+        """The places of the buffers at these values of the symbols."""
         rounded = self._rounded(values)
         with self._lock:
             known = self._known.get(rounded)
@@ -73,7 +74,7 @@ class Places:
         return placed
 
     def bound(self, values: tuple[int, ...]) -> Bound:
-        """What buffers of just these sizes need at least."""
+        """The lower bound for buffers of exactly these sizes."""
         return lower_bound(self._sized(self._sizes(*values)))
 
     @cached_property
@@ -82,7 +83,7 @@ class Places:
 
     @cached_property
     def _limits(self) -> Formulas:
-        """No smaller than the buffers' sizes at any smaller values."""
+        """Upper bounds of the buffers' sizes at any smaller values."""
         sizes = [(buffer.size, terms_of(buffer.size)) for buffer in self.problem.buffers]
         kept = (terms if grows(terms) or not self.bounded else constant(bounds_of(size)[1]) for size, terms in sizes)
         return formulas(kept, self.symbols)
@@ -92,9 +93,9 @@ class Places:
         return all(grows(terms_of(buffer.size)) for buffer in self.problem.buffers)
 
     def _rounded(self, values: tuple[int, ...]) -> tuple[int, ...]:
-        """Values that stand for these too: powers of two, or eighths of one where the arena is to be no larger.
+        """The representative of the values' bucket: powers of two, or eighths of one if the arena is to be tight.
 
-        Where there is an end to the sizes, contexts have room for the largest anyway.
+        If sizes are bounded, contexts have an arena for the largest anyway.
         """
         if self.bounded:
             pairs = zip(values, self.symbols, strict=True)
@@ -106,7 +107,7 @@ class Places:
         return replace(self.problem, buffers=tuple(replace(buffer, size=size) for buffer, size in buffers))
 
     def _plan(self, problem: Problem) -> Plan:
-        """The buffers' places: any that are no higher than those of the plan for all shapes will do."""
+        """The buffers' places: any plan no higher than that for all shapes will do."""
         largest = self.largest
         if largest is None:
             return solve(problem, "auto")
@@ -118,6 +119,6 @@ class Places:
 
 
 def _next(value: int, bits: int) -> int:
-    """The next number, from `value` on, that has no more than `bits` + 1 significant bits."""
+    """The smallest number >= `value` with at most `bits` + 1 significant bits."""
     step = 1 << max(0, (value - 1).bit_length() - 1 - bits) if value > 1 else 1
     return -(-value // step) * step

@@ -1,1 +1,1 @@
-"""Checks of the memory plan while a model runs: poisoned memory, and what each call writes."""
+"""Run-time checks of the memory plan: poisoned memory, and the writes of each call."""

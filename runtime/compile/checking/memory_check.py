@@ -1,11 +1,10 @@
-"""Memory checking: every inference is run on poisoned memory and compared with one that reuses no byte.
+"""Memory checking: every inference is run on poisoned memory and compared with one without memory reuse.
 
-An engine with `check_memory` runs each call four times: by its plan and by one without any reuse of memory, each on an
-arena full of 0xFF (NaN in every float type, -1 in every integer) and on one full of other garbage; and a buffer's bytes
-are filled with 0xFF when it dies, and in the gaps of its life. Whoever reads bytes that nobody has written, or after
-their buffer's death, or that somebody has overwritten too early, gives another answer. Arena and outputs lie between
-guards; these and the inputs must be the same afterwards, and no call may change bytes of the arena but its own (see
-watched_plan.py).
+An engine with `check_memory` runs each call four times: with its plan and with a plan without reuse, each on an arena
+full of 0xFF (NaN in every float type, -1 in every integer) and on one full of another pattern; and a buffer's bytes are
+filled with 0xFF when it dies, and in the gaps of its lifetime. A read of uninitialised or dead bytes, or of bytes
+overwritten too early, changes the result. Arena and outputs are surrounded by guards; these and the inputs must be
+unchanged afterwards, and no call may change bytes of the arena other than its own (see watched_plan.py).
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ PATTERNS = (0xFF, 0x55)  # 0x55555555 is a large float and a large integer
 
 
 class CheckedEngine(Engine):
-    """An engine whose every inference proves that its memory plan is right, or raises PlanError."""
+    """An engine whose every inference checks its memory plan, and raises PlanError if it is wrong."""
 
     def __init__(
         self, planned: WatchedPlan, config: EngineConfig, statistics: PassStatistics, without_reuse: WatchedPlan
@@ -83,7 +82,7 @@ class CheckedEngine(Engine):
 
 
 def run_poisoned(watched: WatchedPlan, inputs: Sequence[Array], pattern: int) -> list[Array]:
-    """One inference on memory full of `pattern`; raises PlanError where it writes what it may not."""
+    """One inference on memory full of `pattern`. Raises PlanError for a write that isn't allowed."""
     plan = watched.plan
     arena = _Guarded(plan.arena_bytes, plan.alignment, pattern)
     whole = {cache.output: cache.room for cache in plan.caches}  # of what lies in caches
@@ -116,7 +115,7 @@ def run_poisoned(watched: WatchedPlan, inputs: Sequence[Array], pattern: int) ->
 
 
 class _Guarded:
-    """Bytes full of a pattern, between guards that are full of it too."""
+    """Bytes full of a pattern, between guards full of it."""
 
     def __init__(self, nbytes: int, alignment: int, pattern: int) -> None:
         guard = max(GUARD, alignment)
@@ -128,12 +127,12 @@ class _Guarded:
 
     @property
     def is_guarded(self) -> bool:
-        """Whether nobody has written to the guards."""
+        """Whether the guards are unchanged."""
         return all(bool((guard == self._pattern).all()) for guard in self._guards)
 
 
 def _first_difference(one: Array, other: Array) -> str:
-    """Where two arrays of one shape differ in their bits."""
+    """The first position at which two arrays of one shape differ in their bits."""
     bits = [np.ascontiguousarray(each).reshape(-1).view(np.uint8).reshape(one.size, -1) for each in (one, other)]
     index = int((bits[0] != bits[1]).any(axis=1).argmax())
     place = [int(axis) for axis in np.unravel_index(index, one.shape)]
