@@ -1,1 +1,1 @@
-"""The command-line programs: mini_opt/ (one IR in, one IR out) and mini_infer.py (models), its verbs in commands/."""
+"""The command-line programs: mini_opt/ (IR to IR) and mini_infer.py (models), with one file per verb in commands/."""

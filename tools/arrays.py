@@ -1,4 +1,4 @@
-"""Inputs for the command line: from .npy and .npz files, or seeded; and outputs to an .npz file."""
+"""Inputs of commands from .npy and .npz files or a seed, and outputs to .npz files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 
 def seeded_inputs(specs: Iterable[TensorSpec], seed: int) -> dict[str, Array]:
-    """Standard normal floats, and 0 or 1 for integers (so that they can index tables) and truth values."""
+    """Standard normal floats; 0 or 1 for integers (valid as indices of tables) and booleans."""
     random = np.random.default_rng(seed)
     made: dict[str, Array] = {}
     for spec in specs:
@@ -30,9 +30,9 @@ def seeded_inputs(specs: Iterable[TensorSpec], seed: int) -> dict[str, Array]:
 
 
 def load_inputs(files: Iterable[str], specs: Iterable[TensorSpec], seed: int | None) -> dict[str, Array]:
-    """Inputs from `FILE.npz` (arrays by name) and `NAME=FILE.npy`; seeded ones for what the files leave out.
+    """Inputs from `FILE.npz` (arrays by name) and `NAME=FILE.npy`; seeded ones for the others.
 
-    Raises InvalidInputError naming the file or the input that is wrong, ConfigError for a seed of nothing.
+    Raises InvalidInputError naming the invalid file or input, ConfigError for a seed without use.
     """
     wanted = {spec.name: spec for spec in specs}
     given = arrays_of(files, wanted)
@@ -44,7 +44,7 @@ def load_inputs(files: Iterable[str], specs: Iterable[TensorSpec], seed: int | N
 
 
 def arrays_of(files: Iterable[str], names: Collection[str]) -> dict[str, Array]:
-    """What `FILE.npz` and `NAME=FILE.npy` hold for inputs of these names. Raises as `load_inputs`."""
+    """The arrays in `FILE.npz` and `NAME=FILE.npy` for inputs of these names. Raises as `load_inputs`."""
     given: dict[str, Array] = {}
     for file in files:
         name, separator, path = file.partition("=")
@@ -63,14 +63,14 @@ def arrays_of(files: Iterable[str], names: Collection[str]) -> dict[str, Array]:
 
 
 def in_place(inputs: Mapping[str, Array], outputs: Mapping[str, Array], caches: Mapping[str, str]) -> dict[str, Array]:
-    """The inputs of a run, of which caches lie where the outputs of a run before are: so nothing of them is copied."""
+    """The inputs of a run with caches taken from the previous run's outputs, so that none is copied."""
     rooms = {past: lies_in(outputs[present]) for past, present in caches.items()}
     kept = {past: beginning(room.array(), inputs[past].shape) for past, room in rooms.items() if room is not None}
     return {**inputs, **kept}
 
 
 def load_array(path: str) -> Array:
-    """The array in a .npy file; raises InvalidInputError naming the file where there is none."""
+    """The array in a .npy file. Raises InvalidInputError naming the file."""
     loaded = _load(path)
     if isinstance(loaded, dict):
         raise InvalidInputError(f"{path}: not a .npy file")
@@ -78,7 +78,7 @@ def load_array(path: str) -> Array:
 
 
 def load_named(path: str) -> dict[str, Array]:
-    """The arrays in a .npz file by name; raises InvalidInputError naming the file where there are none."""
+    """The arrays in a .npz file by name. Raises InvalidInputError naming the file."""
     loaded = _load(path)
     if not isinstance(loaded, dict):
         raise InvalidInputError(f"{path}: not a .npz file")
@@ -106,6 +106,6 @@ def _load(path: str) -> Array | dict[str, Array]:
 
 
 def save_outputs(path: str, arrays: Mapping[str, Array]) -> None:
-    """Writes an .npz file, whole or not at all; raises MiniInferError where it can't be written."""
+    """Writes an .npz file atomically. Raises MiniInferError if it can't be written."""
     with whole_file(path) as stream:
         cast("Any", np.savez)(stream, **dict(arrays))

@@ -1,4 +1,4 @@
-"""The shapes that --at names, or else the best, the smallest and the largest of the ranges."""
+"""The shapes selected by --at, by default the optimal, smallest and largest of the ranges."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ Sizes = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes by name, and the inputs that have them."""
+    """Sizes by name, and the inputs with these sizes."""
 
     sizes: Sizes
     specs: Sequence[TensorSpec]
 
     @property
     def text(self) -> str:
-        """As `--at` takes it."""
+        """In the syntax of `--at`."""
         return ",".join(f"{name}={size}" for name, size in self.sizes.items())
 
 
 def shapes_at(model: str, options: Mapping[str, Any], at: Sequence[Sizes]) -> list[Shape]:
-    """The shapes that `--at` names, or else the best, the smallest and the largest of the ranges.
+    """The shapes selected by `--at`, by default the optimal, smallest and largest of the ranges.
 
-    Sizes that are not named are the best. Raises ConfigError for one that is not in its range.
+    Sizes that are not named are the optimal ones. Raises ConfigError for one out of range.
     """
     config = EngineConfig.of(**options)
     assert config.profile is not None
@@ -51,9 +51,9 @@ def shapes_at(model: str, options: Mapping[str, Any], at: Sequence[Sizes]) -> li
 
 
 def shapes_of(engine: Engine, file: str, at: Sequence[Sizes]) -> list[Shape]:
-    """The shapes of a compiled file that `--at` names, or else the best; of a file for one shape this.
+    """The shapes of a compiled file selected by `--at`, by default the optimal one, or the file's only one.
 
-    Raises ConfigError for sizes that are not in the ranges, or where the file has none.
+    Raises ConfigError for sizes out of range, or if the file has no ranges.
     """
     profile, family = engine.config.profile, engine.plan.family
     if profile is None or family is None:
@@ -75,7 +75,7 @@ def _check(name: str, size: int, ranges: Mapping[str, tuple[int, int, int]]) -> 
 def _shapes(
     specs: Sequence[TensorSpec], ranges: Mapping[str, tuple[int, int, int]], at: Sequence[Sizes]
 ) -> list[Shape]:
-    """The specs at sizes; a symbol of compiled code is a part of a dimension, which needn't be a multiple of it."""
+    """The specs at sizes; a symbol of compiled code is a factor of a dimension, which needn't be a multiple of it."""
     symbols = {symbol for spec in specs for size in spec.shape for symbol in symbols_of(size)}
     named = {symbol: (symbol.name.partition(" / ")[0], unit_of(symbol)) for symbol in symbols}
     shapes: list[Shape] = []

@@ -1,4 +1,4 @@
-"""What `run` and `plan` of mini-infer do with `--range`: one compile, and many shapes of which `--at` names some."""
+"""`run` and `plan` with `--range`: one compile, and the shapes selected by `--at`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run_at_shapes(
     output: str | None,
     console: Console,
 ) -> Facts:
-    """Compiles a model once, runs it at the shapes and prints what each took; the same for programs."""
+    """Compiles a model once, runs it at the shapes and prints the times; returns them for programs."""
     opened = _Opened.of(model, options, at)
     shapes = opened.shapes
     if output is not None and len(shapes) != 1:
@@ -65,7 +65,7 @@ def run_at_shapes(
 
 
 def plan_at_shapes(model: str, options: Mapping[str, Any], at: Sequence[Sizes], console: Console) -> Facts:
-    """Plans the memory of a model at the shapes, as an engine does, and prints a table; the same for programs."""
+    """Plans the memory of a model at the shapes, as an engine does, and prints a table; returns it for programs."""
     opened = _Opened.of(model, options, at)
     engine = opened.compiled(console)
     table = _table("arena bytes", "lower bound", "plan ms", "compiles")
@@ -84,7 +84,7 @@ def plan_at_shapes(model: str, options: Mapping[str, Any], at: Sequence[Sizes], 
 
 @dataclass
 class _Opened:
-    """A model and its shapes; a file that was compiled is loaded first, as it knows its ranges."""
+    """A model and its shapes; a compiled file is loaded first, as it contains its ranges."""
 
     model: str
     options: Mapping[str, Any]
@@ -128,7 +128,7 @@ def _facts(shape: Shape, plan: InferencePlan, taken: float, engine: DynamicEngin
 
 
 def _planned(engine: DynamicEngine, shape: Shape) -> tuple[InferencePlan, float]:
-    """The plan for a shape, and the seconds that it took, a compile included where it needs one."""
+    """The plan for a shape, and the seconds it took, including a compile if necessary."""
     start = time.perf_counter()
     plan = engine.plan_for({spec.name: spec.shape for spec in shape.specs})
     return plan, time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""What `mini-infer build --emit c` does: compile, write the files, say what they are."""
+"""`mini-infer build --emit c`: compiles, writes the C files, and reports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def show_c(
     embed: bool,
     force: bool,
 ) -> Facts:
-    """Compiles a model to C files and tells what was made."""
+    """Compiles a model to C files and reports."""
     start = time.perf_counter()
     with working(console, "compiling"):
         made = emit_c(model, folder, name=name, cpu=cpu, embed=embed, replace=force, **options)

@@ -1,4 +1,4 @@
-"""What a user types to start one of our commands."""
+"""The shell commands of our programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shlex import quote
 
 
 def shell_name(name: str) -> str:
-    """The command's name where the shell finds it by that, or else its path: it lies beside the Python that runs."""
+    """The command's name if it is on the PATH, or else its path, beside the running Python."""
     beside = Path(sys.executable).parent / name
     if shutil.which(name) is not None or not beside.exists():
         return name

@@ -1,4 +1,4 @@
-"""Sizes of a model's dimensions from the arrays that a command is given as inputs."""
+"""Sizes of a model's dynamic dimensions inferred from given input arrays."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from .arrays import arrays_of
 
 
 def with_given_sizes(model: str, options: Mapping[str, Any], files: Sequence[str]) -> dict[str, Any]:
-    """EngineConfig's options, with sizes from the files' arrays for dimensions that neither the model nor an option
-    gives one to. Raises InvalidInputError for arrays that don't fit the model."""
+    """EngineConfig's options, with unbound dimensions taken from the files' arrays.
+
+    Raises InvalidInputError for arrays that don't fit the model.
+    """
     if not files or Path(model).suffix in (".mlir", ".mi"):
         return dict(options)
     from ..lowering.onnx_to_graph.dimension_names import is_calculated

@@ -1,4 +1,4 @@
-"""How our commands end: whatever a user gets wrong is one line on standard error and a status other than 0."""
+"""Error handling of our commands: a user's error is one line on standard error and a non-zero exit status."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WRONG, MISUSED, INTERRUPTED = 1, 2, 130  # exit statuses: model, input or an opt
 
 
 class OneLineErrors(TyperGroup):
-    """mini-infer, a program of several commands."""
+    """mini-infer, a program with several commands."""
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -45,7 +45,7 @@ class OneLineErrors(TyperGroup):
 
     @override
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Lists the commands; what they do is not cut off at the end of the line."""
+        """Lists the commands without truncating their descriptions."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.help or "") for name, command in self.commands.items()])
 
@@ -56,7 +56,7 @@ class OneLineErrors(TyperGroup):
 
 
 class OneLineErrorsCommand(TyperCommand):
-    """mini-opt, a program that is one command."""
+    """mini-opt, a program with a single command."""
 
     @override
     def main(self, *args: Any, **options: Any) -> Any:
@@ -65,22 +65,22 @@ class OneLineErrorsCommand(TyperCommand):
 
 
 def show_usage(ctx: Context) -> NoReturn:
-    """Ends a program that was given nothing to do."""
+    """Ends a program that was called without arguments."""
     echo(ctx.get_help(), err=True)
     ctx.exit(MISUSED)
 
 
 def run_alone(command: Callable[..., None]) -> None:
-    """Runs a function as a program of its own, as the tools of tools/bench are."""
+    """Runs a function as a program, as the tools in tools/bench are."""
     app = Typer(add_completion=False)
     app.command()(command)
     sys.exit(status_of(command.__name__.replace("_", "-"), lambda: app(standalone_mode=False)))
 
 
 def status_of(program: str, work: Callable[[], int | None], arguments: Sequence[str] | None = None) -> int:
-    """The exit status of some work, after telling what went wrong with it.
+    """The exit status of some work, after reporting its error.
 
-    `arguments` are those of the program, unless given those of the process.
+    `arguments` are by default those of the process.
     """
     _open_what_is_closed()
     gc.set_threshold(20_000, 20, 50)  # nearly all that is imported and built stays: a tenth of a command's time
@@ -114,9 +114,9 @@ def status_of(program: str, work: Callable[[], int | None], arguments: Sequence[
 
 
 def _message_of(error: MiniInferError) -> str:
-    """What went wrong, in one line; below it a text's own line may stand, with carets under what is wrong in it.
+    """The error in one line, possibly followed by a line of text with carets under the error.
 
-    An option of the API is named as the command's; a pass whose name begins as an option does stays as it is.
+    API options are renamed to the command's; a pass whose name starts like an option stays as it is.
     """
     lines = [_visible(line) for line in str(error).split("\n")]
     if not type(error.__cause__).__module__.startswith("xdsl"):
@@ -131,7 +131,7 @@ def _message_of(error: MiniInferError) -> str:
 
 
 def _with_commands(error: OpenDimensionsError, command: str) -> str:
-    """What dimensions lack a size, and the command with sizes for them, and with ranges where it takes those."""
+    """The unbound dimensions, and the command with sizes for them, and with ranges if it supports these."""
     sizes = [f"--dim {quote(f'{name}={size}')}" for name, size in error.dims.items()]
     for name, shape in error.shapes.items():
         sizes.append(f"--shape {quote(f'{name}=')}{'...' if shape is None else ','.join(map(str, shape))}")
@@ -144,12 +144,12 @@ def _with_commands(error: OpenDimensionsError, command: str) -> str:
 
 
 def _visible(line: str) -> str:
-    """A line whose control characters are escaped: names in models may hold any."""
+    """A line with control characters escaped, as names in models may contain any."""
     return "".join(char if char.isprintable() or char == "\t" else repr(char)[1:-1] for char in line)
 
 
 def _teller(program: str) -> Callable[..., None]:
-    """What shows a warning, in the form in which Python calls it."""
+    """A function that shows a warning, with the signature of Python's."""
 
     def show(message: Warning | str, *_: object) -> None:
         tell(program, "warning", str(message))
@@ -158,15 +158,15 @@ def _teller(program: str) -> Callable[..., None]:
 
 
 def tell(program: str, kind: str, message: str) -> None:
-    """A line on standard error; `kind` is "error", "warning" or "note"."""
+    """Prints a line to standard error; `kind` is "error", "warning" or "note"."""
     console = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
     console.print(f"{program}: {kind}: {message}", style={"error": "red", "warning": "yellow"}.get(kind))
 
 
 def _open_what_is_closed() -> None:
-    """Python has None for a standard stream that was closed: it becomes one whose use is an OSError.
+    """Replaces a closed standard stream, None in Python, by one whose use raises OSError.
 
-    So the null device is opened for the opposite direction; standard error goes nowhere.
+    The null device is opened for the opposite direction; standard error is discarded.
     """
     if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
         sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY), "r")
@@ -177,7 +177,7 @@ def _open_what_is_closed() -> None:
 
 
 def _forget_output() -> None:
-    """What is left of the output in the buffer would fail a second time when Python ends."""
+    """Discards buffered output that would fail a second time when Python exits."""
     null = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(null, sys.stdout.fileno())

@@ -3,10 +3,10 @@
     id,lower,upper,size
     b1,0,3,4
 
-A row is a buffer of `size` bytes that is live from step `lower` until before step `upper`. Optional columns:
-`alignment` (bytes), `offset` (bytes: pinned there; where empty the buffer is free), `gaps` ("5-7 9-12": half-open steps
-at which its bytes are free for others). As there, `start` and `begin` mean `lower`, `buffer` and `buffer_id` mean `id`,
-and where a column `end` stands for `upper`, it and the ends of the gaps name the last step that is included.
+A row is a buffer of `size` bytes that is live in steps [lower, upper). Optional columns: `alignment` (bytes), `offset`
+(bytes: pinned there; empty for a free buffer), `gaps` ("5-7 9-12": half-open steps in which its bytes are free for
+others). As in MiniMalloc, `start` and `begin` are synonyms of `lower`, `buffer` and `buffer_id` of `id`, and where a
+column `end` replaces `upper`, it and the ends of the gaps are inclusive.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MEANINGS = {"start": "lower", "begin": "lower", "end": "upper", "buffer": "id", 
 
 @dataclass(frozen=True)
 class ProblemTable:
-    """The buffers of a CSV file, and its rows as they were written."""
+    """The buffers of a CSV file, and its original rows."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -38,7 +38,7 @@ class ProblemTable:
 
 
 def read_problem(path: str | Path) -> ProblemTable:
-    """Reads a problem; raises InvalidInputError naming the file, the line and what is wrong there."""
+    """Reads a problem. Raises InvalidInputError naming the file, the line and the error."""
     try:
         text = read_plain(checked_path("problem", path, InvalidInputError)).decode("utf-8-sig")
     except OSError as error:
@@ -52,7 +52,7 @@ def read_problem(path: str | Path) -> ProblemTable:
 
 
 def with_offsets(table: ProblemTable, offsets: Mapping[Id, int]) -> str:
-    """The CSV text of the problem with the buffers' places in its column `offset`."""
+    """The CSV text of the problem with the buffers' offsets in its column `offset`."""
     kept = [index for index, name in enumerate(table.header) if name.strip() != "offset"]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -63,7 +63,7 @@ def with_offsets(table: ProblemTable, offsets: Mapping[Id, int]) -> str:
 
 
 class _Mistake(Exception):
-    """What is wrong with a line."""
+    """An error in a line."""
 
     def __init__(self, line: int, fact: str) -> None:
         super().__init__(f"line {line}: {fact}")
@@ -90,7 +90,7 @@ def _parsed(text: str) -> ProblemTable:
 
 
 def _lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The lines that are not empty, split into fields."""
+    """The non-empty lines, split into fields."""
     reader = csv.reader(io.StringIO(text), strict=True)
     try:
         for row in reader:
@@ -101,7 +101,7 @@ def _lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _columns(number: int, header: Sequence[str]) -> dict[str, int]:
-    """Where each column is."""
+    """The position of each column."""
     columns: dict[str, int] = {}
     for index, given in enumerate(header):
         name = MEANINGS.get(given.strip(), given.strip())

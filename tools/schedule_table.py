@@ -1,4 +1,4 @@
-"""What choose-schedule weighed: a table of every kernel's candidates with their costs."""
+"""The table of every kernel's candidate schedules with their costs, as considered by choose-schedule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..passes.kernels.schedules import AnySchedule
 
 
 def choices_table(choices: Iterable[Choice]) -> Table:
-    """Kernels that got their schedules, a row for each candidate."""
+    """A row for each candidate of each scheduled kernel."""
     table = Table("kernel", "form", "candidate", "options", title="Schedules")
     table.add_column("us, estimated", justify="right")
     table.add_column("taken")
@@ -27,7 +27,7 @@ def choices_table(choices: Iterable[Choice]) -> Table:
 
 
 def choice_facts(choices: Iterable[Choice]) -> list[dict[str, Any]]:
-    """The same for programs: kernels with their candidates, of which one is taken."""
+    """The same for programs: kernels with their candidates, one of which is chosen."""
     return [
         {
             "kernel": choice.kernel,

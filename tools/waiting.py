@@ -1,4 +1,4 @@
-"""What a terminal shows while something takes its time."""
+"""A spinner for long operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 @contextmanager
 def working(console: Console, what: str) -> Generator[Callable[[str], None]]:
-    """A spinner with the time so far, gone when done; only on terminals. Gives a function to say what is done now."""
+    """A spinner with the elapsed time, on terminals only. Returns a function that sets the current activity."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(what)

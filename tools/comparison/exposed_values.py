@@ -1,4 +1,4 @@
-"""Code that gives back every value of main: what `compare` judges node by node, or kernel by kernel."""
+"""Code with every value of main as an output, which `compare` checks node by node, or kernel by kernel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Prepare = Callable[[ModuleOp, MiniContext], None]
 
 @dataclass(frozen=True)
 class ExposedCode:
-    """Code that gives back every value of main, and the module that it was made of, with numbers for sizes."""
+    """Code with every value of main as an output, and its module, with numbers for sizes."""
 
     module: ModuleOp
     ctx: MiniContext
@@ -41,7 +41,7 @@ class ExposedCode:
 
 
 class ExposedRanges:
-    """Compiles for ranges of sizes, with every value of main as an output, and the modules that they were made of."""
+    """Compiles for ranges of sizes, with every value of main as an output, and keeps the modules."""
 
     def __init__(self, model: str, config: EngineConfig, prepare: Prepare) -> None:
         self._made: list[tuple[ModuleOp, MiniContext, ModuleOp, Mapping[str, str]]] = []  # the last compile's is last
@@ -56,7 +56,7 @@ class ExposedRanges:
         self._made.append((before, ctx, module.clone(), outputs))
 
     def at(self, shape: Shape, inputs: Mapping[str, Array]) -> tuple[ModuleOp, ExposedCode]:
-        """The graph at a shape, and the code with the module that it was made of."""
+        """The graph at a shape, and the code with its module."""
         sizes = {spec.name: spec.shape for spec in shape.specs}
         family = self._engine.plan_for(sizes).family
         assert family is not None
@@ -67,9 +67,9 @@ class ExposedRanges:
 
 
 def expose_values(module: ModuleOp) -> dict[str, str]:
-    """Makes every computed tensor of main an output; gives the new names of the outputs there were, by the old ones.
+    """Makes every computed tensor of main an output; returns the new names of the original outputs.
 
-    There are no caches then: the outputs that lie in them are others.
+    There are no caches then, since the numbers of outputs change.
     """
     main = main_of(module)
     named = [{name: each.data[name] for name in each.data if name != CACHE} for each in attributes_of_arguments(main)]

@@ -1,4 +1,4 @@
-"""What rounding allows: whether a value is right, beside the same in float64.
+"""Error bounds for results: whether a value is right, given its float64 reference.
 
 A value is right where its error, max|value - exact| / max|exact|, is at most the largest of
 
@@ -43,7 +43,7 @@ PRECISION: Mapping[str, float] = {"tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.
 
 @dataclass(frozen=True)
 class Looseness:
-    """What is taken as right by the types alone."""
+    """The error bounds that follow from types alone."""
 
     float: float = 0.0  # relative to the largest number
     quanta: int = 0  # of integers
@@ -54,7 +54,7 @@ class Looseness:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How far a value is off, and how far it may be."""
+    """The error of a value, and its bound."""
 
     error: float
     allowed: float
@@ -69,9 +69,9 @@ class Verdict:
 
 
 def relative_error(value: Array, reference: Array, among: Array | None = None) -> float:
-    """max|value - reference| / max|reference|, of the elements `among` which to look, unless it is all of them.
+    """max|value - reference| / max|reference|, over the elements in `among` (by default all).
 
-    Infinities and NaNs must be the reference's; the error is infinite otherwise.
+    Infinities and NaNs must be equal to the reference's; otherwise the error is infinite.
     """
     left, right = value.astype(np.float64), reference.astype(np.float64)
     finite = np.isfinite(right)
@@ -85,15 +85,15 @@ def relative_error(value: Array, reference: Array, among: Array | None = None) -
 
 
 def _same(value: Array, other: Array) -> Array:
-    """Where two arrays have the same numbers, or both none."""
+    """Whether elements are equal, or both NaN."""
     return (value == other) | ((value != value) & (other != other))
 
 
 def judged(value: Array, exact: Array, looseness: Looseness, owns: Iterable[Array] = ()) -> Verdict:
-    """Is the value right? `owns` are what the reference gives in the model's own types; looked at only where it counts.
+    """The verdict on a value. `owns`, evaluated only if needed, are references in the model's own types.
 
-    What is no number in one of them, as it overflows there, is to be that. An element that is as one of them has it is
-    right, whatever float64 says: an integer beside a tie.
+    Where one of them overflows to NaN or infinity, so must the value. An element equal to that of one of them is right,
+    whatever float64 says: an integer next to a tie.
     """
     floats = _is_float(element_type_of(value.dtype))
     by_type = looseness.float if floats else _of_integers(exact, looseness)
@@ -121,7 +121,7 @@ def _of_integers(exact: Array, looseness: Looseness) -> float:
 
 
 def of_result(result: SSAValue, body: Operation, step: float = 0.0) -> Looseness:
-    """What a result may be off by where all that its op reads is exact; `body` is the op, or the kernel that it calls.
+    """The bounds of a result whose op reads exact operands; `body` is the op, or the called kernel.
 
     `step` is that of a GPU's products.
     """
@@ -131,7 +131,7 @@ def of_result(result: SSAValue, body: Operation, step: float = 0.0) -> Looseness
 
 
 def of_outputs(module: ModuleOp, step: float = 0.0) -> list[Looseness]:
-    """What each result of main may be off by for the sake of all that is on the way to it."""
+    """The bounds of each result of main, from all ops that it depends on."""
     block = main_of(module).body.block
     found: dict[SSAValue, Looseness] = {}
     for op in block.ops:
@@ -159,7 +159,7 @@ def _is_float(element_type: Attribute) -> bool:
 
 @cache
 def _allowed(element_type: Attribute) -> float:
-    """What a float of a type may be off by; 0 of others."""
+    """The error bound of a float type; 0 for others."""
     if not _is_float(element_type):
         return 0.0
     dtype = numpy_dtype(element_type)
