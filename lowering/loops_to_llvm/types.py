@@ -35,8 +35,7 @@ POINTER = LLVMPointerType()
 
 @dataclass(frozen=True)
 class Layout:
-    """The memory layout of a memref: strides in elements (None: dynamic), the element's type there, and its bytes.
-    bytes."""
+    """The memory layout of a memref: strides in elements (None: dynamic), the element's type there, and its bytes."""
 
     strides: tuple[int | None, ...]
     element: Attribute

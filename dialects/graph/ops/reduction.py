@@ -189,8 +189,7 @@ class ArgMinOp(ArgExtremumOp):
 
 
 class CumulativeOp(ReductionOp, ABC):
-    """An inclusive scan along an axis; `exclusive` excludes the element itself, `reverse` starts at the end.
-    the end."""
+    """An inclusive scan along an axis; `exclusive` excludes the element itself, `reverse` starts at the end."""
 
     KIND: ClassVar[Kind]
     FUNCTION: ClassVar[Callable[..., Array]]

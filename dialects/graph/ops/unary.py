@@ -73,8 +73,7 @@ class FloatUnaryOp(UnaryOp, ABC):
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
-        """Computes f32 in f64: numpy's f32 functions vary by CPU, and folded constants must not.
-        constants are to be the same wherever a model is compiled."""
+        """Computes f32 in f64: numpy's f32 functions vary by CPU, and folded constants must not."""
         (x,) = arrays
         (result,) = super().evaluate(x.astype(np.float64) if x.dtype == np.float32 else x)
         with np.errstate(all="ignore"):

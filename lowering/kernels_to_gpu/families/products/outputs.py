@@ -42,8 +42,7 @@ class Output:
         return product_shape(self.form.root).depth
 
     def lanes(self, most: int) -> int:
-        """The number of adjacent columns stored at once: at most `most`, if all accesses of the epilogue are vectors.
-        them lies so."""
+        """The number of adjacent columns stored at once, up to `most`: all accesses of the epilogue are vectors."""
         elements = (*self.k.kernel.arguments, *self.k.kernel.terminator.operands)
         lanes = min(most, ACCESS * 8 // max(32, *(bits_of(element_type_of_value(value)) for value in elements)))
         if min(self.k.aligned) < ACCESS:

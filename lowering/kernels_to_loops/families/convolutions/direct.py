@@ -7,5 +7,5 @@ from ..movement.map import write_elements
 
 
 def lower(k: KernelInstance) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     write_elements(k)

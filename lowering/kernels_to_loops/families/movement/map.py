@@ -1,4 +1,4 @@
-"""Kernels without a heavy root: every element of the results is written on its own.
+"""Elementwise kernels: every element of the results is computed independently.
 
     for each element of the result's box, vectors along its innermost axis:
         result[i] = value of the body at i
@@ -33,7 +33,7 @@ _SHORT_REGISTERS, _LONG_REGISTERS = 4, 2
 
 
 def lower(k: KernelInstance) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     scatters = [op for op in k.body if isinstance(op, ScatterNdOp | ScatterElementsOp)]
     if scatters:
         lower_scatter(k, scatters[0])
@@ -42,7 +42,7 @@ def lower(k: KernelInstance) -> None:
 
 
 def write_elements(k: KernelInstance) -> None:
-    """Loops over all elements of the results, those of one shape together."""
+    """Loops over all elements of the results, grouped by shape."""
     values = Values(k.b, k.kernel, k.operands)
     numbered = sorted(enumerate(k.yielded), key=lambda pair: shape_of(pair[1]))
     for shape, group in groupby(numbered, key=lambda pair: shape_of(pair[1])):
@@ -51,7 +51,7 @@ def write_elements(k: KernelInstance) -> None:
 
 
 def _write_group(k: KernelInstance, values: Values, shape: Sequence[int], numbers: Sequence[int]) -> None:
-    """All results of one shape, in one set of loops."""
+    """All results of one shape, in one loop nest."""
     outputs = [(k.yielded[number], k.results[number]) for number in numbers]
 
     def element(canvas: Canvas, index: list[Expr]) -> None:
@@ -69,7 +69,7 @@ def _write_group(k: KernelInstance, values: Values, shape: Sequence[int], number
 
 
 def vector_sizes(k: KernelInstance) -> tuple[int, int]:
-    """Lanes of one register for the widest numbers in the body, and the most lanes for one vector."""
+    """Lanes of one register for the widest type in the body, and the most lanes of one vector."""
     values = [*k.kernel.arguments, *(result for op in k.body for result in op.results)]
     bits = max((bits_of(element_type_of_value(value)) for value in values), default=32)
     native = k.target.lanes(max(bits, 8))
@@ -78,7 +78,7 @@ def vector_sizes(k: KernelInstance) -> tuple[int, int]:
 
 
 def store_steps(domain: Domain, shape: Sequence[int], buffers: Sequence[MemRefType[Attribute]]) -> list[int]:
-    """How far apart neighbours along each axis of the domain are written; 0 where results differ."""
+    """The stride of stores along each axis of the domain; 0 if results differ."""
     variables = [Var(0, 0, domain.size(axis) - 1) for axis in domain.axes()]
     index = delinearize(domain.flat([Expr.of(var) for var in variables])[0], shape)
     places = [linear(index, strides_of(type)) for type in buffers]
@@ -87,7 +87,7 @@ def store_steps(domain: Domain, shape: Sequence[int], buffers: Sequence[MemRefTy
 
 
 def _computes_much(k: KernelInstance) -> bool:
-    """Whether elements are worth collecting lane by lane."""
+    """Whether elements are expensive enough to be gathered lane by lane."""
     return any(_is_long(op) or isinstance(op, ContractionOp | ReductionOp) for op in k.body)
 
 

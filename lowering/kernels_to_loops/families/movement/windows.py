@@ -16,5 +16,5 @@ from .map import write_elements
 
 
 def lower(k: KernelInstance) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     write_elements(k)

@@ -1,4 +1,4 @@
-"""A product by a matrix of few bits in blocks: a panel of it at a time is made in scratch, for all rows that are ours.
+"""Products by block-quantised matrices: dequantises one panel at a time in scratch, for all rows of the share.
 
     for panel:
         scratch[k, 0:nr] = (number - zero) * scale            numbers, zeros and scales lie in panels of their own
@@ -29,7 +29,7 @@ from .tile_calls import Site, TileCalls, Tiling, tiles_of
 def write_with_blocks(
     k: KernelInstance, tiling: Tiling, form: ContractionForm, epilogue: FusedOps, blocks: BlockWeightOp
 ) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     scratch = k.scratch_part("panel")
     k = k.placed(scratch)
     b, calls = k.b, TileCalls(k, tiling, form, epilogue)
@@ -54,7 +54,7 @@ def write_with_blocks(
 def _make_panel(
     k: KernelInstance, op: BlockWeightOp, panels: Sequence[SSAValue], scratch: SSAValue, panel: Index
 ) -> None:
-    """One panel of the matrix, in floats."""
+    """Dequantises one panel of the matrix."""
     b = k.b
     bits, block, _, middle = op.numbers
     windows: list[SSAValue] = []

@@ -1,4 +1,4 @@
-"""Register tiles over packed panels, a block of rows by a group of panels; long inner sums a part at a time.
+"""Register tiles over packed panels with cache blocking: blocks of rows by groups of panels, by parts of the depth.
 
 for item in this thread's share:                item = (right-hand side, row, block of tiles, group of panels)
     for each part of the inner sum:             one, where it is short
@@ -28,7 +28,7 @@ from .tile_calls import DepthPart, TileCalls, Tiling, tiles_of
 
 @dataclass(frozen=True)
 class _Blocks:
-    """A product cut into blocks of `tall` tiles and groups of `group` panels."""
+    """A product divided into blocks of `tall` tiles and groups of `group` panels."""
 
     tiling: Tiling
     tall: Index
@@ -37,7 +37,7 @@ class _Blocks:
 
 
 def lower(k: KernelInstance) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     form, schedule = contraction_form(k.kernel), k.schedule_as(BlockedPanels)
     check_packed(k, form)
     epilogue = FusedOps.of(k, form, schedule.inline)

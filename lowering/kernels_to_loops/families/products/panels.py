@@ -43,7 +43,7 @@ from .tile_calls import Site, TileCalls, Tiling, tiles_of
 
 
 def lower(k: KernelInstance, rows_first: bool = False) -> None:
-    """Write the kernel's loops; `rows_first` where a row of pixels goes through all panels before the next one."""
+    """Builds the kernel's loops; `rows_first`: a row of pixels goes through all panels before the next row."""
     form = contraction_form(k.kernel)
     check_packed(k, form)
     epilogue = FusedOps.of(k, form, k.schedule_as(Panels).inline)
@@ -67,7 +67,7 @@ def lower(k: KernelInstance, rows_first: bool = False) -> None:
 
 
 def check_packed(k: KernelInstance, form: ContractionForm) -> None:
-    """Raises CompileError for weights that are to be packed and aren't."""
+    """Raises CompileError for weights that should be packed and aren't."""
     interface = k.kernel.interface
     weights = [form.unpack] if form.blocks is None else [operand.owner for operand in form.blocks.operands]
     packed = all(isinstance(each, UnpackOp) for each in weights)
@@ -78,7 +78,7 @@ def check_packed(k: KernelInstance, form: ContractionForm) -> None:
 def site_of(
     k: KernelInstance, tiling: Tiling, weight: int, rhs: Sequence[Index], panel: Index, row: Sequence[Index]
 ) -> Site:
-    """Where a row of tiles lies, whose panel is packed in buffer `weight`."""
+    """The site of a row of tiles whose panel is packed in buffer `weight`."""
     b = k.b
     block: Index = 0  # right-hand sides, and the panels of each, follow each other
     for each, count in zip((*rhs, panel), (*tiling.nest.outer, tiling.panels), strict=True):
@@ -87,7 +87,7 @@ def site_of(
 
 
 def _write_packed(k: KernelInstance, calls: TileCalls, weight: int, rows_first: bool, by_rows: bool) -> None:
-    """One flat loop over all tiles; a panel's tiles, or those of a row, follow each other: it stays in the cache."""
+    """One flat loop over all tiles, with a panel's tiles (or those of a row) consecutive, so that it stays cached."""
     b, tiling, nest = k.b, calls.tiling, calls.nest
     rows, tiles, rank = nest.pixels[:-1], tiles_of(b, nest), len(nest.outer)
 
@@ -152,7 +152,7 @@ def _write_computed(k: KernelInstance, tiling: Tiling, form: ContractionForm, ep
 def _pack_panel(
     k: KernelInstance, tiling: Tiling, root: MatmulOp, scratch: SSAValue, rhs: Sequence[Index], panel: Index
 ) -> None:
-    """Copy one panel of the right-hand side into this thread's scratch, [k][nr]."""
+    """Copies one panel of the right-hand side to this thread's scratch, [k][nr]."""
     b, nest, nr = k.b, tiling.nest, tiling.nr
     view = k.window(root.rhs)
     depth_stride, column_stride = view.strides[-2:]

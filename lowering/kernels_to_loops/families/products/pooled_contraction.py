@@ -1,4 +1,4 @@
-"""A convolution with a max pool behind it: the convolution's result exists only a band of rows at a time.
+"""A convolution fused with a max pool: the convolution's result exists only a band of rows at a time.
 
     for each band of pooled rows in this thread's share:
         for panel, for each row of the convolution that the band needs and the last one didn't, for tile: into scratch
@@ -36,7 +36,7 @@ _MOST_WRITTEN_OUT = 8
 
 
 def write_pooled(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, pool: MaxPoolOp) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     assert isinstance(form.root, ConvOp)
     b, g = k.b, conv_geometry(form.root)
     options = k.schedule_as(Panels)
@@ -80,7 +80,7 @@ def _rows(
     high: Index,
     ring: tuple[int, int],
 ) -> None:
-    """Rows [low, high) of the convolution; the ring has so many slots of so many elements."""
+    """Rows [low, high) of the convolution, into a ring buffer of `ring` (slots, elements per slot)."""
     b, nest, tiling = k.b, calls.nest, calls.tiling
     slots, size = ring
 
@@ -134,7 +134,7 @@ class _PoolRows:
             b.loop(0, pixels.count, pixel)
 
     def _slot(self, y: Index) -> Index:
-        """Where row y of the convolution lies in scratch."""
+        """The address in scratch of row y of the convolution."""
         return self.k.b.rem(y, memref_type(self.scratch).get_shape()[0])
 
     def _pixel(
@@ -142,8 +142,7 @@ class _PoolRows:
     ) -> None:
         """The maximum over some rows and columns.
 
-        Those are a list (of slots, of columns) or all from one to before another (of rows of the convolution, of
-        columns).
+        Each is a list (of slots, or of columns) or a range (of rows of the convolution, or of columns).
         """
         b, out = self.k.b, self.k.results[0]
         type = VectorType(memref_type(out).element_type, [self.lanes])

@@ -1,4 +1,4 @@
-"""A contraction whose left-hand side is computed by elementwise ops: a block of rows of it at a time, in scratch.
+"""A contraction with a fused elementwise prologue: a block of left-hand rows is computed in scratch at a time.
 
     for each block of pixels in this thread's share:
         scratch[pixels, depth] = the elementwise ops
@@ -31,7 +31,7 @@ from .tile_calls import Site, TileCalls, Tiling, tiles_of
 
 @dataclass(frozen=True)
 class RowBlock:
-    """Consecutive blocks of a row of pixels, of `rows` pixels each, cut into tiles alike; as TileClass for tiles."""
+    """Consecutive equally tiled blocks of a row of pixels, of `rows` pixels each; TileClass for blocks."""
 
     first: Index
     count: Index
@@ -41,7 +41,7 @@ class RowBlock:
 
 
 class Ending(Enum):
-    """How a row of the left-hand side ends."""
+    """How the last vector of a row of the left-hand side is computed."""
 
     WHOLE = "whole"  # with a whole vector
     AGAIN = "again"  # with a vector that begins before the end of the one before: some elements are computed twice
@@ -50,7 +50,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True)
 class Blocks:
-    """A contraction of computed rows: its blocks, and what the rows are computed from."""
+    """A contraction with a prologue: its blocks, and the operands of the prologue."""
 
     panels: Tiling
     blocks: tuple[RowBlock, ...]
@@ -60,7 +60,7 @@ class Blocks:
 
 @dataclass(frozen=True)
 class _Window:
-    """An operand of the prologue: where it is read for the first pixel of a block, and how far the next pixel's is."""
+    """An operand of the prologue: its address for the first pixel of a block, and the stride between pixels."""
 
     place: SSAValue
     row: Index
@@ -69,7 +69,7 @@ class _Window:
 
 @dataclass(frozen=True)
 class _Fill:
-    """What the function that computes rows is told."""
+    """Arguments of the function that computes rows."""
 
     operand: tuple[_Window, ...]
     scratch: SSAValue
@@ -78,7 +78,7 @@ class _Fill:
 
 
 def write_with_prologue(k: KernelInstance, form: ContractionForm, epilogue: FusedOps) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     operands = arguments_of(k, form.prologue)
     prologue = FusedOps(None, form.lhs, form.prologue, operands, True)
     work = _blocks_of(k, form, epilogue, prologue)
@@ -134,7 +134,7 @@ def _blocks_of(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, pro
 
 
 class _Writer:
-    """The loops over blocks; `k.places` are where the buffers lie."""
+    """The loops over blocks; `k.places` are the addresses of buffers."""
 
     def __init__(self, k: KernelInstance, work: Blocks, calls: TileCalls, prologue: FusedOps, weight: int) -> None:
         self.k, self.b, self.work, self.calls, self.prologue = k, k.b, work, calls, prologue
@@ -168,7 +168,7 @@ class _Writer:
         b.loop(0, panels.panels, panel)
 
     def _fill(self, rows: Index, pixel: Sequence[Index]) -> None:
-        """Rows of the left-hand side into scratch, by a function of all kernels with such a prologue."""
+        """Computes rows of the left-hand side into scratch, by a function shared by kernels with an equal prologue."""
         b, places, sources = self.b, self.k.places, self.work.sources
         lanes, ending, prologue = self.work.panels.nr, self.work.ending, self.prologue
         by_columns = [each.column != 0 for each in sources]
@@ -205,7 +205,7 @@ def _write_rows(
     lanes: int,
     ending: Ending,
 ) -> None:
-    """scratch[rows, depth] = the prologue of windows, of which some have one element for a whole row."""
+    """scratch[rows, depth] = the prologue of windows, some of which have one element per row."""
 
     def pixel(i: Index, _: Sequence[SSAValue]) -> None:
         def vector(at: Index, valid: Index | None) -> None:

@@ -1,4 +1,4 @@
-"""Packed register tiles in another order: a row of pixels goes through all panels before the next one."""
+"""Packed register tiles in row-first order: a row of pixels goes through all panels before the next row."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from . import panels
 
 
 def lower(k: KernelInstance) -> None:
-    """Write the kernel's loops."""
+    """Builds the kernel's loops."""
     panels.lower(k, rows_first=True)

@@ -72,8 +72,10 @@ def keeps_in_registers(form: RowForm, threads: int, vector: int = 1) -> bool:
 
 
 def splits(form: RowForm, rows: int, threads: int, target: GpuAttr) -> Iterator[int]:
-    """Into how many parts a row may be cut, each for a block of its own: where there are too few rows for all
-    multiprocessors, and each part still is some elements for each thread."""
+    """Numbers of parts into which rows may be split, each for a block of its own.
+
+    Only if there are too few rows for all multiprocessors, and each part still has several elements per thread.
+    """
     yield 1
     parts = 2
     while parts <= WARP and rows * parts <= 4 * target.multiprocessors.data and form.length >= 4 * parts * threads:
