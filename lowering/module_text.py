@@ -127,7 +127,7 @@ def _check_order(module: ModuleOp) -> None:
     for op in numbers:
         for operand in op.operands:
             if isinstance(operand, ForwardDeclaredValue):
-                raise InvalidModelError(f"{describe(op)}: it reads what is made in a region that it is not in")
+                raise InvalidModelError(f"{describe(op)}: it reads a value of a region that does not enclose it")
             maker, reader = operand.owner, op
             if isinstance(maker, Block):
                 continue
@@ -135,7 +135,7 @@ def _check_order(module: ModuleOp) -> None:
                 reader = outer
             if reader.parent is maker.parent and numbers[reader] <= numbers[maker]:
                 name = f"%{operand.name_hint}" if operand.name_hint else f"the result of {maker.name}"
-                raise InvalidModelError(f"{describe(op)}: {name} is read before it is made")
+                raise InvalidModelError(f"{describe(op)}: {name} is read before it is defined")
 
 
 class _NotingParser(Parser):

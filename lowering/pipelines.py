@@ -277,7 +277,7 @@ def parse_passes(text: str) -> tuple[ModulePass, ...]:
         specs = list(parse_pipeline(bare))
     except ArgSpecParseError as error:
         _, _, place = str(error).partition(":\n")
-        raise ConfigError(f"the pass pipeline can't be read\n{place.rstrip()}") from error
+        raise ConfigError(f"the pass pipeline can't be parsed\n{place.rstrip()}") from error
     return tuple(_make_pass(spec) for spec in specs)
 
 

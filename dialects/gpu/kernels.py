@@ -173,9 +173,9 @@ class FuncOp(IRDLOperation):
     @override
     def verify_(self) -> None:
         if self.function_type.inputs.data != self.body.blocks[0].arg_types:
-            raise VerifyException("the arguments of a gpu.func are not of the types that it states")
+            raise VerifyException("the arguments of a gpu.func differ from its type")
         if self.kernel is not None and self.function_type.outputs.data:
-            raise VerifyException("a kernel gives nothing back")
+            raise VerifyException("a kernel has no results")
         for name, sizes in zip(_SIZE_NAMES, (self.known_block_size, self.known_grid_size), strict=True):
             if sizes is not None and (len(sizes) != 3 or min(sizes.get_values()) < 1):
                 raise VerifyException(f"{name} is {sizes}; it must be three positive numbers")

@@ -120,7 +120,7 @@ class AsyncWaitOp(IRDLOperation):
     @override
     def verify_(self) -> None:
         if self.groups.value.data < 0:
-            raise VerifyException(f"there can't be {self.groups.value.data} groups under way")
+            raise VerifyException(f"there can't be {self.groups.value.data} groups in flight")
 
 
 @irdl_op_definition

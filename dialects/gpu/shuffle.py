@@ -56,4 +56,4 @@ class ShuffleOp(IRDLOperation):
             raise VerifyException(f"there is no shuffle '{self.mode.data}'; there are {', '.join(MODES)}")
         type: Attribute = self.value.type
         if type not in (f32, i32):
-            raise VerifyException(f"a shuffle hands on f32 or an integer of 32 bits, not {type}")
+            raise VerifyException(f"a shuffle exchanges f32 or an integer of 32 bits, not {type}")

@@ -264,7 +264,7 @@ def require_axis(axis: int, rank: int) -> int:
 
 def require_number(element_type: Attribute) -> None:
     """Raises VerifyException for element types without arithmetic: booleans and storage-only types."""
-    require(not is_bool(element_type), "truth values (i1) are no numbers")
+    require(not is_bool(element_type), "booleans (i1) are not numbers")
     require_computed(element_type)
 
 

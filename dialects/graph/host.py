@@ -119,12 +119,12 @@ def blocks_of(main: FuncOp, who: str) -> list[Block]:
         for op in block.ops:
             if op.regions and not isinstance(op, scf.IfOp | Loop):
                 raise InvalidModelError(
-                    f"{describe(op)}: {who} knows no other regions in main than scf.for, scf.while and scf.if"
+                    f"{describe(op)}: {who} supports no other regions in main than scf.for, scf.while and scf.if"
                 )
             if isinstance(op, scf.WhileOp) and not _only_tests(op.before_region.block):
                 raise InvalidModelError(
-                    f"{describe(op)}: {who} takes an scf.while only where its first region computes with scalars and "
-                    "hands on all that it is given"
+                    f"{describe(op)}: {who} supports an scf.while only where its first region computes on scalars "
+                    "and forwards all its arguments"
                 )
             blocks += inner_blocks(op)
     return blocks

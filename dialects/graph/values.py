@@ -46,7 +46,7 @@ MAX_ELEMENTS = 2**59
 @lru_cache(maxsize=4096)
 def _tensor(element_type: Attribute, shape: tuple[int, ...]) -> AnyTensor:
     if len(shape) > MAX_RANK:
-        raise VerifyException(f"a tensor of rank {len(shape)} is too deep: the rank is at most {MAX_RANK}")
+        raise VerifyException(f"a rank of {len(shape)} is too large: it is at most {MAX_RANK}")
     # Without sizes of 0: strides are computed from the other sizes all the same.
     if prod(now(size) for size in shape if size != 0) > MAX_ELEMENTS:
         raise VerifyException(f"a tensor of shape {'x'.join(map(str, shape))} is too large for 64-bit addresses")

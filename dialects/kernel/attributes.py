@@ -121,7 +121,7 @@ class MoveAttr(ParametrizedAttribute):
         if not len(self.sizes) == len(self.source_strides) == len(self.target_strides):
             raise VerifyException("the windows of a move have as many strides as sizes")
         if min(self.source_offset.data, self.target_offset.data) < 0:
-            raise VerifyException("a move starts in front of a tensor")
+            raise VerifyException("a move has a negative offset")
 
     @classmethod
     def parse_bare(cls, parser: AttrParser) -> MoveAttr:
@@ -243,9 +243,9 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
     @override
     def verify(self) -> None:
         if min(self.scratch.data, self.per_thread.data) < 0:
-            raise VerifyException("an interface asks for less than no scratch")
+            raise VerifyException("an interface has a negative size of scratch")
         if self.pieces.data < 0:
-            raise VerifyException("an interface has fewer than no pieces")
+            raise VerifyException("an interface has a negative number of pieces")
 
     @override
     def verify_numbers(self, operands: int, results: int) -> None:
@@ -254,7 +254,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
         of_results = [result for _, result in pairs] + [each.data for each in self.strided_results]
         for what, count, numbers in (("operand", operands, of_operands), ("result", results, of_results)):
             if wrong := [number for number in numbers if not 0 <= number < count]:
-                raise VerifyException(f"the interface speaks of {what} {wrong[0]}; there are {count}")
+                raise VerifyException(f"the interface refers to {what} {wrong[0]}; there are {count}")
 
     def scratch_bytes(self, threads: int) -> int:
         """Bytes of scratch that a call needs with `threads` threads."""

@@ -295,7 +295,7 @@ def target_of(module: Operation) -> Target:
     if target is None:
         return CpuAttr.of()
     if not isinstance(target, CpuAttr | GpuAttr):
-        raise CompileError(f"the module is for {target}, which is no machine that there is code for")
+        raise CompileError(f"the module is for {target}, which is not a supported target")
     return target
 
 

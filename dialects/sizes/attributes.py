@@ -53,7 +53,7 @@ class SymbolsAttr(Data[tuple[Size, ...]]):
             parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: sizes.append(_parse_symbol(parser)))
         names = [symbol_of(size).name for size in sizes]
         if twice := next((name for name in names if names.count(name) > 1), None):
-            parser.raise_error(f"two symbols are called {twice}")
+            parser.raise_error(f"two symbols are named {twice}")
         return declare(parser, dict(zip(names, sizes, strict=True)))
 
     @override

@@ -296,7 +296,7 @@ def pinned(size: int) -> int:
 
 def _converted(size: Size) -> int:
     if Guards.explicit and are_noted():
-        raise LostSizeError(f"{size} becomes a number and nothing says so: take what it is `now`, or `pinned`")
+        raise LostSizeError(f"{size} is converted to a number implicitly: use `now` or `pinned`")
     return pinned(size)
 
 

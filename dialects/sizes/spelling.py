@@ -73,7 +73,7 @@ def _product(parser: AttrParser) -> int:
             at = parser.pos
             divisor = _atom(parser)
             if not divisor > 0:
-                parser.raise_error("a size is divided by what is not positive", at, at + 1)
+                parser.raise_error("a size is divided by a number that is not positive", at, at + 1)
             product = _quotient(product, divisor)
         else:
             return product

@@ -297,7 +297,7 @@ class KernelText:
                 continue
             handler = self._handlers.get(op.name)
             if handler is None:
-                fail(op, "this operation has no text in CUDA C++")
+                fail(op, "this operation is not supported in CUDA C++")
             handler(self, op)
         return last
 

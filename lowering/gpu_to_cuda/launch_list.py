@@ -87,7 +87,7 @@ def _number(value: SSAValue) -> int:
     """The value of a constant of main."""
     op = value.owner
     if not isinstance(op, arith.ConstantOp) or not isinstance(op.value, IntegerAttr):
-        raise CompileError("main: the size of a launch and where its buffers lie must be constants")
+        raise CompileError("main: the grid of a launch and the offsets of its buffers must be constants")
     return op.value.value.data
 
 

@@ -45,7 +45,7 @@ def lanes_of(type: Attribute) -> int | None:
         return None
     shape = cast("VectorType[Attribute]", type).get_shape()
     if len(shape) != 1:
-        raise CompileError(f"{type}: only vectors of one dimension have a text in CUDA C++")
+        raise CompileError(f"{type}: only one-dimensional vectors are supported in CUDA C++")
     return shape[0]
 
 

@@ -60,7 +60,7 @@ def _broadcast(kernel: KernelText, op: Operation) -> None:
 def _position(kernel: KernelText, op: Operation, dynamic: list[SSAValue]) -> Expression:
     positions = integers_of(op, "static_position")
     if len(positions) != 1:
-        fail(op, "only vectors of one dimension have a text in CUDA C++")
+        fail(op, "only one-dimensional vectors are supported in CUDA C++")
     return kernel.scalar(dynamic[0]) if positions[0] == DYNAMIC_INDEX else literal(positions[0])
 
 

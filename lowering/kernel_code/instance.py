@@ -86,7 +86,7 @@ class Instance(Generic[B]):
         view = strided_view(value)
         buffer = self.buffer_of(view.base)
         if buffer is None:
-            raise CompileError(f"{describe(self.kernel)} @{self.name}: an operand is no window on an argument")
+            raise CompileError(f"{describe(self.kernel)} @{self.name}: an operand is not a strided view of an argument")
         strides = strides_of(memref_type(buffer)) if view.base is value else view.strides
         return StridedView(buffer, view.offset, view.sizes, strides)
 

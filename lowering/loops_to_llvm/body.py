@@ -107,7 +107,7 @@ class FunctionBody(Instructions):
         if known is None:
             known = [stride for stride in self.types.layout(memref.type).strides if stride is not None]
             if len(known) != cast("MemRefType[Attribute]", memref.type).get_num_dims():
-                raise CompileError(f"{memref.type}: only a reinterpret_cast tells strides that its type doesn't")
+                raise CompileError(f"{memref.type}: dynamic strides are known for results of reinterpret_cast only")
         return known
 
     def moved(self, pointer: SSAValue, elements: SSAValue, element: Attribute, *, inbounds: bool = True) -> SSAValue:

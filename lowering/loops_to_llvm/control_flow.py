@@ -167,7 +167,7 @@ def _while(body: FunctionBody, op: Operation) -> None:
 def _call(body: FunctionBody, op: Operation) -> None:
     operands = body.lowered(op.operands)
     if len(op.results) > 1:
-        fail(op, "a function can give back one result only")
+        fail(op, "a function can have one result only")
     properties: dict[str, Attribute] = {
         "callee": cast(SymbolRefAttr, op.properties["callee"]),
         "fastmathFlags": NO_FAST_MATH,

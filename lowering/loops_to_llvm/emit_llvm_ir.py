@@ -38,14 +38,14 @@ def emit_llvm_ir(module: ModuleOp, shared: AbstractSet[str] = frozenset()) -> st
         elif isinstance(op, llvm.GlobalOp):
             lines.append(_global(op, text))
         else:
-            fail(op, "this operation has no text in LLVM IR")
+            fail(op, "this operation is not supported in LLVM IR")
     metadata = (f"!{number} = {node}" for number, node in enumerate(text.metadata))
     return "\n".join([*lines, *text.declarations.values(), *metadata, ""])
 
 
 def _global(op: llvm.GlobalOp, text: ModuleText) -> str:
     if op.value is None or op.constant is None:
-        fail(op, "only constants with values have a text here")
+        fail(op, "only initialised constants are supported here")
     linkage = op.linkage.linkage.data
     alignment = f", align {op.alignment.value.data}" if op.alignment else ""
     return (
@@ -107,7 +107,7 @@ class _BodyText(FunctionText):
         for successor, values in _jumps(last):
             incoming = self._incoming.setdefault(successor, {})
             if block in incoming and list(incoming[block]) != list(values):
-                fail(last, "both ways lead to one block with different values")
+                fail(last, "both branches lead to one block with different arguments")
             incoming[block] = values
 
     def lines(self, blocks: Iterable[Block]) -> list[str]:
@@ -123,7 +123,7 @@ class _BodyText(FunctionText):
                     continue
                 printer = PRINTERS.get(op.name)
                 if printer is None:
-                    fail(op, "this operation has no text in LLVM IR")
+                    fail(op, "this operation is not supported in LLVM IR")
                 text = printer(self, op)
                 lines.append(f"  {names[op.results[0]]} = {text}" if op.results else f"  {text}")
         return lines

@@ -94,7 +94,7 @@ def parameter_attributes(op: Operation, given: DictionaryAttr) -> str:
         elif name in _PARAMETER_ATTRIBUTES:
             texts.append(_PARAMETER_ATTRIBUTES[name])
         elif not name.startswith("graph."):  # attributes that give the role of main's arguments
-            fail(op, f"the argument attribute {name} has no text in LLVM IR")
+            fail(op, f"the argument attribute {name} is not supported in LLVM IR")
     return " ".join(texts)
 
 
@@ -153,7 +153,7 @@ def _nontemporal(text: FunctionText, op: Operation) -> str:
 def _check_plain(op: Operation) -> None:
     ordering = op.properties.get("ordering")
     if (isinstance(ordering, IntegerAttr) and ordering.value.data) or "volatile_" in op.properties:
-        fail(op, "atomic and volatile accesses have no text here")
+        fail(op, "atomic and volatile accesses are not supported")
 
 
 def _load(text: FunctionText, op: Operation) -> str:
@@ -207,7 +207,7 @@ def _shuffle(text: FunctionText, op: Operation) -> str:
 def _call(text: FunctionText, op: Operation) -> str:
     callee = op.properties.get("callee")
     if not isinstance(callee, SymbolRefAttr):
-        fail(op, "calls through a pointer have no text here")
+        fail(op, "indirect calls are not supported")
     result = text.type(op.results[0].type) if op.results else "void"
     arguments = ", ".join(map(text.typed, op.operands))
     return f"call {_flags(op)}{result} {symbol(callee.string_value())}({arguments})"

@@ -110,7 +110,7 @@ class Instructions:
     def _measure(self, size: Size, integer_type: Attribute) -> SSAValue:
         """A symbolic size, computed at the start of the function."""
         if self.sizes is None:
-            raise CompileError(f"size {size} is not known in a function that is not told the sizes of its call")
+            raise CompileError(f"size {size} is unknown in a function without a table of sizes")
         table, symbols = self.sizes
 
         def first(op: type[Operation], *operands: SSAValue, **properties: Attribute) -> SSAValue:

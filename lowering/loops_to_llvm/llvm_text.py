@@ -65,7 +65,7 @@ def type_text(llvm_type: Attribute) -> str:
         case Float64Type():
             return "double"
         case _:
-            raise CompileError(f"{llvm_type} has no text in LLVM IR")
+            raise CompileError(f"{llvm_type} is not supported in LLVM IR")
 
 
 def float_literal(value: float, float_type: Attribute) -> str:

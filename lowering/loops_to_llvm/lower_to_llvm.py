@@ -103,7 +103,7 @@ def _function(
 ) -> llvm.FuncOp:
     outputs = function.function_type.outputs.data
     if len(outputs) > 1:
-        fail(function, f"@{function.sym_name.data}: a function can give back one result only")
+        fail(function, f"@{function.sym_name.data}: a function can have one result only")
     inputs = [types.convert(argument) for argument in function.function_type.inputs]
     output = types.convert(outputs[0]) if outputs else _VOID
     declared = function.body.first_block is None

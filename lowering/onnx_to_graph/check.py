@@ -76,7 +76,7 @@ def check_nesting(model: ModelProto) -> None:
         attributes = (each for nodes in level for node in nodes for each in node.attribute)
         level = [graph.node for attribute in attributes for graph in subgraphs(attribute)]
     if level:
-        raise UnsupportedError(f"the model: graphs lie more than {MAX_GRAPHS} deep within each other")
+        raise UnsupportedError(f"the model: graphs are nested more than {MAX_GRAPHS} deep")
 
 
 def check_text(model: ModelProto) -> None:
@@ -154,7 +154,7 @@ def _makers(graph: GraphProto, names: Sequence[str], given: set[str]) -> dict[st
             if output in makers or output in given:
                 other = names[makers[output]] if output in makers else "the graph's inputs or initialisers"
                 raise InvalidModelError(
-                    f"{names[index]} ({node.op_type}): value {output} is made twice, also by {other}"
+                    f"{names[index]} ({node.op_type}): value {output} is defined twice, also by {other}"
                 )
             makers[output] = index
     return makers
@@ -164,12 +164,12 @@ def _check_reads(graph: GraphProto, names: Sequence[str], given: set[str], maker
     for index, node in enumerate(graph.node):
         for name in reads(node):
             if name not in makers and name not in given:
-                raise InvalidModelError(f"{names[index]} ({node.op_type}): reads {name}, which nothing makes")
+                raise InvalidModelError(f"{names[index]} ({node.op_type}): reads {name}, which is undefined")
     if not len(graph.output):
         raise InvalidModelError("the graph has no outputs")
     for value in graph.output:
         if value.name not in makers and value.name not in given:
-            raise InvalidModelError(f"graph output {value.name} is made by no node")
+            raise InvalidModelError(f"graph output {value.name} is defined by no node")
 
 
 def _warn_isolated(graph: GraphProto, names: Sequence[str], makers: dict[str, int]) -> None:

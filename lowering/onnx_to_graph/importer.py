@@ -74,16 +74,16 @@ class Importer:
         except (VerifyException, ValueError, OverflowError) as error:
             # The latter two come from numbers too large for any attribute or array.
             if self._takes_bounded(node):
-                raise node.unsupported(f"of an operand there may be less when the model runs: {error}") from error
+                raise node.unsupported(f"the size of an operand is known at run time only: {error}") from error
             raise node.invalid(str(error)) from error
         except InvalidModelError as error:
             if self._takes_bounded(node):
-                raise UnsupportedError(f"{error}: how many there are is known only when the model runs") from error
+                raise UnsupportedError(f"{error}: the number is known at run time only") from error
             raise
         except IndexError as error:
             raise node.invalid("an operand has fewer dimensions or elements than the operator needs") from error
         except BoundError as error:
-            raise node.unsupported(f"{error}: how many there are is known only when the model runs") from error
+            raise node.unsupported(f"{error}: the number is known at run time only") from error
         if unread := node.unread():
             self._check_unread(node, unread)
         results = [result] if isinstance(result, Held) else result
@@ -107,7 +107,7 @@ class Importer:
                 assert isinstance(held, SSAValue)
                 raise node.unsupported(
                     f"operand {index} ({name}) has at most {shape_of(held)[axis]} elements along axis {axis}: "
-                    "how many there are is known only when the model runs"
+                    "the number is known at run time only"
                 )
 
     def _check_unread(self, node: Node, unread: Iterable[AttributeProto]) -> None:
@@ -170,7 +170,7 @@ class Importer:
         nodes = named_nodes(graph.node)
         self._written += len(nodes)
         if self._written > MAX_NODES:
-            raise node.unsupported(f"loops written out turn by turn, and branches, have more than {MAX_NODES} nodes")
+            raise node.unsupported(f"unrolled loops and branches have more than {MAX_NODES} nodes")
         self._check.check(nodes, scope.opsets)
         self.run(nodes, scope)
         return [scope.held(value.name) for value in graph.output]

@@ -33,7 +33,7 @@ class Inlining:
             count, depth = self._node(node, 1)
             total += count
             if depth > MAX_DEPTH:
-                raise UnsupportedError(f"{subject} lie more than {MAX_DEPTH} deep within each other")
+                raise UnsupportedError(f"{subject} are nested more than {MAX_DEPTH} deep")
             if total > MAX_NODES:
                 raise UnsupportedError(f"{subject} hold more than {MAX_NODES} nodes in all")
 

@@ -208,7 +208,7 @@ def _parse(data: bytes, label: str) -> ModelProto:
         proto.ParseFromString(data)
     except DecodeError as error:
         if "depth" in str(error).lower():
-            raise UnsupportedError(f"{label}: graphs or types lie too deep within each other: {error}") from None
+            raise UnsupportedError(f"{label}: graphs or types are nested too deeply: {error}") from None
         raise InvalidModelError(f"{label}: not an ONNX model, or cut short: {error}") from None
     return proto
 

@@ -146,7 +146,7 @@ def _check_output(value: ValueInfoProto, result: SSAValue, bounds: Bounds, *, fr
 def _warn_of_failures(block: Block) -> None:
     """Warns about branches that would fail at run time because of contradictory shapes."""
     for message in dict.fromkeys(op.message.data for op in block.walk() if isinstance(op, FailOp)):
-        warnings.warn(f"{message}; a run that takes it ends in this error", stacklevel=4)
+        warnings.warn(f"{message}; a run that takes it fails with this error", stacklevel=4)
 
 
 def _drop_unused(block: Block, results: Sequence[SSAValue]) -> None:

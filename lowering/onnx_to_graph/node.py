@@ -162,7 +162,7 @@ class Node:
         """A required boolean operand of one element, as rank 0."""
         value = self.operand(index)
         if element_type_of_value(value) != i1 or not equal(prod(shape_of(value)), 1):
-            raise self.invalid(f"operand {index} ({self.proto.input[index]}) must be one truth value, got {value.type}")
+            raise self.invalid(f"operand {index} ({self.proto.input[index]}) must be one boolean, got {value.type}")
         return self.reshape(value, ())
 
     def scalar_operand(self, index: int, default: float) -> float:

@@ -45,5 +45,5 @@ class Scope:
             self._values[name] = self._initializers[name]()
             return self._values[name]
         if self._outer is None:
-            raise InvalidModelError(f"{self.prefix or 'the graph'} reads {name}, which nothing makes")
+            raise InvalidModelError(f"{self.prefix or 'the graph'} reads {name}, which is undefined")
         return self._outer.held(name)

@@ -143,7 +143,7 @@ def schedule_kernel(
     if not allowed:
         can = ", ".join(dict.fromkeys(schedule.name for schedule, _ in found)) or "none"
         where = f"{describe(kernel)} @{kernel.sym_name.data}"
-        raise CompileError(f"{where}: no schedule that is allowed carries this {form} out; those that could: {can}")
+        raise CompileError(f"{where}: no allowed schedule supports this {form}; those that would: {can}")
     taken, least = min(allowed, key=lambda each: each[1])
     if compact:
         near = [each for each in allowed if each[1] <= COMPACT * least]

@@ -58,7 +58,7 @@ class FormKernels(ModulePass):
         blocks = blocks_of(main, self.name)
         for inner in main.body.walk():
             if not (isinstance(inner, GraphOp | _STRUCTURE) or is_scalar(inner)):
-                raise InvalidModelError(f"{describe(inner)}: form-kernels knows no such op in main")
+                raise InvalidModelError(f"{describe(inner)}: form-kernels doesn't support this op in main")
         _constants_to_weights(ctx, main)
         kernels: dict[str, KernelOp] = {}
         counts: dict[str, int] = {}

@@ -161,7 +161,7 @@ class _Reader:
         for move in moves:
             ends = ((move.source, call.ins[move.operand]), (move.target, call.outs[move.result]))
             if any(box.count and box.end > Box.dense(memref_type(value).get_shape()).count for box, value in ends):
-                raise PlanError(f"{describe(call)}: @{name} says it moves what lies outside of its buffers")
+                raise PlanError(f"{describe(call)}: @{name} has a move that lies outside of its buffers")
             source = placed(move.source, self.places[call.ins[move.operand]].box)
             target = placed(move.target, self.places[call.outs[move.result]].box)
             if source is None or target is None:

@@ -129,7 +129,7 @@ def _outlined(main: func.FuncOp, name: str, stage: list[CallOp]) -> func.FuncOp:
         if value in inside:
             return
         if not isinstance(made, (memref.ViewOp, arith.ConstantOp, *VIEWS)):
-            raise PlanError(f"share-threads: a buffer of @{name} hangs on what {_what(made)} computes")
+            raise PlanError(f"share-threads: a buffer of @{name} depends on what {_what(made)} computes")
         for operand in made.operands:
             bring(operand)
         block.add_op(made.clone(inside))

@@ -127,7 +127,7 @@ class _Checker:
         numbers = {key: each.value.data for key, each in plan.data.items() if isinstance(each, IntegerAttr)}
         for key in _CLAIMS:
             if key not in numbers:
-                raise PlanError(f"verify-arena: the kernel.plan of main says no {key}")
+                raise PlanError(f"verify-arena: the kernel.plan of main lacks {key}")
         return numbers
 
     def arguments(self) -> SSAValue:
@@ -178,7 +178,7 @@ class _Checker:
                 raise PlanError(f"{describe(op)}: verify-arena can't tell what it does to its buffers")
             for region in op.regions:
                 if not isinstance(op, _LOOPS | scf.IfOp):
-                    raise PlanError(f"{describe(op)}: verify-arena knows no other regions than loops and branches")
+                    raise PlanError(f"{describe(op)}: verify-arena supports no other regions than loops and branches")
                 for _ in range(rounds if isinstance(op, _LOOPS) else 1):
                     for inner in region.blocks:
                         yield from self.calls(inner, rounds)
@@ -289,7 +289,7 @@ class _Checker:
         elif isinstance(op, WeightOp):
             self.read_only.add(base)
         elif base not in self.main.args:
-            raise PlanError("verify-arena can't tell which buffer a loop or a branch hands on")
+            raise PlanError("verify-arena can't tell which buffer a loop or a branch yields")
         if strides is None or offset is None or None in strides:
             raise PlanError(f"{type} is not a buffer with constant strides")
         shift += offset * numpy_dtype(type.element_type).itemsize
@@ -336,7 +336,7 @@ class _Checker:
             if straight and buffer.gaps != buffer.seen_gaps:
                 raise PlanError(
                     f"{buffer.name}: recorded as free in {_intervals(buffer.gaps)}, "
-                    f"but its bytes count for nothing in {_intervals(buffer.seen_gaps)}"
+                    f"but its bytes are dead in {_intervals(buffer.seen_gaps)}"
                 )
 
     def steps_in(self, op: Operation) -> range:

@@ -105,7 +105,7 @@ def emit_c(
     with collection_paused(), memory_for("compiling the model"):
         module, ctx = source.load(config)
         if symbols_of_module(module):
-            raise UnsupportedError("C code is for one shape, and the module has sizes that are only known in a run")
+            raise UnsupportedError("C code is for one shape, and the module has symbolic sizes")
         check_cpu(cpu, module)
         lowered = lower(module, ctx, config, machine=cpu)
         target = cpu_of(module)

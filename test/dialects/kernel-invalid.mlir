@@ -84,28 +84,28 @@ builtin.module attributes {i = #kernel.interface<outplace = [[0, 0]]>} {}
 
 // -----
 
-// expected-error @below {{the interface speaks of result 2; there are 1}}
+// expected-error @below {{the interface refers to result 2; there are 1}}
 graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<inplace = [[0, 2]]>} {
   graph.yield %x : tensor<4xf32>
 }
 
 // -----
 
-// expected-error @below {{the interface speaks of operand -1; there are 1}}
+// expected-error @below {{the interface refers to operand -1; there are 1}}
 graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<strided_operands = [0, -1]>} {
   graph.yield %x : tensor<4xf32>
 }
 
 // -----
 
-// expected-error @below {{an interface asks for less than no scratch}}
+// expected-error @below {{an interface has a negative size of scratch}}
 graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<per_thread = -4>} {
   graph.yield %x : tensor<4xf32>
 }
 
 // -----
 
-// expected-error @below {{an interface has fewer than no pieces}}
+// expected-error @below {{an interface has a negative number of pieces}}
 graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<pieces = -1>} {
   graph.yield %x : tensor<4xf32>
 }

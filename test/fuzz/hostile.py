@@ -401,10 +401,10 @@ _MEMORY = r"OutOfMemoryError: a run needs \d+\.\d\d GB \(arena .*\), but there a
 _ADDRESSES = "a tensor of shape .* is too large for 64-bit addresses"
 _RANK = "a tensor of rank .* is too deep: the rank is at most 32"
 _MADE = "a constant of .* elements is too much: import makes 1073741824 bytes in all"
-_DEEP = "functions and branches lie more than 64 deep within each other"
+_DEEP = "functions and branches are nested more than 64 deep"
 _NODES = "functions and branches hold more than 50000 nodes in all"
 
-_NESTED = "UnsupportedError: .*: graphs (or types )?lie (more than 32|too) deep within each other.*"
+_NESTED = "UnsupportedError: .*: graphs (or types )?are nested (more than 32 deep|too deeply).*"
 _NO_TEXT = r"InvalidModelError: a name in the model is not text: b'(.xff)+'"
 
 CASES: Mapping[Callable[[], ModelProto | bytes], str] = {

@@ -77,9 +77,9 @@ def test_a_strange_integer_is_an_answer_or_refused(operator: str) -> None:
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ("LpPool p=0", "(LpPool): p is 0; that of a norm is at least 1"),
-        ("TfIdfVectorizer max_skip_count=-1", "runs of 2 to 2 numbers with up to -1 skips are none"),
-        ("TfIdfVectorizer min_gram_length=0", "runs of 0 to 2 numbers with up to 0 skips are none"),
+        ("LpPool p=0", "(LpPool): p is 0; it must be at least 1"),
+        ("TfIdfVectorizer max_skip_count=-1", "n-grams of 2 to 2 numbers with up to -1 skips are invalid"),
+        ("TfIdfVectorizer min_gram_length=0", "n-grams of 0 to 2 numbers with up to 0 skips are invalid"),
         (
             "TfIdfVectorizer ngram_indexes=[2147483648, 1, 2, 3, 4, 5, 6]",
             "a constant of 2147483649 elements is too much: import makes 1073741824 bytes in all",

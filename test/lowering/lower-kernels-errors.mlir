@@ -105,7 +105,7 @@ func.func @main(%x: memref<4x4xf32>, %y: memref<2x4x4xf32>) {
 
 // -----
 
-// expected-error @unknown {{graph.kernel @kernel_k: an operand is no window on an argument}}
+// expected-error @unknown {{graph.kernel @kernel_k: an operand is not a strided view of an argument}}
 graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<>} {
   %0 = graph.transpose %x {permutation = array<i64: 1, 0>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
   %1 = graph.reshape %0 {shape = array<i64: 2, 8>} : (tensor<4x4xf32>) -> tensor<2x8xf32>
@@ -259,7 +259,7 @@ func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
 
 // -----
 
-// expected-error @unknown {{graph.kernel @k: its body can't be done by rows}}
+// expected-error @unknown {{graph.kernel @k: its body is not that of a row kernel}}
 graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"rows", {lanes = 4, vector = 16}>, interface = #kernel.interface<>} {
   %y = graph.matmul %x, %x : tensor<4x4xf32>
   graph.yield %y : tensor<4x4xf32>

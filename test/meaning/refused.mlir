@@ -29,7 +29,7 @@ func.func @main(%x: tensor<1x1x2xf32> {graph.name = "x", graph.value = dense<1.0
 // Truth values are no numbers.
 func.func @main(%x: tensor<2x2xi1> {graph.name = "x", graph.value = dense<true> : tensor<2x2xi1>})
     -> (tensor<2x2xi1> {graph.name = "y", graph.expect = dense<true> : tensor<2x2xi1>}) {
-  // expected-error @below {{truth values (i1) are no numbers}}
+  // expected-error @below {{booleans (i1) are not numbers}}
   %y = graph.matmul %x, %x : tensor<2x2xi1>
   func.return %y : tensor<2x2xi1>
 }
@@ -39,7 +39,7 @@ func.func @main(%x: tensor<2x2xi1> {graph.name = "x", graph.value = dense<true> 
 // There are no windows over truth values either.
 func.func @main(%x: tensor<1x1x2xi1> {graph.name = "x", graph.value = dense<true> : tensor<1x1x2xi1>})
     -> (tensor<1x1x2xi1> {graph.name = "y", graph.expect = dense<true> : tensor<1x1x2xi1>}) {
-  // expected-error @below {{truth values (i1) are no numbers}}
+  // expected-error @below {{booleans (i1) are not numbers}}
   %y = graph.max_pool %x
     {kernel = array<i64: 1>, strides = array<i64: 1>, pads = array<i64: 0, 0>, dilations = array<i64: 1>,
      layout = "NCHW"} : tensor<1x1x2xi1>
@@ -53,7 +53,7 @@ func.func @main(
     %x: tensor<2xi1> {graph.name = "x", graph.value = dense<true> : tensor<2xi1>},
     %i: tensor<2xi64> {graph.name = "i", graph.value = dense<0> : tensor<2xi64>})
     -> (tensor<2xi1> {graph.name = "y", graph.expect = dense<true> : tensor<2xi1>}) {
-  // expected-error @below {{truth values (i1) are no numbers}}
+  // expected-error @below {{booleans (i1) are not numbers}}
   %y = graph.scatter_elements %x, %i, %x {axis = 0 : i64, reduction = "add"}
     : (tensor<2xi1>, tensor<2xi64>, tensor<2xi1>) -> tensor<2xi1>
   func.return %y : tensor<2xi1>

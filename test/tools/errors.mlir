@@ -27,7 +27,7 @@
 
 // UNKNOWN: mini-opt: error: there is no pass 'foldconstants'; is 'fold-constants' meant?
 // OPTION:  mini-opt: error: pass 'cse' has no option 'limit' (it has: none)
-// TEXT:    mini-opt: error: the pass pipeline can't be read
+// TEXT:    mini-opt: error: the pass pipeline can't be parsed
 // BOTH:    mini-opt: error: -p/--pass-pipeline and --to exclude each other
 // LEVEL:   mini-opt: error: Invalid value for '--to': 'nowhere' is not one of 'graph', 'kernels', 'buffers', 'arena', 'loops', 'llvm', 'launches'.
 // MAIN:    mini-opt: error: the module has no function @main

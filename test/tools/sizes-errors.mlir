@@ -14,7 +14,7 @@ builtin.module attributes {kernel.symbols = #kernel.symbols<dim batch = 2 in [1,
 // -----
 
 builtin.module attributes {kernel.symbols = #kernel.symbols<dim batch = 2 in [1, 8]>} {
-  // expected-error @below {{a size is divided by what is not positive}}
+  // expected-error @below {{a size is divided by a number that is not positive}}
   func.func private @divided(tensor<(batch floordiv 0)x8xf32>)
 }
 
@@ -22,13 +22,13 @@ builtin.module attributes {kernel.symbols = #kernel.symbols<dim batch = 2 in [1,
 
 // This divisor is 0 with two entries.
 builtin.module attributes {kernel.symbols = #kernel.symbols<dim batch = 2 in [1, 8]>} {
-  // expected-error @below {{a size is divided by what is not positive}}
+  // expected-error @below {{a size is divided by a number that is not positive}}
   func.func private @divided(tensor<(16 floordiv (batch - 2))x8xf32>)
 }
 
 // -----
 
-// expected-error @below {{two symbols are called batch}}
+// expected-error @below {{two symbols are named batch}}
 builtin.module attributes {kernel.symbols = #kernel.symbols<dim batch = 2 in [1, 8], dim batch = 2 in [1, 4]>} {
 }
 

@@ -59,7 +59,9 @@ class BlockWeightOp(GraphOp):
     def infer_types(self) -> Sequence[AnyTensor]:
         bits, block, depth, middle = self.numbers
         require(bits in (4, 8), f"numbers have 4 or 8 bits, got {bits}")
-        require(block >= 1 and block * bits % 8 == 0, f"blocks of {block} numbers of {bits} bits are no whole bytes")
+        require(
+            block >= 1 and block * bits % 8 == 0, f"blocks of {block} numbers of {bits} bits don't fill whole bytes"
+        )
         require(0 <= middle < 2**bits, f"there is no zero point {middle} of {bits} bits")
         shapes = [shape_of(operand) for operand in self.operands]
         require(all(len(shape) == 2 for shape in shapes), "weight, scales and zeros are matrices")

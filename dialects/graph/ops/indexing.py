@@ -42,7 +42,7 @@ class IndexedOp(MovementOp, ABC):
         """Raises VerifyException unless the index operand holds integers."""
         _require_indices(self.indices)
         if not all(self.indexed()):
-            require(not all(shape_of(self.indices)), "indices name elements of a dimension that has none")
+            require(not all(shape_of(self.indices)), "indices into an empty dimension")
 
     def check_indices(self, indices: Array) -> None:
         """Raises InvalidInputError where an index is out of range."""
@@ -129,7 +129,7 @@ def _require_inside(indices: tuple[int, ...], shape: tuple[int, ...], axis: int)
     inside = len(indices) == len(shape) and all(
         count <= size or dimension == axis for dimension, (count, size) in enumerate(zip(indices, shape, strict=True))
     )
-    require(inside, f"indices of shape {list(indices)} reach beyond shape {list(shape)} beside axis {axis}")
+    require(inside, f"indices of shape {list(indices)} exceed shape {list(shape)} beside axis {axis}")
 
 
 def _grid(shape: tuple[int, ...]) -> Array:

@@ -124,7 +124,7 @@ class ConcatOp(MovementOp):
             same = len(shape) == len(first) and all(
                 equal(a, b) for each, (a, b) in enumerate(zip(shape, first, strict=True)) if each != axis
             )
-            require(same, f"shapes {list(first)} and {list(shape)} differ beside axis {axis}")
+            require(same, f"shapes {list(first)} and {list(shape)} differ outside of axis {axis}")
             total += shape[axis]
         return [tensor(element_type_of_value(self.inputs[0]), (*first[:axis], total, *first[axis + 1 :]))]
 
@@ -231,7 +231,7 @@ class PadOp(MovementOp):
     def infer_types(self) -> Sequence[AnyTensor]:
         shape, low, high, mode = shape_of(self.x), ints(self.low), ints(self.high), self.mode.data
         require(len(low) == len(high) == len(shape), f"needs a low and a high pad for each of {len(shape)} axes")
-        require(min((*low, *high, 0)) >= 0, "pads must not be negative; a slice takes elements away")
+        require(min((*low, *high, 0)) >= 0, "pads must not be negative; crop by a slice")
         require(mode in PAD_MODES, f'mode is one of {", ".join(PAD_MODES)}, got "{mode}"')
         if mode != "constant":
             empty = any(not size and before + after > 0 for size, before, after in zip(shape, low, high, strict=True))

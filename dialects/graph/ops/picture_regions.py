@@ -74,7 +74,7 @@ class RegionOp(IndexedOp, ABC):
         good = len(indices) == 1 and equal_shapes(regions, (*indices, 4))
         require(good, f"regions of shape {list(regions)} for indices of shape {list(indices)}")
         self.require_indexed()
-        require(all(self.sizes) or not all(indices), "regions of a picture that has no elements")
+        require(all(self.sizes) or not all(indices), "regions of an empty image")
         channels = x[channel_axis(self.layout.data, 4)]
         return [tensor(element_type_of_value(self.x), full_shape(indices[0], channels, shape, self.layout.data))]
 

@@ -145,7 +145,7 @@ class RecurrenceOp(GraphOp, ABC):
                 require(fits, f"a {what} of shape {list(shape_of(value))} instead of {list(expected)}")
         if self.mask is not None:
             fits = is_bool(element_type_of_value(self.mask)) and equal_shapes(shape_of(self.mask), (steps, batch))
-            require(fits, f"a mask of type {self.mask.type} instead of {steps}x{batch} truth values")
+            require(fits, f"a mask of type {self.mask.type} instead of {steps}x{batch} booleans")
         element_type = element_type_of_value(self.x)
         return [tensor(element_type, (steps, *state)), *([tensor(element_type, state)] * len(self.states))]
 

@@ -157,7 +157,7 @@ class ArgExtremumOp(ReductionOp, ABC):
         shape, axis = shape_of(self.x), self.axis.value.data
         require_numbers(self.x)
         require_axis(axis, len(shape))
-        require(shape[axis] > 0, "there is no extremum of no elements")
+        require(shape[axis] > 0, "there is no extremum along an empty axis")
         return [tensor(i64, reduced_shape(shape, (axis,), self.keepdims is not None))]
 
     @override

@@ -133,7 +133,7 @@ class ResizeOp(MovementOp):
             good = self.roi is not None and len(self.roi.get_values()) == 2 * len(old)
             require(good, "tf_crop_and_resize needs a roi with a start and an end for each axis")
         numbers = self.mode.data == "nearest" or not is_bool(element_type_of_value(self.x))
-        require(numbers, "truth values (i1) can't be interpolated")
+        require(numbers, "booleans (i1) can't be interpolated")
         return [tensor(element_type_of_value(self.x), new)]
 
     def is_identity(self, axis: int) -> bool:

@@ -78,9 +78,9 @@ class SampleOp(ReductionOp):
         require(equal(entries, axes), f"positions of shape {list(positions)}, but a position has {axes} entries")
         require(equal_shapes(x[:1], (samples,)), f"{shape_of(self.x)[0]} samples, but positions for {samples}")
         result = full_shape(samples, x[channel_axis(self.layout.data, len(x))], places, self.layout.data)
-        require(all(sizes) or not all(result), "positions in a dimension that has no elements")
+        require(all(sizes) or not all(result), "positions in an empty dimension")
         if mode != "nearest":
-            require(is_float(element_type_of_value(self.x)), "only floats can be weighed")
+            require(is_float(element_type_of_value(self.x)), "only floats can be interpolated")
         return [tensor(element_type_of_value(self.x), result)]
 
     @property

@@ -137,7 +137,7 @@ class NotOp(UnaryOp):
     @override
     def check(self, element_type: Attribute) -> None:
         require_computed(element_type)
-        require(isinstance(element_type, IntegerType), f"needs truth values or integers, got {element_type}")
+        require(isinstance(element_type, IntegerType), f"needs booleans or integers, got {element_type}")
 
 
 @irdl_op_definition

@@ -105,7 +105,7 @@ class WinogradPacking(Packing):
     @override
     def ops(self, value: SSAValue) -> list[Operation]:
         """Raises CompileError: schedules ask for this packing for constant weights only."""
-        raise CompileError("filters that are computed are not transformed")
+        raise CompileError("only constant filters can be transformed")
 
     @override
     def rows(self, shape: Sequence[int]) -> int:

@@ -88,7 +88,7 @@ def _mask(node: Node, rows: int, keys: int) -> tuple[SSAValue | None, bool]:
     if node.has_operand(_PAST_KEY):
         before = shape_of(node.operand(_PAST_KEY))[2]
         if lengths is not None:
-            raise node.invalid("nonpad_kv_seqlen is not for keys behind a past")
+            raise node.invalid("nonpad_kv_seqlen can't be combined with past keys")
     elif lengths is not None:
         lengths = node.reshape(node.cast(lengths, i64), (shape_of(lengths)[0], 1, 1, 1))
         before = node.emit(SubOp(lengths, node.scalar(rows, i64)))

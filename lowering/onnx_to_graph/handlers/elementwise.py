@@ -59,7 +59,7 @@ def _logical(handler: Handler) -> Handler:
     def logical(node: Node) -> Result:
         for operand in node.operands():
             if not is_bool(element_type_of_value(operand)):
-                raise node.invalid(f"takes truth values, got {element_type_of_value(operand)}")
+                raise node.invalid(f"takes booleans, got {element_type_of_value(operand)}")
         return handler(node)
 
     return logical

@@ -143,7 +143,9 @@ class _Loop:
         """The values that an iteration yields, with sizes spelled like those it was given."""
         for index, (before, after) in enumerate(zip(self.initial, made.carried, strict=True)):
             if not self.node.is_alike(before, after):
-                raise ShapeChangesError(f"carried value {index} is {before.type} before a turn and {after.type} after")
+                raise ShapeChangesError(
+                    f"carried value {index} is {before.type} before an iteration and {after.type} after"
+                )
         pairs = zip(self.initial, made.carried, strict=True)
         return [self.node.reshape(after, shape_of(before)) for before, after in pairs]
 
@@ -251,12 +253,12 @@ def _unrolled(
     """Unrolls the loop, so that carried values may change shape, and shapes may depend on the iteration number."""
     for condition in (count, first):
         if condition is not None and node.known(condition) is None:
-            raise node.unknown(f"the number of turns, as {why},", condition)
+            raise node.unknown(f"the trip count, as {why},", condition)
     if count is None:
-        raise node.unsupported(f"{why}, and how often it runs is not known")
+        raise node.unsupported(f"{why}, and its trip count is not known")
     turns = int(node.constant(0)) if first is None or node.known(first) else 0
     if turns * len(body.node) > MOST_WRITTEN:
-        raise node.unsupported(f"{why}, and {turns} turns of {len(body.node)} nodes are too much to be written out")
+        raise node.unsupported(f"{why}, and {turns} turns of {len(body.node)} nodes are too many to unroll")
     values, rows = list(initial), list[list[SSAValue]]()
     for turn in range(turns):
         number = node.array(np.array(turn, np.int64))
@@ -265,7 +267,7 @@ def _unrolled(
         values = made[: len(initial)]
         collected = [each for each in made[len(initial) :] if isinstance(each, SSAValue)]
         if not isinstance(goes_on, SSAValue) or len(collected) < len(made) - len(initial):
-            raise node.invalid("its condition and what it collects must be tensors")
+            raise node.invalid("its condition and its scan outputs must be tensors")
         rows.append([node.reshape(each, (1, *shape_of(each))) for each in collected])
         known = node.known(goes_on)
         if known is None:
@@ -294,7 +296,7 @@ def _scan_axes(node: Node) -> Sequence[SSAValue]:
     length, *others = (shape_of(x)[axis] for x, axis in zip(scanned, axes, strict=True))
     if not all(equal(length, other) for other in others):
         lengths = sorted({length, *others})
-        raise node.invalid(f"what it scans has different lengths: {', '.join(map(str, lengths))}")
+        raise node.invalid(f"its scan inputs have different lengths: {', '.join(map(str, lengths))}")
 
     def turn(number: SSAValue, carried: Sequence[SSAValue]) -> Turn:
         def place(from_the_end: int) -> SSAValue:

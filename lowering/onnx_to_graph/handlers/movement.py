@@ -30,7 +30,7 @@ def _inferred(node: Node, shape: Sequence[int], elements: int) -> list[int]:
     known = prod(size for size in shape if size != -1)
     count = list(shape).count(-1)
     if count > 1 or any(size < -1 for size in shape):
-        raise node.invalid(f"shape {list(shape)} is not one: at most one -1, nothing below")
+        raise node.invalid(f"shape {list(shape)} is invalid: at most one -1, and no other negative size")
     if count == 0:
         result = list(shape)
     else:

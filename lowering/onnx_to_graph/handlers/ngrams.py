@@ -33,18 +33,18 @@ def _vectorizer(node: Node) -> SSAValue:
     shortest, longest = node.integer("min_gram_length", 1), node.integer("max_gram_length", 1)
     skips = node.integer("max_skip_count", 0)
     if skips < 0 or not 1 <= shortest <= longest:
-        raise node.malformed(f"runs of {shortest} to {longest} numbers with up to {skips} skips are none")
+        raise node.malformed(f"n-grams of {shortest} to {longest} numbers with up to {skips} skips are invalid")
     pool, starts = node.integers("pool_int64s") or [], node.integers("ngram_counts") or []
     columns = node.integers("ngram_indexes") or []
     if not columns or min(columns) < 0 or len(set(columns)) < len(columns):
-        raise node.invalid("ngram_indexes must be different places")
+        raise node.invalid("ngram_indexes must be distinct")
     rows = node.reshape(x, (shape_of(x)[0] if len(shape_of(x)) == 2 else 1, shape_of(x)[-1]))
     counts: list[SSAValue] = []
     known = 0
     for length, (start, end) in enumerate(zip(starts, [*starts[1:], len(pool)], strict=True), 1):
         sought = np.array(pool[start:end], np.int64)
         if start > end or sought.size % length:
-            raise node.invalid(f"{sought.size} numbers can't be runs of {length}")
+            raise node.invalid(f"{sought.size} numbers can't be n-grams of {length}")
         sought = sought.reshape(-1, length)
         known += len(sought)
         if len(sought):

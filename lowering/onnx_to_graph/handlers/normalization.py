@@ -37,7 +37,7 @@ def _batch_norm(node: Node) -> list[SSAValue]:
     x = node.operand(0)
     training = node.flag("training_mode")
     if not training and any(node.wants(index) for index in range(1, 5)):
-        raise node.unsupported("results beside the first are of training, which opset 14 states by training_mode")
+        raise node.unsupported("results after the first are for training, which opset 14 declares by training_mode")
     node.ignore("is_test", "consumed_inputs")
     type, epsilon = element_type_of_value(x), node.number("epsilon", 1e-5)
     momentum = node.number("momentum", 0.9)

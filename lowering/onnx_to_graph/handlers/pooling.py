@@ -57,7 +57,7 @@ def _max_unpool(node: Node) -> SSAValue:
         )
     ]
     if min(spatial) < 0:
-        raise node.invalid(f"pads {window.pads} take away more than there is")
+        raise node.invalid(f"pads {window.pads} crop more than there is")
     shape = [*shape_of(x)[:2], *spatial]
     count = prod(shape_of(x))
     zeros = node.broadcast(node.scalar(0, x), (prod(shape),))
@@ -84,7 +84,7 @@ def _power(node: Node) -> int:
     """The exponent p of a p-norm."""
     p = node.integer("p", 2)
     if p < 1:
-        raise node.malformed(f"p is {p}; that of a norm is at least 1")
+        raise node.malformed(f"p is {p}; it must be at least 1")
     return p
 
 

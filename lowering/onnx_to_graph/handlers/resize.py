@@ -30,7 +30,7 @@ def _upsample(node: Node) -> SSAValue:
 def _mode(node: Node, x: SSAValue) -> str:
     mode = node.text("mode", "nearest")
     if mode != "nearest" and is_bool(element_type_of_value(x)):
-        raise node.unsupported(f"mode {mode} of truth values, which can't be weighed")
+        raise node.unsupported(f"mode {mode} of booleans, which can't be interpolated")
     return mode
 
 

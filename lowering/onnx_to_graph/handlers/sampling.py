@@ -38,7 +38,7 @@ def grid_sample(node: Node) -> SSAValue:
         raise node.malformed(f"mode {mode} or padding_mode {padding} is unknown")
     corners = node.flag("align_corners")
     if _MODES[mode] != "nearest" and not is_float(element_type_of_value(x)):
-        raise node.unsupported(f"mode {mode} of {element_type_of_value(x)}: only floats can be weighed")
+        raise node.unsupported(f"mode {mode} of {element_type_of_value(x)}: only floats can be interpolated")
     dtype = numpy_dtype(element_type_of_value(grid))
     lengths = node.array(np.array([size - 1 if corners else size for size in reversed(sizes)], dtype))
     positions = node.emit(MulOp(node.emit(AddOp(grid, node.scalar(1, grid))), lengths))
@@ -133,7 +133,7 @@ def _unmoved(window: Window, places: Sequence[int], dtype: np.dtype[Any]) -> Arr
 def _col2im(node: Node) -> SSAValue:
     x, shape, kernel = node.operand(0), node.ints_operand(1), node.ints_operand(2)
     if is_bool(element_type_of_value(x)):
-        raise node.unsupported("truth values can't be added up")
+        raise node.unsupported("booleans can't be summed")
     if len(shape) != len(kernel) or any(each < 1 for each in shape):
         raise node.invalid(f"image_shape {shape} and block_shape {kernel} don't fit together")
     window = read_window(node, shape, kernel)

@@ -62,7 +62,7 @@ def _non_zero(node: Node) -> SSAValue:
     x = node.operand()
     shape = shape_of(x)
     if not shape:
-        raise node.invalid("a scalar has no axes that an element could be found along")
+        raise node.invalid("a scalar has no axes")
     if not all(shape):
         return node.zeros(i64, (len(shape), 0))
     flat = node.reshape(x, (prod(shape),))
@@ -80,7 +80,7 @@ def _compress(node: Node) -> SSAValue:
     else:
         x, axis = node.reshape(x, (prod(shape_of(x)),)), 0
     if len(shape_of(condition)) != 1 or not is_bool(element_type_of_value(condition)):
-        raise node.invalid(f"the condition must be a list of truth values, got {condition.type}")
+        raise node.invalid(f"the condition must be a list of booleans, got {condition.type}")
     size = min(shape_of(condition)[0], shape_of(x)[axis])
     found, count = marked(node, slice_axis(node, condition, 0, 0, size))
     return node.bound(node.emit(GatherOp(x, found, axis)), axis, count)

@@ -31,7 +31,7 @@ def _tensor_scatter(node: Node) -> SSAValue:
     if mode not in ("linear", "circular"):
         raise node.malformed(f"mode {mode} is unknown")
     if axis == 0:
-        raise node.invalid("axis 0 is the batch, which no update goes along")
+        raise node.invalid("axis 0 is the batch, along which no update is possible")
     alike = equal_shapes(shape[:axis], count[:axis]) and equal_shapes(shape[axis + 1 :], count[axis + 1 :])
     if not alike or count[axis] > shape[axis]:
         raise node.invalid(f"an update of shape {list(count)} doesn't fit into a cache of shape {list(shape)}")

@@ -43,7 +43,7 @@ def check_attention(op: AttentionOp) -> AttentionSizes:
     """The sizes of an attention op. Raises CompileError for unsupported element types."""
     element = element_type_of_value(op.result)
     if element not in (f32, f64):
-        raise CompileError(f"{describe(op)}: attention on {element} has no code; only f32 and f64 do")
+        raise CompileError(f"{describe(op)}: attention on {element} is not supported; only f32 and f64 are")
     sizes = attention_sizes(op)
     if 0 in (sizes.keys, sizes.depth):
         raise CompileError(f"{describe(op)}: {sizes.keys} keys of {sizes.depth} elements leave nothing to attend to")

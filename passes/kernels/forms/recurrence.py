@@ -20,7 +20,7 @@ def check_floats(op: Operation, value: SSAValue) -> None:
     """Raises CompileError for an op whose states have an unsupported type."""
     element = element_type_of_value(value)
     if element not in (f32, f64):
-        raise CompileError(f"{describe(op)}: a recurrence on {element} has no code; only f32 and f64 do")
+        raise CompileError(f"{describe(op)}: a recurrence on {element} is not supported; only f32 and f64 are")
 
 
 def states_of(op: RecurrenceOp) -> tuple[str, ...]:

@@ -107,7 +107,7 @@ def the_row_form(kernel: KernelOp) -> RowForm:
     """The form of a kernel. Raises CompileError for any other body."""
     form = row_form(kernel)
     if form is None:
-        raise CompileError(f"{describe(kernel)} @{kernel.sym_name.data}: its body can't be done by rows")
+        raise CompileError(f"{describe(kernel)} @{kernel.sym_name.data}: its body is not that of a row kernel")
     return form
 
 

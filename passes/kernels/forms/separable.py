@@ -49,7 +49,7 @@ def separable_form(kernel: KernelOp) -> SeparableForm:
     for before, after in pairwise(forms):
         if after.lhs is not before.stored:
             raise CompileError(
-                f"{describe(after.root)}: reads something else than the convolution in front of it makes"
+                f"{describe(after.root)}: reads other values than the result of the convolution before it"
             )
     return SeparableForm(forms[0], forms[1], forms[2] if len(forms) == 3 else None)
 

@@ -105,7 +105,7 @@ def plan_summary(main: Operation) -> MemoryPlan:
     numbers = {key: each.value.data for key, each in summary.data.items() if isinstance(each, IntegerAttr)}
     texts = {key: each.data for key, each in summary.data.items() if isinstance(each, StringAttr)}
     if unsaid := [key for key in _NUMBERS if key not in numbers] + [key for key in _TEXTS if key not in texts]:
-        raise PlanError(f"memory plan: the kernel.plan of main says no {unsaid[0]}")
+        raise PlanError(f"memory plan: the kernel.plan of main lacks {unsaid[0]}")
     return MemoryPlan(
         arena_bytes=numbers["arena_bytes"],
         lower_bound_bytes=numbers["lower_bound"],

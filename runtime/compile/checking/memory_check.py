@@ -101,10 +101,10 @@ def run_poisoned(watched: WatchedPlan, inputs: Sequence[Array], pattern: int) ->
             context.bind_output(spec.name, array)
     context.execute()
     if not arena.is_guarded:
-        raise PlanError("memory check: bytes beside the arena were written")
+        raise PlanError("memory check: bytes outside of the arena were written")
     for spec, memory in zip(plan.outputs, outputs, strict=True):
         if not memory.is_guarded:
-            raise PlanError(f"memory check: bytes beside output '{spec.name}' were written")
+            raise PlanError(f"memory check: bytes outside of output '{spec.name}' were written")
     for name, array, bytes_before in zip(plan.input_names, inputs, before, strict=True):
         if array.tobytes() != bytes_before:
             raise PlanError(f"memory check: input '{name}' was changed")

@@ -149,7 +149,7 @@ class Cpu(ComputeDevice):
     def borrow(self, memory: object) -> Memory:
         array = as_array(memory)
         if not array.flags.c_contiguous:
-            raise InvalidInputError("memory to borrow must be contiguous")
+            raise InvalidInputError("borrowed memory must be contiguous")
         return HostMemory(spanned_bytes(array)[0])
 
     @override

@@ -151,7 +151,7 @@ class Cuda(LaunchDevice):
             return memory
         pointer, nbytes, place = self.gpu.taken(memory)
         if nbytes != prod(place.shape) * place.dtype.itemsize:
-            raise InvalidInputError("memory to borrow must be contiguous")
+            raise InvalidInputError("borrowed memory must be contiguous")
         return CudaMemory(self.gpu, pointer, nbytes)
 
     @override

@@ -141,7 +141,7 @@ class CheckedGlobal(GlobalMemory):
             found = self._map(self._written, site).take(_each(site, at), mode="clip")
             bad = _active((found != _ones(site)).any(axis=-1), mask)
             if bad is not None:
-                self.fail(site.op, "reads bytes of global memory that nobody wrote", bad)
+                self.fail(site.op, "reads bytes of global memory that are uninitialised", bad)
         if self.tracked is not None:
             self._note(site, at, mask, False)
         return super().load(site, at, mask)
@@ -239,7 +239,7 @@ class CheckedShared(SharedMemory):
         first, count = self._cells(site, at)
         bad = self._written.missing(first, count, mask)
         if bad is not None:
-            self.fail(site.op, "reads bytes of shared memory that nobody wrote", bad)
+            self.fail(site.op, "reads bytes of shared memory that are uninitialised", bad)
         self.races.note(Access(site.op, first, count, mask, False))
         return super().load(site, at, mask)
 

@@ -117,7 +117,7 @@ class _Writer:
             return
         function = function_of(op) or conversion(op) or vector_function(op)
         if function is None:
-            raise CompileError(f"{describe(op)}: the emulation of GPUs doesn't know this operation")
+            raise CompileError(f"{describe(op)}: the emulation of GPUs doesn't support this operation")
         self.line(f"{result} = {self.give('f', function)}({self.names(op.operands)})")
 
     def constant(self, op: arith.ConstantOp) -> None:
@@ -133,7 +133,7 @@ class _Writer:
             numbers = cast("list[float | int]", list(value.get_values()))
             made = constant_lanes(numbers * (lanes_of(result.type) // len(numbers)), result.type)
         else:
-            raise CompileError(f"{describe(op)}: the emulation of GPUs doesn't know such a constant")
+            raise CompileError(f"{describe(op)}: the emulation of GPUs doesn't support such a constant")
         self._names[result] = self.give("c", made)
 
     # control flow
@@ -172,7 +172,7 @@ class _Writer:
             self.line(f"{self.name(argument)} = {self.name(initial)}")
         self._loops += 1
         if self._loops > DEEPEST:
-            raise CompileError(f"{describe(op)}: more than {DEEPEST} loops around each other")
+            raise CompileError(f"{describe(op)}: more than {DEEPEST} nested loops")
         inside = mask
         if all(bound in self._numbers for bound in bounds):
             self.line(f"for {self.name(counter)} in range({self.names(bounds)}):")
@@ -230,7 +230,7 @@ class _Writer:
     def check_carried(self, op: Operation, value: SSAValue) -> None:
         """Refuses buffers as loop-carried values."""
         if isinstance(value.type, MemRefType):
-            raise CompileError(f"{describe(op)}: a loop or branch can't hand on a buffer")
+            raise CompileError(f"{describe(op)}: a loop or branch can't yield a buffer")
 
     # memory
 
@@ -278,7 +278,7 @@ class _Writer:
         offsets = self.mixed(op.static_offsets.get_values(), op.offsets)
         sizes = self.mixed(op.static_sizes.get_values(), op.sizes)
         if len(_type(op.result).get_shape()) != _type(op.source).get_num_dims() or op.strides:
-            raise CompileError(f"{describe(op)}: the emulation of GPUs doesn't know windows that drop dimensions")
+            raise CompileError(f"{describe(op)}: the emulation of GPUs doesn't support windows that drop dimensions")
         steps = tuple(op.static_strides.get_values())
         self.line(f"{self.name(op.result)} = subview({self.name(op.source)}, {offsets}, {sizes}, {steps})")
 

@@ -19,7 +19,7 @@ _HALF_UNIT = np.uint32(0x1000)
 def whole_warps(batch: Batch, op: Operation, mask: Mask) -> None:
     """Raises KernelError unless all or none of each warp's threads are active."""
     if batch.threads % WARP:
-        batch.fail(op, f"a block of {batch.threads} threads has a warp that isn't whole", mask)
+        batch.fail(op, f"a block of {batch.threads} threads has an incomplete warp", mask)
     if isinstance(mask, bool):
         return
     each = broadcast_to(mask, (len(mask), batch.threads)).reshape(len(mask), -1, WARP)
@@ -112,5 +112,5 @@ def barrier(batch: Batch, op: Operation, mask: Mask) -> Mask:
     passed = each.any(axis=1, keepdims=True)
     bad = active(np.asarray(passed & ~each), True)
     if bad is not None:
-        batch.fail(op, "some threads of the block don't get here", bad)
+        batch.fail(op, "some threads of the block don't reach it", bad)
     return True if passed.all() else cast("Array", passed)

@@ -24,7 +24,7 @@ func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref
 // -----
 
 func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %h: memref<8xf16, #gpu.address_space<workgroup>>, %v: vector<4xf32>, %v64: vector<4xf64>) {
-  // expected-error @below {{a shuffle hands on f32 or an integer of 32 bits, not f64}}
+  // expected-error @below {{a shuffle exchanges f32 or an integer of 32 bits, not f64}}
   %r, %ok = gpu.shuffle xor %d, %i, %i : f64
   func.return
 }
@@ -72,7 +72,7 @@ func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref
 // -----
 
 func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %h: memref<8xf16, #gpu.address_space<workgroup>>, %v: vector<4xf32>, %v64: vector<4xf64>) {
-  // expected-error @below {{there can't be -1 groups under way}}
+  // expected-error @below {{there can't be -1 groups in flight}}
   nvgpu.device_async_wait -1
   func.return
 }
@@ -96,7 +96,7 @@ func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref
 // -----
 
 gpu.module @kernels {
-  // expected-error @below {{the arguments of a gpu.func are not of the types that it states}}
+  // expected-error @below {{the arguments of a gpu.func differ from its type}}
   "gpu.func"() <{function_type = (f32) -> (), kernel}> ({
     gpu.return
   }) {sym_name = "k"} : () -> ()
@@ -105,7 +105,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // expected-error @below {{a kernel gives nothing back}}
+  // expected-error @below {{a kernel has no results}}
   "gpu.func"() <{function_type = () -> (f32), kernel}> ({
     gpu.return
   }) {sym_name = "k"} : () -> ()

@@ -3,7 +3,7 @@
 func.func @main() {
   func.return
 }
-// expected-error @unknown {{graph.kernel @matmul: no schedule that is allowed carries this contraction out; those that could: panels, direct}}
+// expected-error @unknown {{graph.kernel @matmul: no allowed schedule supports this contraction; those that would: panels, direct}}
 graph.kernel @matmul(%a: tensor<4x64xf32>, %b: tensor<64x32xf32>) -> tensor<4x32xf32> attributes {form = #kernel.form<"contraction">} {
   %m = graph.matmul %a, %b : (tensor<4x64xf32>, tensor<64x32xf32>) -> tensor<4x32xf32>
   graph.yield %m : tensor<4x32xf32>

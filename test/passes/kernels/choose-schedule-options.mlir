@@ -6,7 +6,7 @@
 // UNKNOWN: choose-schedule: there is no schedule 'magic'; there are attention, attention_blocks, bands, blocked_panels, depthwise, direct
 // NO-COLON: choose-schedule: pick=k: expected KERNEL:SCHEDULE
 // NO-KERNEL: choose-schedule: pick=j:map: there is no kernel @j
-// OTHER: graph.kernel @k: no schedule that is allowed carries this map out; those that could: map
+// OTHER: graph.kernel @k: no allowed schedule supports this map; those that would: map
 func.func @main() {
   func.return
 }

@@ -68,7 +68,7 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 // A loop that does not hand on all that it is given.
 func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
   %c = arith.constant true
-  // expected-error @below {{scf.while: bufferize takes an scf.while only where its first region computes with scalars and hands on all that it is given}}
+  // expected-error @below {{scf.while: bufferize supports an scf.while only where its first region computes on scalars and forwards all its arguments}}
   %a, %b = scf.while (%s = %x, %t = %y) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
     scf.condition(%c) %t, %s : tensor<8xf32>, tensor<8xf32>
   } do {

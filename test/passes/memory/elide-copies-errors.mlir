@@ -7,7 +7,7 @@ graph.kernel @wrong(%a: tensor<4xf32>) -> tensor<2xf32> attributes {
   graph.yield %r : tensor<2xf32>
 }
 func.func @main(%x: memref<4xf32> {graph.role = "input"}, %y: memref<2xf32> {graph.role = "output"}) {
-  // expected-error @below {{kernel.call: @wrong says it moves what lies outside of its buffers}}
+  // expected-error @below {{kernel.call: @wrong has a move that lies outside of its buffers}}
   kernel.call @wrong ins(%x : memref<4xf32>) outs(%y : memref<2xf32>)
   func.return
 }

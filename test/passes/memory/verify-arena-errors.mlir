@@ -22,14 +22,14 @@ func.func @main(%arena: memref<0xi8> {graph.role = "arena"}) {
 
 // -----
 
-// expected-error @unknown {{verify-arena: the kernel.plan of main says no optimal}}
+// expected-error @unknown {{verify-arena: the kernel.plan of main lacks optimal}}
 func.func @main(%arena: memref<0xi8> {graph.role = "arena"}) attributes {kernel.plan = {alignment = 64, arena_bytes = 0, lower_bound = 0, binding_step = 0, proven_bound = 0}} {
   func.return
 }
 
 // -----
 
-// expected-error @unknown {{scf.execute_region: verify-arena knows no other regions than loops and branches}}
+// expected-error @unknown {{scf.execute_region: verify-arena supports no other regions than loops and branches}}
 func.func @main(%arena: memref<0xi8> {graph.role = "arena"}) attributes {kernel.plan = {alignment = 64, arena_bytes = 0, lower_bound = 0, binding_step = 0, proven_bound = 0, optimal = true}} {
   scf.execute_region {
     scf.yield
@@ -52,7 +52,7 @@ func.func @main(%y: memref<64xf32> {graph.role = "output"}, %arena: memref<0xi8>
 
 // -----
 
-// expected-error @unknown {{verify-arena can't tell which buffer a loop or a branch hands on}}
+// expected-error @unknown {{verify-arena can't tell which buffer a loop or a branch yields}}
 graph.kernel @k(%x: tensor<64xf32>) -> tensor<64xf32> {
   %r = graph.relu %x : tensor<64xf32>
   graph.yield %r : tensor<64xf32>

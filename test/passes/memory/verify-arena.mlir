@@ -385,7 +385,7 @@ func.func @main(%x: memref<64xf32> {graph.role = "input"}, %y: memref<64xf32> {g
 // -----
 
 // %a is overwritten at step 2 and its old bytes count for nothing before that, but the plan does not say so.
-// expected-error @unknown {{a: recorded as free in no steps, but its bytes count for nothing in [2, 3)}}
+// expected-error @unknown {{a: recorded as free in no steps, but its bytes are dead in [2, 3)}}
 graph.kernel @k(%x: tensor<64xf32>) -> tensor<64xf32> attributes {interface = #kernel.interface<inplace = [[0, 0]]>} {
   %r = graph.relu %x : tensor<64xf32>
   graph.yield %r : tensor<64xf32>
@@ -404,7 +404,7 @@ func.func @main(%x: memref<64xf32> {graph.role = "input"}, %y: memref<64xf32> {g
 // -----
 
 // The other way round: %a is said to be free between its write and its read.
-// expected-error @unknown {{a: recorded as free in [1, 2), but its bytes count for nothing in no steps}}
+// expected-error @unknown {{a: recorded as free in [1, 2), but its bytes are dead in no steps}}
 graph.kernel @k(%x: tensor<64xf32>) -> tensor<64xf32> attributes {interface = #kernel.interface<inplace = [[0, 0]]>} {
   %r = graph.relu %x : tensor<64xf32>
   graph.yield %r : tensor<64xf32>

@@ -166,7 +166,7 @@ def test_what_would_have_to_know_how_many_there_are_is_refused(nodes: str, messa
     text = f"g (float[2,3] x, float[2,3] z) => (int64[a,b] y) {{ w = NonZero(x)  {nodes} }}"
     with pytest.raises(UnsupportedError, match=message) as caught:
         mi.compile(model_of(text))
-    assert "how many there are is known only when the model runs" in str(caught.value)
+    assert "the number is known at run time only" in str(caught.value)
 
 
 def test_a_plan_says_what_is_bounded() -> None:
@@ -196,8 +196,8 @@ def test_bound_memory_has_room_for_all_there_can_be() -> None:
 
 def test_conditions_and_boxes_of_other_shapes_are_invalid() -> None:
     for text, message in (
-        ("g (float[4] x, float[4] c) => (float[m] y) { y = Compress(x, c) }", "a list of truth values"),
-        ("g (float[4] x, bool[2,2] c) => (float[m] y) { y = Compress(x, c) }", "a list of truth values"),
+        ("g (float[4] x, float[4] c) => (float[m] y) { y = Compress(x, c) }", "a list of booleans"),
+        ("g (float[4] x, bool[2,2] c) => (float[m] y) { y = Compress(x, c) }", "a list of booleans"),
         (BOXES.replace("<CENTER>", "").replace("float[2,3,12]", "float[2,3,9]"), "don't fit scores of"),
         ("g (float x) => (int64[m,n] y) { y = NonZero(x) }", "a scalar has no axes"),
     ):

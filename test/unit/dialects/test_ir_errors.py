@@ -18,11 +18,11 @@ def function(body: str, arguments: str = "", results: str = "") -> str:
 LLVM = {
     "two results": (
         function("func.return %a, %a : i64, i64", "%a: i64", "-> (i64, i64)"),
-        "@f: a function can give back one result only",
+        "@f: a function can have one result only",
     ),
     "a call with two results": (
         "func.func private @g() -> (i64, i64)\n" + function("%r:2 = func.call @g() : () -> (i64, i64)\nfunc.return"),
-        "a function can give back one result only",
+        "a function can have one result only",
     ),
     "no return": (
         function("llvm.unreachable"),
@@ -153,7 +153,7 @@ PASSES = {
     "two convolutions side by side": (
         "choose-schedule",
         separable(CONV.format("q", "x") + CONV.format("r", "x")),
-        "graph.conv: reads something else than the convolution in front of it makes",
+        "graph.conv: reads other values than the result of the convolution before it",
     ),
     "an op in front of two convolutions": (
         "choose-schedule",
@@ -209,7 +209,7 @@ PASSES = {
             "kernel.call @k ins(%x : memref<4x4xf32>) outs(%v : memref<4x4xf32>)"
         ).replace('"input"}', f'"input"}}, {ARENA}')
         + "}",
-        "share-threads: a buffer of @stage_0 hangs on what builtin.unrealized_conversion_cast computes",
+        "share-threads: a buffer of @stage_0 depends on what builtin.unrealized_conversion_cast computes",
     ),
     "times without a team": (
         "profile-kernels",
@@ -243,7 +243,7 @@ def llvm_main(body: str, arguments: str = "") -> str:
 TEXTS = {
     "an ordered load": (
         llvm_main('%a = "llvm.load"(%p) <{ordering = 2 : i64}> : (!llvm.ptr) -> f32', "%p: !llvm.ptr"),
-        "llvm.load in @main: atomic and volatile accesses have no text here",
+        "llvm.load in @main: atomic and volatile accesses are not supported",
     ),
     "a call through a pointer": (
         llvm_main(
@@ -252,7 +252,7 @@ TEXTS = {
             "operandSegmentSizes = array<i32: 1, 0>}> : (!llvm.ptr) -> ()",
             "%p: !llvm.ptr",
         ),
-        "llvm.call in @main: calls through a pointer have no text here",
+        "llvm.call in @main: indirect calls are not supported",
     ),
     "advice on a loop that LLVM does not know": (
         llvm_main('"llvm.br"()[^end] {loop_annotation = {magic = 1 : i64}} : () -> ()\n^end:'),

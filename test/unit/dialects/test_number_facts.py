@@ -149,5 +149,5 @@ def test_einsum_of_integers_wraps(dtype: str) -> None:
 @pytest.mark.parametrize("op_type", ["And", "Or", "Xor", "Not"])
 def test_logic_is_of_truth_values(op_type: str) -> None:
     operands: list[Array] = [np.array([1, 2], np.int32)] * (1 if op_type == "Not" else 2)
-    with pytest.raises(mi.InvalidModelError, match=rf"n0 \({op_type}\): takes truth values, got i32"):
+    with pytest.raises(mi.InvalidModelError, match=rf"n0 \({op_type}\): takes booleans, got i32"):
         _computed([(op_type, operands, {})])

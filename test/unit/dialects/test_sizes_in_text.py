@@ -189,7 +189,7 @@ def test_a_size_reads_back_as_it_is_written(symbols: list[int], data: st.DataObj
 WRONG = {
     "dim n = 5 in [1, 4]": "n is 5: it must be in \\[1, 4\\]",
     "dim n = 3 in [1, 4] by 2": "n is 3: it must be a multiple of 2",
-    "dim n = 2 in [1, 4], dim n = 2 in [1, 4]": "two symbols are called n",
+    "dim n = 2 in [1, 4], dim n = 2 in [1, 4]": "two symbols are named n",
     "dim n = -2 in [-4, 4]": "n is -2: it must be in",
     "dim n = 2 in [1]": "Expected ','",
     "thing n = 2 in [1, 4]": "a symbol is a dim, an offset or a symbol, and not a thing",
@@ -208,8 +208,8 @@ def test_what_is_wrong_with_symbols_is_told(symbols: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("size", "message"),
     [
-        ("n floordiv 0", "a size is divided by what is not positive"),
-        ("n floordiv (n - 4)", "a size is divided by what is not positive"),
+        ("n floordiv 0", "a size is divided by a number that is not positive"),
+        ("n floordiv (n - 4)", "a size is divided by a number that is not positive"),
         ("n *", "expected"),
         ("n n", "expected"),
         ("q", "q is no symbol"),

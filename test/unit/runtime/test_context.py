@@ -306,7 +306,7 @@ def test_lent_arena_is_checked() -> None:
         context(block[: needed() - 1])
     with pytest.raises(mi.InvalidInputError, match=r"is not aligned to 256 bytes"):
         context(block[8:])
-    with pytest.raises(mi.InvalidInputError, match=r"^memory to borrow must be contiguous"):
+    with pytest.raises(mi.InvalidInputError, match=r"^borrowed memory must be contiguous"):
         context(np.zeros((needed(), 2), np.uint8)[:, 0])
     block.flags.writeable = False
     with pytest.raises(mi.InvalidInputError, match=r"^the arena is read-only"):

@@ -318,7 +318,7 @@ def test_storage_can_be_given_other_bytes() -> None:
     np.testing.assert_array_equal(seen.numpy(), array)
     seen.numpy()[0, 0] = 9
     assert array[0, 0] == 9
-    with pytest.raises(mi.InvalidInputError, match="memory to borrow must be contiguous"):
+    with pytest.raises(mi.InvalidInputError, match="borrowed memory must be contiguous"):
         storage.set_external(array.T)
     assert storage.address == array.ctypes.data
 

@@ -16,11 +16,11 @@ from mini_infer.lowering.gpu_to_cuda.launch_list import launch_list
         (
             "%0 = arith.constant 1 : i32\n%1 = math.ctpop %0 : i32\n%2 = arith.index_cast %1 : i32 to index\n"
             'memref.store %v, %x[%2] : memref<8xf32> loc("/node")',
-            "math.ctpop in @k: this operation has no text in CUDA C++",
+            "math.ctpop in @k: this operation is not supported in CUDA C++",
         ),
         (
             '%0 = math.ctpop %n : i32 loc("/node")\nmemref.store %0, %n32[%i] : memref<8xi32>',
-            "/node (math.ctpop) in @k: this operation has no text in CUDA C++",
+            "/node (math.ctpop) in @k: this operation is not supported in CUDA C++",
         ),
         (
             '%0 = "memref.cast"(%x) : (memref<8xf32>) -> memref<8xf32, strided<[?], offset: ?>>\n'
@@ -47,7 +47,7 @@ from mini_infer.lowering.gpu_to_cuda.launch_list import launch_list
         (
             "%0 = arith.constant dense<1.0> : vector<2x2xf32>\n%1 = arith.addf %0, %0 : vector<2x2xf32>\n"
             "%2 = vector.extract %1[0, 0] : f32 from vector<2x2xf32>\nmemref.store %2, %x[%i] : memref<8xf32>",
-            "only vectors of one dimension have a text in CUDA C++",
+            "only one-dimensional vectors are supported in CUDA C++",
         ),
     ],
 )

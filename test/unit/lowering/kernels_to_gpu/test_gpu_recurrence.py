@@ -140,5 +140,5 @@ def test_steps_share_a_function() -> None:
 
 
 def test_refused() -> None:
-    with pytest.raises(CompileError, match="a recurrence on f16 has no code"):
+    with pytest.raises(CompileError, match="a recurrence on f16 is not supported"):
         compiled("recurrence", *recurrence(dtype=np.float16))

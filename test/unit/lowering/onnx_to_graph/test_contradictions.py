@@ -56,7 +56,7 @@ def test_a_side_that_contradicts_itself_is_an_error_of_the_run(bad: str, way: di
     taken = bad == "then_branch"
     model = branches(BAD, GOOD) if taken else branches(GOOD, BAD)
     message = rf"^If_0 \(If\): its {bad} can't be run: {FACT}; which one is taken depends on c: bind with specialize"
-    with pytest.warns(UserWarning, match=rf"{message}; a run that takes it ends in this error$"):
+    with pytest.warns(UserWarning, match=rf"{message}; a run that takes it fails with this error$"):
         engine = mi.compile(model, **way)
     right = inputs_of(model, c=not taken)
     wanted = onnxruntime(model, right)
@@ -101,7 +101,7 @@ def test_a_condition_that_is_known_takes_the_side_that_can_be() -> None:
 def test_only_inputs_of_few_values_are_to_be_bound() -> None:
     """A branch that a sum of floats decides has no value to be bound to."""
     first = "sum = ReduceSum <keepdims = 0> (x)  large = Greater(sum, limit)"
-    with pytest.warns(UserWarning, match=r"shape \[3, 5\]; a run that takes it ends in this error$"):
+    with pytest.warns(UserWarning, match=r"shape \[3, 5\]; a run that takes it fails with this error$"):
         mi.compile(branches(GOOD, BAD, first, "large"), threads=1)
 
 

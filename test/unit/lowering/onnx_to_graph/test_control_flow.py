@@ -302,13 +302,16 @@ GROWING = """
 def test_a_loop_whose_values_grow_is_written_out() -> None:
     judge(model_of(GROWING), {"x": numbers(2)}, ways=WAYS[:1])
     text = GROWING.replace("float[2] x)", "float[2] x, int64 n)").replace("n = Constant <value = int64 {3}> ()", "")
-    what = r"Loop_0 \(Loop\): the number of turns, as carried value 0 is tensor<2xf32> before a turn and tensor<4xf32>"
+    what = (
+        r"Loop_0 \(Loop\): the trip count, as carried value 0 is tensor<2xf32> "
+        r"before an iteration and tensor<4xf32>"
+    )
     with pytest.raises(UnknownValueError, match=what):
         mi.compile(model_of(text))
 
 
 def test_a_loop_that_would_be_written_out_too_often_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="900000 turns of 2 nodes are too much to be written out"):
+    with pytest.raises(UnsupportedError, match="900000 turns of 2 nodes are too many to unroll"):
         mi.compile(model_of(GROWING.replace("int64 {3}", "int64 {900000}")))
 
 
@@ -351,7 +354,7 @@ def test_scan_along_any_axis_and_backwards() -> None:
 
 
 def test_scan_of_different_lengths_is_invalid() -> None:
-    with pytest.raises(InvalidModelError, match="what it scans has different lengths: 4, 5"):
+    with pytest.raises(InvalidModelError, match="its scan inputs have different lengths: 4, 5"):
         mi.compile(model_of(SCAN.replace("float[4,2] w", "float[5,2] w")))
 
 

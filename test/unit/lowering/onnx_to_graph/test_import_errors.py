@@ -37,14 +37,14 @@ RELU = node("Relu", ["x"], ["y"])
     [
         (
             graph(RELU, node("Abs", ["x"], ["y"], name="abs")),
-            r"abs \(Abs\): value y is made twice, also by y_node",
+            r"abs \(Abs\): value y is defined twice, also by y_node",
         ),
         (
             graph(RELU, node("Abs", ["y"], ["x"])),
             r"x_node \(Abs\): value x .* also by the graph's inputs",
         ),
-        (graph(node("Add", ["x", "lost"], ["y"])), r"y_node \(Add\): reads lost, which nothing makes"),
-        (graph(RELU, outputs=["y", "z"]), "graph output z is made by no node"),
+        (graph(node("Add", ["x", "lost"], ["y"])), r"y_node \(Add\): reads lost, which is undefined"),
+        (graph(RELU, outputs=["y", "z"]), "graph output z is defined by no node"),
         (graph(RELU, outputs=[]), "the graph has no outputs"),
         (
             graph(RELU, node("Add", ["x", "c"], ["b"]), node("Neg", ["b"], ["a"]), node("Abs", ["a"], ["c"])),
@@ -258,11 +258,11 @@ def test_control_flow() -> None:
     }
     several = {"x": X, "c": np.array([True, False])}
     with pytest.raises(
-        InvalidModelError, match=r"y_node \(If\): operand 0 \(c\) must be one truth value, got tensor<2xi1>"
+        InvalidModelError, match=r"y_node \(If\): operand 0 \(c\) must be one boolean, got tensor<2xi1>"
     ):
         imported(model_of([node("If", ["c"], ["y"], **branches)], several, {}, ["y"]))
     lost = {**branches, "else_branch": branch(node("Neg", ["lost"], ["e"]))}
-    with pytest.raises(InvalidModelError, match=r"y_node \(If\): reads lost, which nothing makes"):
+    with pytest.raises(InvalidModelError, match=r"y_node \(If\): reads lost, which is undefined"):
         imported(graph(node("If", ["c"], ["y"], **lost), c=np.array(True)))
     unsupported = {**branches, "then_branch": branch(node("Multinomial", ["x"], ["t"]))}
     with pytest.raises(UnsupportedError, match=r"Multinomial \(t_node: it draws"):

@@ -87,7 +87,7 @@ def test_the_first_and_the_last_index_are_inside(others: tuple[str, ...]) -> Non
 
 @pytest.mark.parametrize("each", EMPTY, ids=str)
 def test_no_index_fits_a_dimension_without_elements(each: Case) -> None:
-    with pytest.raises(mi.InvalidModelError, match=r"the_node .*: indices name elements of a dimension that has none"):
+    with pytest.raises(mi.InvalidModelError, match=r"the_node .*: indices into an empty dimension"):
         mi.compile(one_node(each)[0], threads=1)
 
 

@@ -211,7 +211,7 @@ def test_a_plan_that_leaves_something_unsaid_is_refused() -> None:
     assert isinstance(said, DictionaryAttr)
     for key in ("total_bytes", "strategy"):
         main.attributes[PLAN] = DictionaryAttr({name: each for name, each in said.data.items() if name != key})
-        with pytest.raises(PlanError, match=f"memory plan: the kernel.plan of main says no {key}"):
+        with pytest.raises(PlanError, match=f"memory plan: the kernel.plan of main lacks {key}"):
             memory_plan(module)
 
 

@@ -119,7 +119,7 @@ def test_writing_beside_the_arena_is_found(behind: bool, monkeypatch: pytest.Mon
             np.lib.stride_tricks.as_strided(arena, (2,), (-1,))[-1] = 0
 
     broken = sabotaged("perceptron", monkeypatch, harm)
-    with pytest.raises(mi.PlanError, match="bytes beside the arena were written"):
+    with pytest.raises(mi.PlanError, match="bytes outside of the arena were written"):
         broken(inputs("perceptron"))
 
 
@@ -129,7 +129,7 @@ def test_writing_beside_an_output_is_found(monkeypatch: pytest.MonkeyPatch) -> N
         np.lib.stride_tricks.as_strided(array.reshape(-1), (array.size + 1,))[-1] = 0
 
     broken = sabotaged("perceptron", monkeypatch, harm)
-    with pytest.raises(mi.PlanError, match="bytes beside output 'perceptron/gemm_4' were written"):
+    with pytest.raises(mi.PlanError, match="bytes outside of output 'perceptron/gemm_4' were written"):
         broken(inputs("perceptron"))
 
 

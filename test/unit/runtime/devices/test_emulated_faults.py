@@ -142,7 +142,7 @@ FAULTS = {
         blocks=2,
     ),
     "a barrier that only some reach": Fault(
-        LOAD + PUT + when("first", BARRIER), r"some threads of the block don't get here", LOAD + PUT + BARRIER
+        LOAD + PUT + when("first", BARRIER), r"some threads of the block don't reach it", LOAD + PUT + BARRIER
     ),
     "a barrier in a loop that ends early for some": Fault(
         f"scf.for %k = %c0 to %tid step %c1 {{\n{BARRIER}}}",
@@ -152,9 +152,9 @@ FAULTS = {
     "a warp's words through shared memory without a barrier": Fault(
         LOAD + PUT + GET.replace("%back", "%mirror"), r"with no barrier between", LOAD + SHUFFLE, threads=32
     ),
-    "shared memory that nobody wrote": Fault(
+    "shared memory that are uninitialised": Fault(
         LOAD + when("first", PUT) + BARRIER + GET,
-        r"reads bytes of shared memory that nobody wrote",
+        r"reads bytes of shared memory that are uninitialised",
         LOAD + PUT + BARRIER + GET,
     ),
     "two threads write one place": Fault(store_at("c0"), r"global memory that thread", LOAD + when("only", STORE)),
@@ -167,9 +167,9 @@ FAULTS = {
     "a block reads what another writes": Fault(
         LOAD + when("block0", f"memref.store %v, %x[%tid] : {X}\n"), r"global memory that thread", LOAD, blocks=3
     ),
-    "global memory that nobody wrote": Fault(
+    "global memory that are uninitialised": Fault(
         f"%v = memref.load %y[%tid] : {X}\nmemref.store %v, %y[%tid] : {X}\n",
-        r"reads bytes of global memory that nobody wrote",
+        r"reads bytes of global memory that are uninitialised",
         LOAD + STORE + f"%z = memref.load %y[%tid] : {X}\n",
         unwritten=(1,),
     ),

@@ -179,6 +179,6 @@ def test_what_has_no_code(kind: Any, name: str) -> None:
     arrays = [np.zeros(shape, np.float16) for shape in ((3, 1, 4), (1, rows, 4), (1, rows, 5))]
     kernel = kernel_of("recurrence", lambda w: w(kind(w[0], w[1], w[2], hidden=5)), arrays)
     kernel.attributes["constant_operands"] = ints_attr((1, 2))
-    fact = "a recurrence on f16 has no code; only f32 and f64 do"
+    fact = "a recurrence on f16 is not supported; only f32 and f64 are"
     with pytest.raises(CompileError, match=rf"^tested \(graph.{name}\): {fact}"):
         ChooseSchedule().apply(MiniContext(), ModuleOp([kernel]))

@@ -87,7 +87,7 @@ def test_a_step_behind_its_past_needs_no_mask() -> None:
 @pytest.mark.parametrize(
     ("operands", "attributes", "opset", "message"),
     [
-        ([None, *PAST, LENGTHS], {}, 24, "nonpad_kv_seqlen is not for keys behind a past"),
+        ([None, *PAST, LENGTHS], {}, 24, "nonpad_kv_seqlen can't be combined with past keys"),
         ([None, PAST[0]], {}, 23, "past keys and past values are given together"),
         ([], {"softcap": -1.0}, 23, "a softcap must be larger than 0"),
         ([], {"left_window_size": -2}, 25, "windows of -2 keys to the left and -1 to the right"),

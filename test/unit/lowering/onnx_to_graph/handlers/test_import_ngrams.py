@@ -37,9 +37,9 @@ def test_runs_of_integers_are_counted(mode: str, lengths: str) -> None:
             UnsupportedError,
             "looks for strings",
         ),
-        ("ngram_counts = [0, 2, 8]", "ngram_counts = [0, 2, 7]", InvalidModelError, "5 numbers can't be runs of 2"),
+        ("ngram_counts = [0, 2, 8]", "ngram_counts = [0, 2, 7]", InvalidModelError, "5 numbers can't be n-grams of 2"),
         ("[4, 0, 6, 1, 3, 5]", "[4, 0, 6, 1, 3]", InvalidModelError, "has 5 entries for 6 runs"),
-        ("[4, 0, 6, 1, 3, 5]", "[4, 0, 6, 1, 3, 4]", InvalidModelError, "must be different places"),
+        ("[4, 0, 6, 1, 3, 5]", "[4, 0, 6, 1, 3, 4]", InvalidModelError, "must be distinct"),
         ('"TF"', '"DF"', InvalidModelError, "mode DF is unknown"),
     ],
 )

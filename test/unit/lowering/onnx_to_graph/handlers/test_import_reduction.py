@@ -170,7 +170,7 @@ def test_invalid(case: Case, message: str) -> None:
     ("case", "message"),
     [
         (Case("ReduceSum", [X, ints(1)], 13), "must be known when the model is imported"),
-        (Case("BatchNormalization", [IMAGE, *CHANNELS], 9, results=2), "results beside the first are of training"),
+        (Case("BatchNormalization", [IMAGE, *CHANNELS], 9, results=2), "results after the first are for training"),
     ],
 )
 def test_unsupported(case: Case, message: str) -> None:

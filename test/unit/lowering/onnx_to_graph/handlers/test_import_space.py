@@ -242,11 +242,11 @@ def test_the_size_of_a_region_changes_nothing_about_the_size_of_the_result() -> 
 @pytest.mark.parametrize(
     ("case", "message"),
     [
-        (Case("GridSample", [TIES, grid(2, 3, 3, 2)], 20), "mode linear of i64: only floats can be weighed"),
-        (Case("Col2Im", [TIES[0] > 2, ints(2, 2), ints(2)], 18, known=[1, 2]), "truth values can't be added up"),
+        (Case("GridSample", [TIES, grid(2, 3, 3, 2)], 20), "mode linear of i64: only floats can be interpolated"),
+        (Case("Col2Im", [TIES[0] > 2, ints(2, 2), ints(2)], 18, known=[1, 2]), "booleans can't be summed"),
         (
             Case("Resize", [TIES > 2, None, np.ones(4, np.float32)], 18, {"mode": "cubic"}, known=[2]),
-            "mode cubic of truth values, which can't be weighed",
+            "mode cubic of booleans, which can't be interpolated",
         ),
     ],
 )
