@@ -37,9 +37,9 @@ PLANNED = {"enable_memory_planning": True}
 
 
 class CompileOptions(TypedDict, total=False):
-    """EngineConfig's options, which tells what each does: the types of the keyword arguments of `compile`.
+    """EngineConfig's options, documented there, as types of the keyword arguments of `compile`.
 
-    All but `threads`, which has a place of its own. For functions that hand options on:
+    All but `threads`, which is a separate parameter. For functions that pass options on:
 
         def serve(path: str, **options: Unpack[mini_infer.CompileOptions]) -> None:
             engine = mini_infer.compile(path, **options)

@@ -1,8 +1,8 @@
-"""Devices, as far as memory goes: where tensors lie, and the device of a name. session.py has what runs plans there.
+"""The interface of devices to memory: allocation, tensors, look-up by name; session.py has what runs plans.
 
-A device is one file with the device, a `ComputeDevice`, as DEVICE, and a line in _HOMES. One whose memory numpy can't
-see gives out `Memory` of its own kind, and its sessions may be those of remote_session.py, which need only a way to
-launch.
+A device is one file with the device, a `ComputeDevice`, as DEVICE, and a line in _HOMES. A device whose memory numpy
+can't access has a `Memory` class of its own, and its sessions may be those of remote_session.py, which need only a
+launch function.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HOMES = {
 
 
 class Placed(NamedTuple):
-    """Where a tensor lies among bytes: from byte `offset` on, with strides in bytes."""
+    """The layout of a tensor in bytes: its offset, and strides in bytes."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -36,53 +36,53 @@ class Placed(NamedTuple):
 
 
 class Memory(Protocol):
-    """Bytes on a device, which are free once nobody holds them."""
+    """Bytes on a device, freed with this object."""
 
     host: Array | None
     """The same bytes as a contiguous uint8 array; None where numpy can't see them."""
 
     @property
     def nbytes(self) -> int:
-        """How many bytes there are."""
+        """Number of bytes."""
         ...
 
     @property
     def address(self) -> int:
-        """Where the first byte is, among the addresses of the device."""
+        """Address of the first byte on the device."""
         ...
 
     @property
     def writable(self) -> bool:
-        """Whether the bytes may be changed."""
+        """Whether the bytes may be modified."""
         ...
 
     def zero(self) -> None:
-        """Make every byte 0."""
+        """Sets every byte to 0."""
         ...
 
     def write(self, offset: int, data: Array) -> None:
-        """Copy a contiguous uint8 array of the host to byte `offset`."""
+        """Copies a contiguous uint8 array of the host to byte `offset`."""
         ...
 
     def read(self, offset: int, data: Array) -> None:
-        """Fill a contiguous uint8 array of the host from byte `offset`."""
+        """Fills a contiguous uint8 array of the host from byte `offset`."""
         ...
 
     def array(self, place: Placed) -> Any:
-        """An array over a tensor's bytes that speaks DLPack; None where no library has any on the device."""
+        """An array over a tensor's bytes that supports DLPack; None if no library has one for the device."""
         return None
 
 
 class Code(Protocol):
-    """Code that has been loaded."""
+    """Loaded code."""
 
     def address(self, name: str) -> int:
-        """Where a function is; raises CompileError where it, or something it calls, isn't there."""
+        """The address of a function. Raises CompileError if it, or a function it calls, is unresolved."""
         ...
 
 
 class Device(Protocol):
-    """Where tensors lie."""
+    """A device with memory for tensors."""
 
     kind: str = "cpu"
     """Whose passes make its code: a key of pipelines.BELOW."""
@@ -90,39 +90,39 @@ class Device(Protocol):
     """What code takes inputs and outputs to be aligned to, beside the size of their elements."""
 
     def numbered(self, number: int) -> Device:
-        """Another device of the kind. Raises ConfigError where there is only one."""
+        """Another device of the kind. Raises ConfigError if there is only one."""
         raise ConfigError(f"there is no {self.kind} device {number}, only 0")
 
     def open(self) -> None:
-        """Raises ConfigError, which says what to do, where nothing can be run on the device."""
+        """Raises ConfigError, with a remedy, if nothing can run on the device."""
 
     def memory_bytes(self) -> int:
-        """Bytes that a plan may hope for, with its inputs and outputs."""
+        """Bytes available to a plan with its inputs and outputs."""
         return memory_bytes()
 
     def allocate(self, nbytes: int, alignment: int) -> Memory:
-        """Zeroed bytes, of which the first lies at a multiple of `alignment`; raises MemoryError."""
+        """Zeroed bytes aligned to `alignment`. Raises MemoryError."""
         ...
 
     def borrow(self, memory: object) -> Memory:
-        """The caller's memory, which is on this device, without a copy. Raises InvalidInputError."""
+        """The caller's memory on this device, without a copy. Raises InvalidInputError."""
         ...
 
     def place(self, memory: object) -> tuple[Memory, Placed]:
-        """The caller's DLPack memory, which is on this device, without a copy. Raises InvalidInputError."""
+        """The caller's DLPack memory on this device, without a copy. Raises InvalidInputError."""
         raise InvalidInputError(f"the device takes no {type(memory).__name__}")
 
     def hold(self, data: Array) -> Memory:
-        """Bytes of the host for code to read: a copy of them, unless code can read them where they are."""
+        """Bytes of the host for code to read: a copy, unless code can read them in place."""
         memory = self.allocate(data.nbytes, DEFAULT_ALIGNMENT)
         memory.write(0, data)
         return memory
 
 
 def device_named(name: str) -> Device:
-    """A device by its name, with a number behind a colon where there are several, such as "cuda:1".
+    """A device by its name, with a number after a colon if there are several, such as "cuda:1".
 
-    Raises ConfigError for one that is not there.
+    Raises ConfigError for an unknown device.
     """
     check_kind("device", name, str)
     kind, colon, number = name.partition(":")

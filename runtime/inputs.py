@@ -15,9 +15,9 @@ from .storage import Tensor, lies_on_gpu
 
 
 def checked(spec: TensorSpec, value: Any) -> Array:
-    """`value` as a row-major array of the input's type and shape; raises InvalidInputError naming the input.
+    """`value` as a row-major array of the input's type and shape. Raises InvalidInputError naming the input.
 
-    Arrays must have the type already; Python's lists and numbers are converted.
+    Arrays must have the type already; Python lists and numbers are converted.
     """
     array = typed(spec, value)
     flags = array.flags
@@ -32,7 +32,7 @@ def typed(spec: TensorSpec, value: Any) -> Array:
 
 
 def _converted(spec: TensorSpec, value: Any) -> Array:
-    """An array from what is not a numpy array."""
+    """An array from a value that is not a numpy array."""
     try:
         if lies_on_gpu(value):
             value = Tensor.from_dlpack(value)

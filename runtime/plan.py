@@ -1,5 +1,7 @@
-"""InferencePlan, all that is decided before the first inference, immutable and shared by threads; and ExecutionContext,
-one arena and the buffers bound to a plan's inputs and outputs."""
+"""InferencePlan, the compile-time results of a model, immutable and shared by threads; and ExecutionContext.
+
+A context runs a plan; it has one arena and the buffers bound to the plan's inputs and outputs.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ class PlanFamily(Protocol):
 class InferencePlan(LoadedPlan, Stationary):
     """Code, weights and memory plan of a model for given shapes and options.
 
-    `memory` says where every intermediate lies (`arena_bytes`, `lower_bound_bytes`, `tensors`). Contexts made from a
+    `memory` gives the place of every intermediate (`arena_bytes`, `lower_bound_bytes`, `tensors`). Contexts made from a
     plan are independent of each other; the plan itself never changes, so any number of threads may use it.
     """
 
@@ -66,13 +68,13 @@ class InferencePlan(LoadedPlan, Stationary):
         return html_table(self)
 
     def session(self, arena: Memory) -> Session:
-        """What runs the code with that arena."""
+        """A session that runs the code with that arena."""
         return compute_device(self.config.place).session(self, arena)
 
     def create_execution_context(self, arena: object | None = None) -> ExecutionContext:
         """A context with an arena of its own, or over `arena`: the caller's Storage, numpy or DLPack memory.
 
-        Raises InvalidInputError where that memory is read-only, on another device, smaller than `arena_bytes` or not
+        Raises InvalidInputError if that memory is read-only, on another device, smaller than `arena_bytes` or not
         aligned to `alignment`.
         """
         return ExecutionContext(self, arena)
@@ -80,7 +82,7 @@ class InferencePlan(LoadedPlan, Stationary):
 
 @dataclass(frozen=True)
 class KernelTime:
-    """Nanoseconds that one call took in the last run: all together where a loop makes it `runs` times."""
+    """Nanoseconds of one call in the last run: the total of its `runs` if it is in a loop."""
 
     kernel: str
     node: str
@@ -89,9 +91,9 @@ class KernelTime:
 
 
 class _Turn:
-    """One run of a context at a time: a flag, no lock, so who comes while it runs is refused, as after the last one.
+    """Ensures that a context has one run at a time: a flag rather than a lock, so a concurrent caller is refused.
 
-    It is the number of the process, as a child that is forked meanwhile has no such run.
+    It holds the number of the process, as a child forked meanwhile has no such run.
     """
 
     def __init__(self) -> None:
@@ -110,14 +112,14 @@ class _Turn:
 
 
 class ExecutionContext(Stationary):
-    """Runs a plan on memory of its own. A context serves one thread at a time; make one for each.
+    """Runs a plan with an arena of its own. A context serves one thread at a time; make one for each.
 
-    A thread that comes while another one runs it gets an InvalidInputError.
+    A concurrent call from another thread raises InvalidInputError.
 
     Buffers may be bound (`bind_input`, `bind_output`) and `execute` called many times, without a copy and without an
     allocation; or `run` takes arrays and returns fresh ones.
 
-    `close`, or the end of a `with` block, gives the memory back. Without it that is done once nobody holds the context.
+    `close`, or the end of a `with` block, frees the memory. Otherwise it is freed with the context.
     """
 
     def __init__(self, plan: InferencePlan, arena: object | None = None) -> None:
@@ -142,10 +144,10 @@ class ExecutionContext(Stationary):
         return self._arena
 
     def close(self) -> None:
-        """Gives up the arena and what is bound; any further use but `close` raises InvalidInputError.
+        """Releases the arena and the bound buffers; any further use but `close` raises InvalidInputError.
 
         The plan, other contexts, and arrays that a run has returned are not affected. A Tensor in the arena (`tensor`)
-        keeps the arena's bytes while it is held. Raises InvalidInputError while another thread runs the context.
+        keeps the arena's bytes alive. Raises InvalidInputError while another thread runs the context.
         """
         if self._turn.is_over:
             return
@@ -174,10 +176,10 @@ class ExecutionContext(Stationary):
         return f"{type(self).__name__}({interface(self.plan)}; {arena}, {bound} of {len(self._bound)} bound)"
 
     def set_shapes(self, shapes: Mapping[str, Sequence[int]]) -> None:
-        """Shapes of the inputs, by name, for what is bound next: `plan` is the one for them, and nothing is bound.
+        """Sets the shapes of the inputs, by name: `plan` becomes the one for them, and bindings are dropped.
 
-        For plans of several shapes; `run` does it by itself. Raises InvalidInputError for shapes outside of the
-        profile, or such as the plan's code was not made for: `Engine.plan_for` has other code made.
+        For plans of several shapes; `run` does it automatically. Raises InvalidInputError for shapes outside of the
+        profile, or for which the plan's code was not compiled: `Engine.plan_for` compiles for those.
         """
         self._check_open()
         family = self.plan.family
@@ -189,7 +191,7 @@ class ExecutionContext(Stationary):
         self.use(family.plan_for(wanted))
 
     def use(self, plan: InferencePlan) -> None:
-        """Another plan of the same family: nothing is bound then, but for caches."""
+        """Switches to another plan of the same family: bindings are dropped, except caches."""
         self._check_open()
         if plan is self.plan:
             return
@@ -209,15 +211,15 @@ class ExecutionContext(Stationary):
         self._bound_are_apart = False
 
     def bind_input(self, name: str, memory: object) -> None:
-        """Read input `name` from this memory in the following runs: a Tensor, a numpy array or DLPack memory.
+        """Reads input `name` from this memory in following runs: a Tensor, a numpy array or DLPack memory.
 
-        What comes from CuPy, PyTorch or JAX on the plan's GPU is used where it lies; what is still being written to it
-        on CUDA's default stream is waited for.
+        Arrays of CuPy, PyTorch or JAX on the plan's GPU are used in place, after waiting for pending work on CUDA's
+        default stream.
 
-        A cache takes memory for all its room (`InferencePlan.room`): its input is the beginning of that, and so is its
-        output after the run. It stays bound when shapes change.
+        A cache takes its whole buffer (`InferencePlan.room`), of which its input, and its output after the run, are the
+        beginning. It stays bound when shapes change.
 
-        Raises InvalidInputError where shape or type are wrong, the elements don't lie row-major without gaps, or the
+        Raises InvalidInputError if shape or type are wrong, the elements are not contiguous and row-major, or the
         memory is not on the plan's device: `Tensor.to` copies it there.
         """
         self._check_open()
@@ -228,9 +230,9 @@ class ExecutionContext(Stationary):
         self._bound_are_apart = False
 
     def bind_output(self, name: str, memory: object) -> None:
-        """Write output `name` to this memory in the following runs; as bind_input, and it must be writable.
+        """Writes output `name` to this memory in following runs; as bind_input, and it must be writable.
 
-        One of a size that turns out in a run takes memory for all there can be; `output_shape` tells what there is.
+        A bounded output takes memory for its maximal size; `output_shape` gives its actual size.
         """
         self._check_open()
         index = _index(self.plan.output_names, name, "output")
@@ -245,8 +247,8 @@ class ExecutionContext(Stationary):
     def execute(self) -> None:
         """One inference on the bound buffers.
 
-        Raises InvalidInputError where one is not bound, or what is written overlaps anything else; and where an index
-        turned out to be out of range, once all is over: then what the outputs hold means nothing.
+        Raises InvalidInputError if one is not bound, or if written memory overlaps any other; and, after the run, if an
+        index was out of range: then the contents of the outputs are undefined.
         """
         self._check_open()
         if not self._bound_are_apart:
@@ -258,7 +260,7 @@ class ExecutionContext(Stationary):
         self._found = [int(count.to("cpu").numpy()) for count in self._counts]
 
     def output_shape(self, name: str) -> tuple[int, ...]:
-        """How much of output `name` the last run made, from its beginning along each axis."""
+        """The shape of output `name` after the last run, possibly smaller than its buffer."""
         self._check_open()
         index = _index(self.plan.output_names, name, "output")
         spec = self.plan.outputs[index]
@@ -267,7 +269,7 @@ class ExecutionContext(Stationary):
         return tuple(cut_shape(spec.shape, index, self.plan.cuts, self._found)) if spec.bounded else spec.shape
 
     def _refuse(self, wrong: Wrong) -> NoReturn:
-        """Raises InvalidInputError for what turned out to be wrong: an index out of range, a branch that can't be."""
+        """Raises InvalidInputError for a recorded run-time error: an index out of range, a branch that can't be run."""
         place = int(np.flatnonzero(wrong)[0])
         raise self.plan.checks[place].error(int(wrong[place]))
 
@@ -289,18 +291,18 @@ class ExecutionContext(Stationary):
         self._bound_are_apart = True
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        """One inference on arrays by name; fresh arrays by name.
+        """One inference on arrays by name; returns fresh arrays by name.
 
-        What lies in a cache is no fresh array: given back as an input, it is updated where it is. Any other array for a
-        cache is copied to memory with room first.
+        An output in a cache is no fresh array: given back as an input, it is updated in place. Any other array for a
+        cache is first copied to a cache buffer.
 
-        Raises InvalidInputError: before anything runs, or for an index that turned out to be out of range.
+        Raises InvalidInputError: before anything runs, or for an index that was out of range.
         """
         outputs = self.run_ordered(self.plan.ordered(inputs))
         return dict(zip(self.plan.output_names, outputs, strict=True))
 
     def run_ordered(self, inputs: Sequence[Any]) -> list[Array]:
-        """`run` on one array for each input, in the model's order, to arrays in the model's order."""
+        """`run` on one array for each input, in the model's order; returns arrays in the model's order."""
         self._check_open()
         plan = self.plan
         check_kind("inputs", inputs, Sequence, InvalidInputError)
@@ -331,15 +333,15 @@ class ExecutionContext(Stationary):
         return trimmed(outputs, plan.cuts, self._found) if plan.counts else outputs
 
     def run_tensors(self, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
-        """`run` with fresh tensors of the plan's device by name, which other libraries take by DLPack.
+        """`run` that returns fresh tensors on the plan's device by name, which other libraries import by DLPack.
 
-        Inputs that lie there, row-major and aligned, are read where they are; others are copied. Raises as `run`.
+        Inputs on the device, row-major and aligned, are read in place; others are copied. Raises as `run`.
         """
         outputs = self.run_ordered_tensors(self.plan.ordered(inputs))
         return dict(zip(self.plan.output_names, outputs, strict=True))
 
     def run_ordered_tensors(self, inputs: Sequence[Any]) -> list[Tensor]:
-        """`run_tensors` on one value for each input, in the model's order, to tensors in the model's order."""
+        """`run_tensors` on one value for each input, in the model's order; returns tensors in the model's order."""
         self._check_open()
         plan, place = self.plan, self.plan.config.place
         if plan.caches:
@@ -377,11 +379,11 @@ class ExecutionContext(Stationary):
         return copy
 
     def tensor(self, name: str) -> Tensor:
-        """An intermediate by its name in the memory plan, where it lies in the arena.
+        """An intermediate tensor in the arena, by its name in the memory plan.
 
-        Its bytes are others' before and after its lifetime, so after a run it holds what the run left there: look at
-        `plan.memory` for who that is, or compile with `enable_memory_planning=False` to keep every intermediate.
-        Raises InvalidInputError where the arena holds no tensor of that name.
+        Its bytes belong to other tensors outside its lifetime, so after a run it holds what the run left there:
+        `plan.memory` tells whose bytes they are; or compile with `enable_memory_planning=False` to keep every
+        intermediate. Raises InvalidInputError if the arena holds no tensor of that name.
         """
         self._check_open()
         check_kind("name", name, str, InvalidInputError)
@@ -391,7 +393,7 @@ class ExecutionContext(Stationary):
         raise InvalidInputError(f"the arena holds no tensor '{name}'; plan.memory.tensors lists what it holds")
 
     def _check_outside_arena(self, arrays: Sequence[Array]) -> None:
-        """The caller lent the arena, so that an input may lie in it; it would be overwritten while being read."""
+        """Refuses inputs in an arena lent by the caller, which would be overwritten while being read."""
         if self._memory.host is None:
             return
         for name, array in zip(self.plan.input_names, arrays, strict=True):
@@ -399,7 +401,7 @@ class ExecutionContext(Stationary):
                 raise InvalidInputError(f"input '{name}' lies in the arena")
 
     def profile(self) -> list[KernelTime]:
-        """What each call of the last run took; empty unless the plan was built with `enable_profiling`."""
+        """The time of each call of the last run; empty unless the plan was compiled with `enable_profiling`."""
         self._check_open()
         if not self.plan.profiled:
             return []
@@ -431,17 +433,17 @@ def _arena_storage(plan: InferencePlan, arena: object | None) -> Storage:
 
 
 def one_line(plan: LoadedPlan, kind: str) -> str:
-    """What goes in, what comes out and what it takes, as the repr of a `kind`."""
+    """Inputs, outputs and costs in one line, as the repr of a `kind`."""
     return f"{kind}({interface(plan)}; {', '.join(f'{name} {value}' for name, value in _costs(plan))})"
 
 
 def interface(plan: LoadedPlan) -> str:
-    """What goes in and what comes out."""
+    """Inputs and outputs."""
     return f"{_named(plan.inputs, 'inputs')} -> {_named(plan.outputs, 'outputs')}"
 
 
 def html_table(plan: LoadedPlan) -> str:
-    """The same, a row for each input, output and cost."""
+    """The same as an HTML table, a row for each input, output and cost."""
     rows = [("input", str(spec)) for spec in plan.inputs] + [("output", str(spec)) for spec in plan.outputs]
     cells = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in [*rows, *_costs(plan)])
     return f"<table>{''.join(cells)}</table>"

@@ -1,4 +1,4 @@
-"""What objects say of themselves: options that were chosen, and sizes in bytes."""
+"""Text forms of objects: the options that were chosen, and sizes in bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHORT.maxother = _SHORT.maxstring = 80  # characters; an OptimizationProfile is
 
 
 def chosen_fields(record: DataclassInstance) -> str:
-    """A dataclass as Python would make it: the fields that haven't their defaults, what is long in them left out."""
+    """The repr of a dataclass with its non-default fields, abbreviated."""
     chosen: list[str] = []
     for each in fields(record):
         value = getattr(record, each.name)
@@ -26,7 +26,7 @@ def chosen_fields(record: DataclassInstance) -> str:
 
 
 def size_text(count: int) -> str:
-    """Bytes in the largest unit of thousands of which they are at least one."""
+    """Bytes in the largest fitting decimal unit."""
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= factor:
             return f"{count / factor:.2f} {unit}"

@@ -45,7 +45,7 @@ class LoadedPlan(PlanRecord):
 
     @cached_property
     def memory(self) -> MemoryPlan:
-        """Where every intermediate lies."""
+        """The place and lifetime of every intermediate."""
         return self.report()
 
 
@@ -54,38 +54,38 @@ Wrong: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 
 class Session(Protocol):
-    """A plan's code with an arena, and what is bound to the plan's inputs and outputs, which come in this order."""
+    """A plan's code with an arena and the buffers bound to the plan's inputs and outputs, in this order."""
 
     def use(self, plan: LoadedPlan) -> None:
-        """From now on run this plan, which differs in shapes only."""
+        """Switches to this plan, which differs in shapes only."""
         raise UnsupportedError("plans of several shapes are for the CPU")
 
     def bind(self, index: int, spec: TensorSpec, memory: object, *, written: bool) -> tuple[int, int]:
-        """Read or write input or output `index` there from now on; [start, end) of its addresses on the device.
+        """Binds input or output `index`; returns the [start, end) of its addresses on the device.
 
-        Raises InvalidInputError for memory that code can't use as it is.
+        Raises InvalidInputError for memory that code can't use in place.
         """
         ...
 
     def execute(self) -> Wrong | None:
-        """One inference on what is bound, which is everything; None where nothing was wrong."""
+        """One inference on the bound buffers, which must be complete; None if there was no error."""
         ...
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:
-        """One inference on contiguous arrays of the host; what is bound stays so."""
+        """One inference on contiguous host arrays; bindings are kept."""
         ...
 
     def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Wrong | None:
-        """One inference on row-major, aligned tensors of the device; what is bound stays so."""
+        """One inference on row-major, aligned device tensors; bindings are kept."""
         return self.run([each.numpy() for each in inputs], [each.numpy() for each in outputs])
 
     def times(self) -> Array:
-        """Of a profiled plan: for each call its nanoseconds in the last run, and how often it was made."""
+        """For a profiled plan: the nanoseconds of each call in the last run, and how often it ran."""
         ...
 
 
 class Compilation(Protocol):
-    """What becomes of a module on its way to a device's code."""
+    """A module being compiled to a device's code."""
 
     @property
     def calls(self) -> tuple[KernelCall, ...]:
@@ -116,9 +116,9 @@ class ComputeDevice(Device, Protocol):
     """Where plans run."""
 
     def target(self, config: EngineConfig, machine: str = "", scheduled: Target | None = None) -> Target:
-        """What code is made for: the device, or a `machine` named as its compiler names it.
+        """The compilation target: the device, or a `machine` named as its compiler names it.
 
-        With `scheduled` the code's schedules are there already, for that. Raises ConfigError.
+        With `scheduled` the kernels are already scheduled for that target. Raises ConfigError.
         """
         ...
 
@@ -131,15 +131,15 @@ class ComputeDevice(Device, Protocol):
         observer: Observer | None,
         compilers: Compilers | None,
     ) -> Compilation:
-        """Takes a module at the arena level, or below, through the phases that are left. Raises CompileError."""
+        """Runs the remaining phases on a module at the arena level or below. Raises CompileError."""
         ...
 
     def load(self, objects: Sequence[bytes]) -> Code:
-        """Code from the objects that a compile made. Raises CompileError."""
+        """Loads the objects of a compile. Raises CompileError."""
         ...
 
     def session(self, plan: LoadedPlan, arena: Memory) -> Session:
-        """What runs a plan's code with that arena."""
+        """A session of a plan with an arena."""
         ...
 
 

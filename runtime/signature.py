@@ -1,4 +1,4 @@
-"""What a module says of itself to the runtime, at any level: its inputs and outputs, its calls, its weights."""
+"""Reads a module's interface for the runtime, at any level: inputs and outputs, calls, weights."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ROLES = re.compile(
 
 
 def entry_of(module: ModuleOp) -> Operation:
-    """The function @main, at whatever level; raises InvalidModelError where there is none with a body."""
+    """The function @main, at any level. Raises InvalidModelError if there is none with a body."""
     main = symbol_named(module, "main")
     if main is None or not main.regions[0].blocks:
         raise InvalidModelError("the module has no function @main")
@@ -58,7 +58,7 @@ def entry_of(module: ModuleOp) -> Operation:
 
 
 def check_signature(module: ModuleOp) -> None:
-    """Raises InvalidModelError for a `main` that could not be called with buffers: without it, memory is at stake."""
+    """Raises InvalidModelError for a `main` whose arguments don't fit the calling convention, which would be unsafe."""
     main = entry_of(module)
     if level_of(module) in ("graph", "kernels"):
         input_specs(module)
@@ -102,9 +102,9 @@ def output_specs(module: ModuleOp) -> tuple[TensorSpec, ...]:
 
 
 def specs_of(module: ModuleOp, role: str) -> tuple[TensorSpec, ...]:
-    """The arguments of `main`, on buffers, that have a role; one without a name is called by the role and a number.
+    """The arguments of `main`, on buffers, with a role; one without a name is named by the role and a number.
 
-    Caches are among the inputs: of each the part that is an input.
+    Caches are among the inputs: for each, the part that is an input.
     """
     main = entry_of(module)
     roles = _READ if role == "input" else (StringAttr(role),)
@@ -142,13 +142,13 @@ def signature_of(module: ModuleOp) -> Signature:
 
 
 def _caches(module: ModuleOp) -> dict[int, CacheAttr]:
-    """The caches of `main`, on buffers, by their number among the inputs."""
+    """The caches of `main`, on buffers, by input number."""
     found = map(cache_of, _attributes_of(module, *_READ))
     return {number: cache for number, cache in enumerate(found) if cache is not None}
 
 
 def _attributes_of(module: ModuleOp, *roles: StringAttr) -> list[DictionaryAttr]:
-    """The attributes of those arguments of `main` that have one of these roles."""
+    """The attributes of the arguments of `main` with one of these roles."""
     return [each for each in attributes_of_arguments(entry_of(module)) if each.data.get(ROLE) in roles]
 
 
@@ -163,7 +163,7 @@ def _spec(name: str, type: Attribute) -> TensorSpec:
 
 
 def run_checks(module: ModuleOp) -> tuple[RunCheck, ...]:
-    """What each place in the status of a module on buffers stands for; see insert-checks."""
+    """The run-time checks of a module on buffers, one per slot of its status; see insert-checks."""
     for attributes in _attributes_of(module, StringAttr(STATUS)):
         match attributes.data.get(CHECKS):
             case ArrayAttr(data=(_, *_) as checks):
@@ -184,7 +184,7 @@ def _run_check(check: Attribute) -> RunCheck:
 
 
 def weight_segment(module: ModuleOp, ctx: MiniContext) -> Array:
-    """All weights in one read-only block, where place-weights says."""
+    """All weights in one read-only block, laid out by place-weights."""
     blocks = _weights(module)
     total = max((offset + blob.nbytes.data for blob, offset in blocks), default=0)
     with memory_for(f"{total} bytes of weights"):
@@ -197,7 +197,7 @@ def weight_segment(module: ModuleOp, ctx: MiniContext) -> Array:
 
 
 def _weights(module: ModuleOp) -> list[tuple[BlobAttr, int]]:
-    """The blobs of the weight segment and where each lies, in bytes."""
+    """The blobs of the weight segment with their offsets in bytes."""
     blocks: list[tuple[BlobAttr, int]] = []
     for entry in cast("ArrayAttr[ArrayAttr[Attribute]]", module.attributes.get("kernel.weights", ArrayAttr([]))):
         blob, offset = entry.data

@@ -1,4 +1,4 @@
-"""What a plan says of itself: its inputs and outputs, its calls, what may be wrong with a run, and what it takes."""
+"""Specifications in a plan: inputs and outputs, calls, run-time checks, and the signature of a compiled model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..dialects.errors import InvalidInputError, UnsupportedError, out_of_range
 class TensorSpec:
     """An input or output: name, static shape and element type.
 
-    Along `bounded` axes the shape is the most there can be: how much there is turns out in a run.
+    Along `bounded` axes the shape is an upper bound: a run determines the actual size.
     """
 
     name: str
@@ -41,9 +41,9 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class SymbolicSpec:
-    """An input or output of an engine for many shapes: as TensorSpec, but sizes that differ are texts.
+    """An input or output of an engine for many shapes: as TensorSpec, with texts for variable sizes.
 
-    Such a text is a dimension's name, or how a size hangs on such names: ("batch", 2, "tokens + 1").
+    Such a text is a dimension's name, or a formula: ("batch", 2, "tokens + 1").
     """
 
     name: str
@@ -63,9 +63,9 @@ def _spec_text(spec: TensorSpec | SymbolicSpec) -> str:
 
 @dataclass(frozen=True)
 class CacheSpec:
-    """An input and an output, by number, that lie in the same memory: `room` is all of it.
+    """An input and an output, by number, that share memory: `room` is the whole buffer.
 
-    Input and output begin where the memory does, and have its strides.
+    Input and output start where the buffer does, and have its strides.
     """
 
     input: int
@@ -74,7 +74,7 @@ class CacheSpec:
 
 
 def check_placed(spec: TensorSpec, dtype: np.dtype[Any], shape: Sequence[int], what: str) -> None:
-    """Raises InvalidInputError where type or shape are not those of an input or output; `what` goes before its name."""
+    """Raises InvalidInputError unless type and shape are those of an input or output; `what` precedes its name."""
     if dtype != spec.dtype:
         raise InvalidInputError(f"{what}'{spec.name}' has type {dtype} instead of {spec.dtype}")
     if shape != spec.shape:
@@ -83,7 +83,7 @@ def check_placed(spec: TensorSpec, dtype: np.dtype[Any], shape: Sequence[int], w
 
 @dataclass(frozen=True)
 class KernelCall:
-    """One call in the order of execution: the kernel's function and the ONNX node it began with."""
+    """One call in execution order: the kernel's function, and the ONNX node of its root."""
 
     kernel: str
     node: str
@@ -91,21 +91,21 @@ class KernelCall:
 
 @dataclass(frozen=True)
 class RunCheck:
-    """What may be wrong with a run: an index in the dimension of `size` elements that the op `subject` counts in.
+    """A run-time check: indices into the dimension of `size` elements by the op `subject`.
 
-    Without a size it is a graph.fail that was run, and the subject is its message.
+    Without a size it is a graph.fail, and the subject is its message.
     """
 
     subject: str
     size: int | None = None
 
     def error(self, noted: int) -> InvalidInputError:
-        """The error for what a run has noted."""
+        """The error for a recorded value."""
         return InvalidInputError(self.subject) if self.size is None else out_of_range(self.subject, noted, self.size)
 
 
 def ordered(names: tuple[str, ...], inputs: Mapping[str, Any]) -> list[Any]:
-    """What is given by name, in the names' order; raises InvalidInputError naming what is missing or unknown."""
+    """Values by name in the names' order. Raises InvalidInputError naming missing or unknown ones."""
     if not isinstance(cast("object", inputs), Mapping):
         raise InvalidInputError(f"inputs by name are expected as a mapping, got {type(inputs).__name__}")
     missing = [name for name in names if name not in inputs]
@@ -122,7 +122,7 @@ def _quoted(names: list[str] | tuple[str, ...]) -> str:
 
 
 def ordered_shapes(names: tuple[str, ...], shapes: Mapping[str, Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    """One shape for each input, in the order of their names; raises InvalidInputError for what is no shape."""
+    """One shape for each input, in the order of names. Raises InvalidInputError for an invalid shape."""
     found: list[tuple[int, ...]] = []
     for name, shape in zip(names, ordered(names, shapes), strict=True):
         try:
@@ -136,7 +136,7 @@ def ordered_shapes(names: tuple[str, ...], shapes: Mapping[str, Sequence[int]]) 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Signature:
-    """What `main` takes and gives."""
+    """The inputs and outputs of `main`."""
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
@@ -160,17 +160,17 @@ class Signature:
 
     @cached_property
     def cached(self) -> dict[int, CacheSpec]:
-        """The caches by the numbers of their inputs."""
+        """The caches by input number."""
         return {cache.input: cache for cache in self.caches}
 
     @cached_property
     def written(self) -> tuple[TensorSpec, ...]:
-        """What code writes to memory of its own: the outputs that lie in no cache, and the counts."""
+        """The buffers that code writes: the outputs that lie in no cache, and the counts of bounded outputs."""
         kept = {cache.output for cache in self.caches}
         return (*(spec for number, spec in enumerate(self.outputs) if number not in kept), *self.counts)
 
     def room(self, name: str) -> TensorSpec:
-        """The memory that a cache takes, by its input's name; raises InvalidInputError where that is none."""
+        """The buffer of a cache, by its input's name. Raises InvalidInputError for any other name."""
         check_kind("name", name, str, InvalidInputError)
         for cache in self.caches:
             if cache.room.name == name:
@@ -179,7 +179,7 @@ class Signature:
         raise InvalidInputError(f"'{name}' is no cache; the caches are {known}")
 
     def ordered(self, inputs: Mapping[str, Any]) -> list[Any]:
-        """The inputs' values in the model's order; raises InvalidInputError naming what is missing or unknown."""
+        """The inputs' values in the model's order. Raises InvalidInputError naming missing or unknown ones."""
         return ordered(self.input_names, inputs)
 
 
@@ -206,7 +206,7 @@ def values_of(record: Signature, kind: type[Signature]) -> dict[str, Any]:
 
 
 class Stationary:
-    """What holds machine code or memory that it points to: it stays in its process, and there is one of it."""
+    """An object with machine code or memory addresses: it can't be copied or sent to another process."""
 
     @override
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> NoReturn:

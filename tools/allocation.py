@@ -1,4 +1,4 @@
-"""The planner by itself: places for buffers of any program, from Python and as `mini-infer allocate`."""
+"""The arena planner for buffers of any program, from Python and as `mini-infer allocate`."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def allocate(
     alignment: int = 1,
     time_limit: float | None = None,
 ) -> Plan:
-    """Gives every buffer of a problem its offset; buffers that are live together share no byte.
+    """Assigns every buffer of a problem an offset; buffers that are live together share no byte.
 
     problem: a CSV file in MiniMalloc's format, or buffers.
     strategy: one of `mini_infer.STRATEGIES`.
-    capacity: bytes; the first plan that fits is good enough then, and without it the lowest plan is looked for.
+    capacity: bytes; the first plan that fits is then good enough; without it the lowest plan is searched for.
     alignment: bytes of which every offset is a multiple.
     time_limit: seconds after which a search gives up.
 
-    The plan says `offsets` by id, `height`, `lower_bound` and whether it is `optimal`. It is checked before it is
-    returned. Raises PlanError when none is found that fits, naming the buffers that are too large together where that
+    The plan has `offsets` by id, `height`, `lower_bound` and whether it is `optimal`. It is checked before it is
+    returned. Raises PlanError if none is found that fits, naming the buffers that exceed the capacity together if that
     is why; InvalidInputError for a malformed file; ConfigError for an unknown strategy.
     """
     check_choice("strategy", strategy, STRATEGIES)
@@ -61,7 +61,7 @@ def show_allocation(
     output: str | None,
     console: Console,
 ) -> Facts:
-    """Plans a CSV file's problem, tells how well, and writes it with its offsets; what it tells, for programs."""
+    """Plans the problem of a CSV file, prints the result, and writes it with offsets; returns it for programs."""
     table = read_problem(path)
     start = time.perf_counter()
     with working(console, f"placing {len(table.buffers)} buffers"):

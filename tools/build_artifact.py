@@ -1,4 +1,4 @@
-"""What `mini-infer build` does: compile for several CPUs, write the file, say what it is."""
+"""`mini-infer build`: compiles for several CPUs, writes the file, and reports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .waiting import working
 def show_build(
     model: str, options: Mapping[str, Any], output: str, cpus: Sequence[str], at: Sequence[Sizes], console: Console
 ) -> Facts:
-    """Compiles a model to a file and tells what was made; with `at` there is code for these shapes, too."""
+    """Compiles a model to a file and reports; `at` adds code for these shapes."""
     if Path(output).suffix != ".mi":
         raise ConfigError(f"--output {output}: the name must end in .mi")
     given = [{spec.name: spec.shape for spec in shape.specs} for shape in (shapes_at(model, options, at) if at else ())]

@@ -1,4 +1,4 @@
-"""What `mini-infer cache` does: show what is kept, where, forget it, set how much there may be."""
+"""`mini-infer cache`: shows, clears or limits the cache of compiled models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
 
 
 def manage(action: str, size: str | None, folder: str | None, console: Console) -> Facts:
-    """One of ACTIONS on the folder given, or on the one that compiles use; what it told, for programs."""
+    """Performs one of ACTIONS on the given cache folder, or on the default one; returns the report for programs."""
     if action not in ACTIONS:
         raise ConfigError(f"cache {action}: there are {', '.join(ACTIONS)}")
     if size is not None and action != "limit":
@@ -61,7 +61,7 @@ def _list(kept: CacheFolder, console: Console) -> list[dict[str, Any]]:
 
 
 def _about(kept: CacheFolder, key: str) -> dict[str, Any]:
-    """What an entry says of itself; looking at it is no use of it."""
+    """The description of an entry; reading it doesn't mark it as used."""
     try:
         with open_plain(kept.models.folder / f"{key}.entry", links=False) as file:
             about = Container(file).about
@@ -76,7 +76,7 @@ def _age(then: float) -> str:
 
 
 def _clear(kept: CacheFolder, console: Console) -> int:
-    """Bytes that were forgotten."""
+    """Clears the cache; returns the number of deleted bytes."""
     entries = [(cache, *each) for cache in (kept.models, kept.objects, kept.facts) for each in cache.entries()]
     for cache, key, _ in entries:
         cache.drop(key)

@@ -1,4 +1,4 @@
-"""What a command found, as JSON: one header for all commands, and behind it the command's own fields.
+"""JSON reports of commands: a common header, followed by the command's own fields.
 
 docs/json.md lists them all.
 """
@@ -30,7 +30,7 @@ PACKAGES = ("numpy", "onnx", "llvmlite", "xdsl", "onnxruntime", "onnxruntime-gpu
 
 
 def with_facts(context: Context, file: str | None, console: Console, work: Callable[[Console], Facts]) -> Facts:
-    """What a command's work finds; also writes it to a file. `-` is standard output, where nothing else is then."""
+    """The report of a command's work, also written to a file; `-` is standard output, then without other output."""
     if file is None:
         return work(console)
     found = work(Console(quiet=True) if file == STANDARD_OUTPUT else console)
@@ -44,7 +44,7 @@ def with_facts(context: Context, file: str | None, console: Console, work: Calla
 
 
 def header(context: Context) -> dict[str, Any]:
-    """What every command tells: which it was, with which options, when, on what machine, of which versions."""
+    """The common fields: command, options, time, machine, versions."""
     from ..runtime.devices.cpu.machine_limits import cpu_title
 
     return {
@@ -69,17 +69,17 @@ def _versions() -> dict[str, str]:
 
 
 def tensors(specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
-    """Inputs or outputs: names, types, and shapes; a size of run time is a formula, such as "n * 2"."""
+    """Inputs or outputs: names, types, and shapes; a symbolic size is a formula, such as "n * 2"."""
     return [{"name": spec.name, "type": str(spec.dtype), "shape": list(spec.shape)} for spec in specs]
 
 
 def arrays(named: Mapping[str, Array]) -> list[dict[str, Any]]:
-    """The same of arrays by name."""
+    """The same for arrays by name."""
     return [{"name": name, "type": str(each.dtype), "shape": list(each.shape)} for name, each in named.items()]
 
 
 def memory(plan: MemoryPlan, weights: int) -> dict[str, Any]:
-    """The memory that a model takes, in bytes: `weights` are those that stay."""
+    """The memory of a model in bytes: `weights` are those that stay."""
     return {
         "weights_bytes": weights,
         "inputs_bytes": plan.bytes_of("input"),
@@ -95,7 +95,7 @@ def memory(plan: MemoryPlan, weights: int) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: it knows no infinity, which becomes a text that Python's float() reads."""
+    """A value as JSON values, which have no infinity: it becomes a text that Python's float() reads."""
     from ..dialects.sizes.sizes import Size  # a command's help does without
 
     match value:

@@ -1,4 +1,4 @@
-"""What `mini-infer run` does: compile with progress, run, print outputs, time and memory."""
+"""`mini-infer run`: compiles with progress, runs, and prints outputs, time and memory."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 @dataclass(frozen=True)
 class Compiled:
-    """An engine, inputs for it, and what compiling took."""
+    """An engine, inputs for it, and the cost of compiling."""
 
     engine: Engine
     inputs: Mapping[str, Array]
@@ -64,7 +64,7 @@ def compile_with_progress(
     timing: bool = False,
     explain: bool = False,
 ) -> Compiled:
-    """Compiles a model, after reading its inputs; a bar on a terminal tells which pass runs."""
+    """Compiles a model, after reading its inputs; on a terminal a bar shows the current pass."""
     config = EngineConfig.of(**options)
     imports = seconds(lambda: import_all(config)) if timing else None
     passes: list[PassRun] = []
@@ -114,9 +114,9 @@ def run_compiled(
     explain: bool = False,
     keep: bool | None = None,
 ) -> tuple[Engine, Facts]:
-    """Compiles and runs a model and prints what happened; the engine, for more, and the same for programs.
+    """Compiles and runs a model and prints a report; returns the engine, and the report for programs.
 
-    A file that `mini-infer build` made is loaded.
+    A file made by `mini-infer build` is loaded.
     """
     told = timing or explain or options.get("check_memory", False) or Path(model).suffix == ".mlir"
     if told:
@@ -173,7 +173,7 @@ def _model_facts(model: str, inputs: Iterable[TensorSpec], outputs: Mapping[str,
 
 
 def output_facts(outputs: Mapping[str, Array]) -> list[dict[str, Any]]:
-    """Names, types, shapes, and what numbers they hold; of no elements there are none."""
+    """Names, types, shapes, and statistics of the values; none for empty outputs."""
     found: list[dict[str, Any]] = []
     for name, array in outputs.items():
         wide = array.astype(np.float64)
@@ -183,14 +183,14 @@ def output_facts(outputs: Mapping[str, Array]) -> list[dict[str, Any]]:
 
 
 def latency_facts(times: Sequence[float]) -> dict[str, Any]:
-    """Of seconds of inferences."""
+    """Statistics of inference times in seconds."""
     return {"median_ms": statistics.median(times) * 1e3, "min_ms": min(times) * 1e3, "runs": len(times)}
 
 
 def _opened(
     model: str, options: Mapping[str, Any], files: Sequence[str], seed: int | None, console: Console, keep: bool | None
 ) -> Compiled:
-    """An engine of what was compiled before where there is such."""
+    """An engine from the cache, if there is one."""
     start = time.perf_counter()
     with working(console, "loading") as tell:
         if Path(model).suffix == ".mi":
@@ -202,7 +202,7 @@ def _opened(
 
 
 def _origin(compiled: Compiled) -> str:
-    """Where the code is from: only what was compiled here and now knows what that took."""
+    """The origin of the code: only a compile by this process has times."""
     taken = compiled.engine.statistics.seconds
     if not taken:
         return f"found compiled, loaded in {compiled.seconds:.2f} s"
@@ -211,7 +211,7 @@ def _origin(compiled: Compiled) -> str:
 
 
 def foreign_target(module: ModuleOp) -> str:
-    """How the target that a module's kernels were scheduled for differs from this machine, if it does; or ""."""
+    """How the target of a module's kernels differs from this machine; "" if it doesn't."""
     target = module.attributes.get("kernel.target")
     return apart_from_host(target) if level_of(module) != "graph" and isinstance(target, CpuAttr) else ""
 
@@ -219,7 +219,7 @@ def foreign_target(module: ModuleOp) -> str:
 def run_reference(
     model: str, options: Mapping[str, Any], files: Sequence[str], seed: int | None, output: str | None, console: Console
 ) -> Facts:
-    """Evaluates the imported graph op by op in numpy and prints the outputs; the same for programs."""
+    """Evaluates the imported graph op by op in numpy and prints the outputs; returns them for programs."""
     from ..dialects.graph.interpreter import interpret
 
     module, ctx = source_of(model).load(EngineConfig.of(**options))
@@ -237,14 +237,14 @@ def run_reference(
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How long something takes."""
+    """Measures the time of a call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
 def times_of(engine: Engine, inputs: Mapping[str, Array], repeat: int) -> list[float]:
-    """The seconds of so many runs, which update caches where they are."""
+    """Seconds of `repeat` runs, which update caches in place."""
     caches = engine.config.caches
     given = in_place(inputs, engine(inputs), caches) if caches else inputs
     return [seconds(lambda: engine(given)) for _ in range(repeat)]
@@ -257,7 +257,7 @@ def _save(output: str | None, outputs: Mapping[str, Array], console: Console) ->
 
 
 def _rewrites(counts: PassStatistics) -> dict[str, int]:
-    """What the graph passes did: passes with how often their patterns applied."""
+    """The changes by graph passes: passes with how often their patterns applied."""
     totals: dict[str, int] = {}
     for name, _, times in counts.rows():
         totals[name] = totals.get(name, 0) + times
@@ -265,7 +265,7 @@ def _rewrites(counts: PassStatistics) -> dict[str, int]:
 
 
 def _steps(compiled: Compiled) -> list[dict[str, Any]]:
-    """Where the time of a compile went, step by step; the steps add up to it. `beside` is in other processes."""
+    """The time of a compile by step; the steps add up to the total. `beside` is the time in worker processes."""
     steps, beside = compiled.engine.statistics.seconds, compiled.engine.statistics.seconds_beside
     rest = {"rest": compiled.seconds - sum(steps.values())}
     found = steps | {name: steps.get(name, 0.0) for name in beside} | rest
@@ -287,7 +287,7 @@ def _timing_table(steps: Iterable[Mapping[str, Any]], compiled: Compiled) -> Tab
 
 
 def outputs_table(outputs: Mapping[str, Array]) -> Table:
-    """The outputs: their types, shapes and what numbers they hold."""
+    """The outputs: their types, shapes and statistics of values."""
     table = Table(box=None, padding=(0, 2))
     for title in ("output", "type", "shape", "min", "mean", "max"):
         table.add_column(title, justify="right" if title in ("min", "mean", "max") else "left")

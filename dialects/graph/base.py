@@ -130,7 +130,7 @@ class GraphOp(IRDLOperation, ABC):
         """The reference implementation, in the floating type of the operands."""
 
     def is_cheap(self) -> bool:
-        """Whether it may be evaluated at compile time: in linear time, and at sizes that are known then."""
+        """Whether it may be evaluated at compile time: in linear time, and with sizes known at compile time."""
         fixed = all(is_fixed(*shape_of(result)) for result in self.results)
         return fixed and self.LINEAR and all(map(is_fixed_attr, self.properties.values()))
 

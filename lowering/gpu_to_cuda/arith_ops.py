@@ -106,13 +106,13 @@ def _bits(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Express
 
 def _signed(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
     if is_truth(op.results[0].type):
-        fail(op, "there is no such arithmetic on truth values")
+        fail(op, "this arithmetic is not defined on booleans")
     return _narrow(kernel, op, binary(_SIGNED[_short(op)], *x))
 
 
 def _function(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
     if is_truth(op.results[0].type):
-        fail(op, "there is no such arithmetic on truth values")
+        fail(op, "this arithmetic is not defined on booleans")
     return call(FUNCTIONS[_short(op)], *x)
 
 

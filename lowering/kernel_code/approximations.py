@@ -268,9 +268,9 @@ def log1p(m: Arithmetic, x: SSAValue) -> SSAValue:
 
 
 def gelu(m: Arithmetic, x: SSAValue) -> SSAValue:
-    """relu(x) - |x| Q(|x|), Q the upper tail, as 2^P: no cancellation, no branch.
+    """relu(x) - |x| Q(|x|), with the upper tail Q as 2^P: without cancellation and branches.
 
-    The error is 3e-7 absolute, or 0.3 % where x is below -5. From -13 on the result is 0.
+    The error is 3e-7 absolute, or 0.3 % for x below -5. Below -13 the result is 0.
     """
     size = m.min(m.abs(x), m.constant(_TAIL_LIMIT))
     tail = _exp2_in_range(m, m.polynomial(_TAIL, size))
@@ -278,7 +278,7 @@ def gelu(m: Arithmetic, x: SSAValue) -> SSAValue:
 
 
 def _exp2_in_range(m: Arithmetic, y: SSAValue) -> SSAValue:
-    """2^y for y between -126.5 and 127, 0 for y between -127.5 and that, NaN for NaN."""
+    """2^y for y in [-126.5, 127], 0 for y in [-127.5, -126.5), NaN for NaN."""
     shifted, whole = _rounded(m, y)
     return _times_power_of_two(m, m.polynomial(SHORT_EXP2, m.sub(y, whole)), shifted)
 
@@ -291,15 +291,15 @@ def _rounded(m: Arithmetic, y: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 
 def _times_power_of_two(m: Arithmetic, x: SSAValue, shifted: SSAValue) -> SSAValue:
-    """x * 2^n for the integer n that `shifted` holds, the power made of its bits."""
+    """x * 2^n for the integer n in `shifted`, with the power constructed from its bits."""
     return m.mul(x, _power_of_two(m, shifted))
 
 
 def shifted_exp(m: Arithmetic, x: SSAValue, peak: SSAValue, scale: float = 1.0) -> SSAValue:
     """exp(y) for y = scale * (x - peak), scale > 0, x <= peak; in f32 within 2 + |y| units in the last place.
 
-    The difference is taken first, and rounded by itself: numbers that are equal give 1, however large. Results below
-    the smallest normal number are 0; NaN stays NaN.
+    The difference is rounded before scaling: equal numbers give exactly 1. Subnormal results are flushed to 0; NaN
+    stays NaN.
     """
     below = replace(m, contract=False).sub(x, peak)
     if m.element != f32:

@@ -1,4 +1,4 @@
-"""Arithmetic on numbers of one type, scalars and 1-D vectors alike, and conversion between types.
+"""Arithmetic on values of one type, scalars and 1-D vectors, and conversion between types.
 
 Integers of every signedness are computed on signless ones. Floats are rounded once per operation, except that a
 product is fused with the sum it goes into. What is fused is decided here, by what is computed: LLVM, left to choose
@@ -100,12 +100,12 @@ def bits_of(element: Attribute) -> int:
 
 
 def is_integer(element: Attribute) -> bool:
-    """Whether an element type is an integer, truth values included."""
+    """Whether an element type is an integer or boolean."""
     return isinstance(element, IntegerType)
 
 
 def is_unsigned(element: Attribute) -> bool:
-    """Whether an element type's numbers are never negative: truth values and unsigned integers."""
+    """Whether an element type has no negative numbers: booleans and unsigned integers."""
     if not isinstance(element, IntegerType):
         return False
     integer = cast("IntegerType[int]", element)
@@ -113,9 +113,9 @@ def is_unsigned(element: Attribute) -> bool:
 
 
 def signless(element: Attribute) -> Attribute:
-    """The type that numbers of an element type are computed in: integers lose their signedness.
+    """The type in which an element type is computed: integers become signless.
 
-    What is only stored is a byte: narrow integers with their value, narrow floats with their bits.
+    Storage-only types are bytes: narrow integers with their value, narrow floats with their bits.
     """
     if is_narrow(element):
         return i8
@@ -123,7 +123,7 @@ def signless(element: Attribute) -> Attribute:
 
 
 def loaded(b: LoopBuilder, value: SSAValue) -> SSAValue:
-    """A value as memory holds it as one of the type that is computed in."""
+    """A value in memory form converted to the type of computation."""
     element = scalar_of(value.type)
     if signless(element) == element:
         return value
@@ -137,7 +137,7 @@ def loaded(b: LoopBuilder, value: SSAValue) -> SSAValue:
 
 
 def stored(b: LoopBuilder, value: SSAValue, element: Attribute) -> SSAValue:
-    """The inverse of `loaded`: a value of the type that is computed in as memory holds it."""
+    """The inverse of `loaded`: a computed value converted to memory form."""
     if signless(element) == element:
         return value
     bits = IntegerType(bits_of(element))
@@ -147,7 +147,7 @@ def stored(b: LoopBuilder, value: SSAValue, element: Attribute) -> SSAValue:
 
 
 def wide_float(element: Attribute) -> Attribute:
-    """The type that floats are computed in: f32 for the 16-bit ones."""
+    """The type in which floats are computed: f32 for the 16-bit ones."""
     return f32 if isinstance(element, Float16Type | BFloat16Type) else element
 
 
@@ -158,7 +158,7 @@ def lanes_of(value: SSAValue) -> int:
 
 
 def number_in(value: SSAValue) -> float | int | None:
-    """The number that a constant (or the splat of one) holds; None where the value is no constant."""
+    """The value of a constant (or of a constant splat); None for any other value."""
     owner = value.owner
     if not isinstance(owner, arith.ConstantOp):
         return None
@@ -172,10 +172,10 @@ def number_in(value: SSAValue) -> float | int | None:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Writes arithmetic on values of one type: a float type, or signless integers read as signed or not.
+    """Builds arithmetic on values of one type: floats, or signless integers interpreted as signed or not.
 
-    With `contract` a float product is fused with the sum it goes into, where both are in f32 or f64. With `fused`,
-    `fma` is `math.fma`, which rounds once.
+    With `contract` a float product is fused with the sum that uses it, in f32 and f64. With `fused`, `fma` is
+    `math.fma`, which rounds once.
     """
 
     b: LoopBuilder
@@ -191,11 +191,11 @@ class Arithmetic:
 
     @property
     def is_float(self) -> bool:
-        """Whether the numbers are floats."""
+        """Whether the type is a float."""
         return not is_integer(self.element)
 
     def constant(self, value: float | int) -> SSAValue:
-        """A number, in every lane of a vector; a size of run time, too."""
+        """A constant, splat to a vector's lanes; also a symbolic size."""
         if isinstance(value, Size):
             number = convert(self.b, self.b.constant(value, i64), i64, self.element)
             type = self.type
@@ -220,7 +220,7 @@ class Arithmetic:
         return self.sum("sub", x, y)
 
     def sum(self, kind: str, x: SSAValue, y: SSAValue, products: tuple[bool, bool] = (True, True)) -> SSAValue:
-        """`add` or `sub`; `products` says which of x and y are taken in where they are products."""
+        """`add` or `sub`; `products` says which of x and y may be fused if they are products."""
         if self.contract and self.element in (f32, f64):
             if products[0] and (factors := self._factors(x)):
                 return self._fused(*factors, self.neg(y) if kind == "sub" else y)
@@ -229,7 +229,7 @@ class Arithmetic:
         return self.binary(kind, x, y)
 
     def _factors(self, value: SSAValue) -> tuple[SSAValue, SSAValue] | None:
-        """What a product is made of, that of a scalar in every lane too; None where it is none, or may not be fused."""
+        """The factors of a product, also of a splat one; None if it is no product, or may not be fused."""
         owner = value.owner
         product = owner.source.owner if isinstance(owner, BroadcastOp) else owner
         if not isinstance(product, arith.MulfOp) or product.fastmath != CONTRACT:
@@ -240,7 +240,7 @@ class Arithmetic:
         return x, y
 
     def _fused(self, x: SSAValue, y: SSAValue, z: SSAValue) -> SSAValue:
-        """x * y + z, rounded once where there is an instruction for it."""
+        """x * y + z, rounded once if there is an instruction for it."""
         if isinstance(self.type, VectorType):
             return self.b.fma(x, y, z)
         properties = {"fastmath": CONTRACT}
@@ -255,7 +255,7 @@ class Arithmetic:
         return self.b.make(math.FmaOp, x, y, z) if self.fused else self.add(self.mul(x, y), z)
 
     def div(self, x: SSAValue, y: SSAValue) -> SSAValue:
-        """x / y; integers toward zero, 0 where y is 0 (the instruction would stop the process)."""
+        """x / y; integers truncate toward zero, with 0 for y = 0 (which would trap)."""
         if self.is_float:
             return self.binary("div", x, y)
         if self.unsigned:
@@ -268,7 +268,7 @@ class Arithmetic:
         return self._zero_where_zero(y, self.select(minus_one, self.neg(x), quotient))
 
     def remainder(self, x: SSAValue, y: SSAValue) -> SSAValue:
-        """What is left of x after division by y toward zero; for integers 0 where y is 0."""
+        """The remainder of truncating division; for integers 0 where y is 0."""
         if self.is_float:
             return self.b.insert(RemFOp(x, y))  # the C library's fmod: exact, however large the quotient
         if self.unsigned:
@@ -288,7 +288,7 @@ class Arithmetic:
         return self.select(self.compare("eq", y, self.constant(0)), self.constant(0), value)
 
     def shifted(self, x: SSAValue, count: SSAValue, *, left: bool) -> SSAValue:
-        """The bits of an integer moved; all out for a count that is negative or no less than the bits there are."""
+        """A shifted integer; 0 (or the sign) for a negative or too large count."""
         bits = self.constant(bits_of(self.element))
         inside = self.b.make(CmpiOp, count, bits, extra=("ult",))
         safe = self.select(inside, count, self.constant(0))
@@ -316,14 +316,14 @@ class Arithmetic:
         return self.b.make(UNARY[kind], x)
 
     def compare(self, kind: str, x: SSAValue, y: SSAValue) -> SSAValue:
-        """i1: eq, ne, lt, le, gt, ge. With a NaN only ne holds."""
+        """i1: eq, ne, lt, le, gt, ge. With NaN only ne is true."""
         if self.is_float:
             return self.b.make(CmpfOp, x, y, extra=("une" if kind == "ne" else f"o{kind}",))
         sign = "" if kind in ("eq", "ne") else "u" if self.unsigned else "s"
         return self.b.make(CmpiOp, x, y, extra=(f"{sign}{kind}",))
 
     def is_nan(self, x: SSAValue) -> SSAValue:
-        """i1: whether a float is not a number."""
+        """i1: whether a float is NaN."""
         return self.b.insert(CmpfOp(x, x, "uno"))
 
     def select(self, condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
@@ -331,11 +331,11 @@ class Arithmetic:
         return self.b.make(SelectOp, condition, x, y)
 
     def max(self, x: SSAValue, y: SSAValue) -> SSAValue:
-        """The larger one; NaN where either is NaN."""
+        """The maximum; NaN if either is NaN."""
         return self._extreme("gt", x, y)
 
     def min(self, x: SSAValue, y: SSAValue) -> SSAValue:
-        """The smaller one; NaN where either is NaN."""
+        """The minimum; NaN if either is NaN."""
         return self._extreme("lt", x, y)
 
     def _extreme(self, kind: str, x: SSAValue, y: SSAValue) -> SSAValue:
@@ -351,7 +351,7 @@ class Arithmetic:
         return self.select(self.compare(kind, x, y), x, y)
 
     def power(self, x: SSAValue, exponent: SSAValue) -> SSAValue:
-        """x to the exponent, floats; the usual constant exponents without a call."""
+        """x to the exponent, for floats; common constant exponents without a call."""
         number = number_in(exponent)
         # expand-math writes 0, 4 and -2, whose products no sum may take in.
         if number in (1, 2, 3, 0.5, 0.75, -0.5, -1) and (known := self.known_power(x, number)) is not None:
@@ -399,12 +399,12 @@ class Arithmetic:
         return result
 
     def bits(self, x: SSAValue, integer: Attribute) -> SSAValue:
-        """The bits of a number in the other kind of type of the same width, as `integer` says."""
+        """A bitcast to `integer`, or from it to the float type of equal width."""
         return self.b.insert(arith.BitcastOp(x, shaped_like(integer, self.type)))
 
 
 def convert(b: LoopBuilder, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
-    """`value` of type `source` as `target`: floats to integers toward zero, to truth values by != 0."""
+    """`value` of type `source` converted to `target`: floats to integers toward zero, to booleans by != 0."""
     if source == target:
         return value
     if is_narrow_float(source):
@@ -436,13 +436,13 @@ def convert(b: LoopBuilder, value: SSAValue, source: Attribute, target: Attribut
 def narrowed(
     b: LoopBuilder, value: SSAValue, source: Attribute, target: Attribute, *, saturate: bool, mode: str = "up"
 ) -> SSAValue:
-    """`value` of type `source` as a narrow float; `saturate` and `mode` as in graph.cast."""
+    """`value` of type `source` converted to a narrow float; `saturate` and `mode` as in graph.cast."""
     single = to_odd(b, value) if source == f64 else convert(b, value, source, f32)
     return to_narrow(b, single, target, saturate=saturate, mode=mode)
 
 
 def _low_bits(b: LoopBuilder, value: SSAValue, target: Attribute) -> SSAValue:
-    """A byte as the number that its low bits are in a narrow type of integers."""
+    """A byte reduced to the value of its low bits in a narrow integer type."""
     m = Arithmetic(b, value.type)
     bits = bits_of(target)
     if is_unsigned(target):

@@ -25,7 +25,7 @@ from .source import Best, ModuleSource, Source
 
 @dataclass(frozen=True)
 class Identity:
-    """What a model is: a digest of all that it consists of, and what is known of it without reading it."""
+    """A model's digest, and what is known of it without reading it."""
 
     digest: bytes
     inputs: tuple[str, ...]
@@ -36,7 +36,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class _Content:
-    """What was read of a file: the digest of its bytes, and which file it was in which state."""
+    """The digest of a file's bytes, and the file's state when it was read."""
 
     digest: bytes
     stamp: bytes = b""

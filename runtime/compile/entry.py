@@ -1,6 +1,6 @@
-"""The ways to an engine: `compile`, from what was compiled before where there is such, and without code `plan_memory`.
+"""The public entry points `compile` and `plan_memory`: look-up in the cache, else a compile.
 
-Imports the compiler only where something has to be compiled.
+The compiler is imported only if something has to be compiled.
 """
 
 from __future__ import annotations
@@ -38,16 +38,15 @@ def compile(
 ) -> Engine:
     """Compiles an ONNX model (a path, its bytes, an open file or a ModelProto); `options` are EngineConfig's.
 
-    What comes of it is kept on disk, and found there the next time: by the content of the model and its external data,
-    the options, the CPU and the version. `cache` says where: True, among the user's caches; a folder; or False,
-    nowhere; None, as the environment variable MINI_INFER_CACHE says. Where nothing can be kept, the model is compiled
-    all the same, and for a folder that was given a warning says why. Kept are models for the CPU, from ONNX, without
-    `check_memory`.
+    The result is cached on disk, by the content of the model and its external data, the options, the CPU and the
+    version. `cache` says where: True, in the user's cache; a folder; False, nowhere; None, as the environment variable
+    MINI_INFER_CACHE says. If the cache can't be written, the model is compiled all the same, with a warning for a
+    folder that was given. Models for the CPU, from ONNX, without `check_memory`, are cached.
 
-    With `tune`, about so many seconds go to measuring how kernels are best carried out on this machine; this compile
-    and all later ones, with or without `tune`, go by what was found (see EngineConfig's `tuned`).
+    With `tune`, about so many seconds are spent measuring schedules of kernels on this machine; this compile and all
+    later ones, with or without `tune`, use the result (see EngineConfig's `tuned`).
 
-    `progress` is called before every step; the logger "mini_infer" tells the same and the times. Raises
+    `progress` is called before every step; the logger "mini_infer" reports the same with times. Raises
     InvalidModelError, UnsupportedError, ConfigError, PlanError, OutOfMemoryError or CompileError, all of them
     MiniInferError.
     """
@@ -84,7 +83,7 @@ def build_engine(builder: Builder) -> Engine:
 
 
 def plan_memory(model: ModelSource, threads: int | None = None, **options: Unpack[CompileOptions]) -> MemoryPlan:
-    """The memory plan that `compile` would make of the same arguments, without building any code.
+    """The memory plan of the same arguments to `compile`, without generating code.
 
     `plan.arena_bytes` is what each context will need. Raises as `compile` does.
     """

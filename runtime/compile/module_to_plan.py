@@ -1,4 +1,4 @@
-"""From a module to an InferencePlan: the pipeline, the device's code, the weight segment."""
+"""From a module to an InferencePlan: pipeline, code generation, weight segment."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WORTH_COMPILERS = 80
 
 
 def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str]:
-    """The passes that a configuration runs, in order: on that module, or on one at the graph level."""
+    """The passes that a configuration runs, in order, on the given module or on one at the graph level."""
     path = PATHS[compute_device(config.place).kind]
     start = 0 if module is None or level_of(module) == "graph" else path.index(level_of(module)) + 1
     phases = [phase for phase in engine_phases(config) if phase.level in path[start:]]
@@ -57,14 +57,16 @@ def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str
 
 
 def compilers_for(module: ModuleOp, config: EngineConfig, objects: FileCache | None = None) -> Compilers:
-    """As many as the configuration allows; one for a GPU, which LLVM has no part in, and for a small module, which is
-    compiled before another has started."""
+    """As many worker processes as configured; none for a GPU, or for a small module.
+
+    A GPU's code doesn't go through LLVM, and a small module is compiled before a process has started.
+    """
     worthwhile = compute_device(config.place).kind == "cpu" and sum(1 for _ in module.walk()) >= WORTH_COMPILERS
     return Compilers(config.compiler_count if worthwhile else 1, objects)
 
 
 def tell_measured(ctx: MiniContext) -> None:
-    """Tells choose-schedule what was measured on this machine."""
+    """Passes the tuner's measurements on this machine to choose-schedule."""
     tuned_schedules(ctx).update(
         (key, ScheduleAttr.of(each.chosen.schedule, **each.chosen.options))
         for key, each in TuningStore.of(host_cpu().model).load().items()
@@ -75,9 +77,9 @@ def tell_measured(ctx: MiniContext) -> None:
 def plan_memory(
     module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None, *, machine: str = ""
 ) -> MemoryPlan:
-    """Takes a module down to the arena level. Raises PlanError where it can't be met in `max_workspace_size`.
+    """Lowers a module to the arena level. Raises PlanError if it exceeds `max_workspace_size`.
 
-    One that has kernels already keeps the target that they were scheduled for: their scratch is for its threads.
+    A module with kernels keeps the target for which they were scheduled: their scratch depends on its threads.
     """
     _set_target(module, ctx, config, machine)
     disabled_ops("disable_inplace", config.disable_inplace)
@@ -95,13 +97,13 @@ def plan_source(source: Source, config: EngineConfig, observer: Observer | None 
 
 @own_errors()
 def schedule_kernels(module: ModuleOp, ctx: MiniContext, config: EngineConfig) -> None:
-    """Takes a module at the graph level to the kernels level, as a compile does."""
+    """Lowers a module at the graph level to the kernels level, as a compile does."""
     _set_target(module, ctx, config)
     run_phases(ctx, module, remaining_phases(module, "kernels", engine_phases(config)))
 
 
 def _set_target(module: ModuleOp, ctx: MiniContext, config: EngineConfig, machine: str = "") -> None:
-    """Tells a module at the graph level what code is for, and the passes what was measured there."""
+    """Sets the target of a module at the graph level, and passes the tuner's measurements for it."""
     if level_of(module) == "graph":
         module.attributes["kernel.target"] = compute_device(config.place).target(config, machine)
         if config.tuned and not machine and compute_device(config.place).kind == "cpu":
@@ -110,7 +112,7 @@ def _set_target(module: ModuleOp, ctx: MiniContext, config: EngineConfig, machin
 
 @dataclass(frozen=True)
 class Lowered:
-    """A model whose code is being compiled, and all that is known of it without that code."""
+    """A model whose code is being compiled, with everything known about it except that code."""
 
     signature: Signature
     memory: MemoryPlan
@@ -130,9 +132,9 @@ def lower(
     machine: str = "",
     compilers: Compilers | None = None,
 ) -> Lowered:
-    """Takes a module at any level down to what is compiled, for the configuration's device or the machine named.
+    """Lowers a module at any level to what is compiled, for the configuration's device or a named machine.
 
-    Of what begins below the arena, no tensors are known.
+    Modules below the arena level have no information on tensors.
     """
     device = compute_device(config.place)
     path = PATHS[device.kind]
@@ -164,10 +166,10 @@ def build_plan(
     compilers: Compilers | None = None,
     loaded: bool = True,
 ) -> InferencePlan:
-    """Takes a module at any level to code that is loaded, as `lower` does.
+    """Lowers a module at any level, as `lower` does, and loads its code.
 
-    Whether code for another machine runs here is the caller's to know: unknown instructions end the process. Where it
-    is not to be `loaded`, it is only linked, for a file.
+    The caller must know whether code for another machine runs here: an unknown instruction kills the process. Unless
+    `loaded`, it is only linked, for a file.
     """
     device = compute_device(config.place)
     device.open()
@@ -195,7 +197,7 @@ def build_plan(
 
 
 def arena_of(module: ModuleOp) -> Arena | None:
-    """What has to be planned again at other shapes; None where there are none."""
+    """The symbolic arena, to be planned again for other shapes; None if all shapes are static."""
     problem, symbols = arena_problem(module), symbols_of_module(module)
     if problem is None:
         return None
@@ -203,7 +205,7 @@ def arena_of(module: ModuleOp) -> Arena | None:
 
 
 def engine_phases(config: EngineConfig) -> tuple[Phase, ...]:
-    """The pipeline that a configuration asks for."""
+    """The pipeline of a configuration."""
     changes = [each.changes(getattr(config, name)) for name, each in options_of(EngineConfig).items()]
     return phases(
         compute_device(config.place).kind,

@@ -1,4 +1,4 @@
-"""`build`: a model compiled for several CPUs, in one file that `load` opens."""
+"""`build`: compiles a model for several CPUs to one file, which `load` opens."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def build(
     tell: Told = lambda name: None,
     **options: Unpack[CompileOptions],
 ) -> int:
-    """Compiles an ONNX model for several CPUs into one file, which appears whole or not at all; its size in bytes.
+    """Compiles an ONNX model for several CPUs to one file, written atomically; returns its size in bytes.
 
-    `cpus` are of x86-64, x86-64-v2, x86-64-v3, x86-64-v4, aarch64 and native, this machine's: all levels of this
-    machine's architecture, but for the first, and its own unless given. `load` takes the best that its CPU can run.
-    `options` are EngineConfig's. A model for many shapes has code for its profile, and beside it for those shapes of
-    inputs, by name, that `at` has and this is not right for. `tell` is called with the name of each CPU at its turn.
+    `cpus` are of x86-64, x86-64-v2, x86-64-v3, x86-64-v4, aarch64 and native, this machine's; by default all levels of
+    this machine's architecture but the first, and its own. `load` selects the best that its CPU can run. `options` are
+    EngineConfig's. A model for many shapes has code for its profile, and in addition for those shapes of inputs, by
+    name, in `at` for which that is not valid. `tell` is called with the name of each CPU in turn.
 
-    Raises ConfigError for options and CPUs that there aren't and for what does nothing, MiniInferError where the file
-    can't be written, and what `compile` raises.
+    Raises ConfigError for invalid options and CPUs, MiniInferError if the file can't be written, and the errors of
+    `compile`.
     """
     source, config = configured_source(model, EngineConfig.of(threads=threads, **options))
     checked_path("path", path)
@@ -59,7 +59,7 @@ def build(
     if config.device != "cpu" or config.check_memory:
         raise ConfigError("a file is for CPUs, without check_memory")
     if config.enable_dynamic_shapes and not at:
-        raise ConfigError("a file for any shapes needs some that there is to be code for, or a profile")
+        raise ConfigError("a file for any shapes needs shapes to compile for, or a profile")
     host = host_cpu()
     levels = [level_named(name, host) for name in dict.fromkeys(cpus or usual_levels(host))]
     if any(level.name == OWN and not host.model for level in levels):
@@ -77,7 +77,7 @@ def build(
 def _built(
     source: Source, config: EngineConfig, level: Level, shapes: Sequence[Mapping[str, Sequence[int]]]
 ) -> list[CompiledModel]:
-    """The model for one CPU: once, or with ranges of sizes as often as the shapes take."""
+    """The model for one CPU: one artifact, or with ranges of sizes as many as the shapes need."""
     cpu = "" if level.name == OWN else level.name
     build = Builder(source, config, prepare=lambda module, _: check_cpu(cpu, module), machine=level.machine)
     made = [] if config.enable_dynamic_shapes else [build()]

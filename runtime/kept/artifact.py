@@ -1,4 +1,4 @@
-"""A compiled model in one file with code for several CPUs, and engines of it."""
+"""A compiled model in one file with code for several CPUs, and engines loaded from it."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def write_artifact(
     built: Sequence[tuple[Level, Sequence[CompiledModel]]],
     teams: Mapping[str, Image],
 ) -> int:
-    """Writes a file with plans for CPUs, the best at first; `teams` are by architecture. Its size in bytes.
+    """Writes a file with plans for CPUs, best first, and `teams` by architecture; returns its size in bytes.
 
-    Raises MiniInferError where the file can't be written.
+    Raises MiniInferError if the file can't be written.
     """
     blobs: list[Blob] = []
     variants = [
@@ -61,22 +61,22 @@ def write_artifact(
 
 
 def load(path: str | os.PathLike[str]) -> Engine:
-    """The engine of a file that `mini-infer build` made, with the best of its code that this CPU can run.
+    """Loads an engine from a file made by `mini-infer build`, with the best code in it that this CPU can run.
 
-    All that is used of the file is checked before it is, and its weights are mapped: it must stay as it is while an
-    engine is in use. It holds machine code: load only what you would run.
+    Everything used of the file is checked first, and its weights are memory-mapped: it must not change while an engine
+    is in use. It contains machine code: load only files you would execute.
 
-    Raises InvalidModelError, which names the file, for one that is missing, broken, of another version, or without code
-    for this CPU, and for what is no path; OutOfMemoryError where the model doesn't fit.
+    Raises InvalidModelError, which names the file, if it is missing, broken, of another version, or without code for
+    this CPU, and for a value that is no path; OutOfMemoryError if the model doesn't fit.
     """
     with _container(path) as container:
         return _engine(container, host_cpu())
 
 
 def signature(path: str | os.PathLike[str]) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
-    """The inputs and the outputs of a file that `mini-infer build` made, for whatever CPU; sizes may be symbolic.
+    """The inputs and the outputs of a file made by `mini-infer build`, for any CPU; sizes may be symbolic.
 
-    Raises InvalidModelError as `load` does, unless it is for lack of code for this CPU.
+    Raises InvalidModelError as `load` does, except for missing code for this CPU.
     """
     with _container(path) as container:
         _check_interface(container)
@@ -87,7 +87,7 @@ def signature(path: str | os.PathLike[str]) -> tuple[tuple[TensorSpec, ...], tup
 
 @contextmanager
 def _container(path: str | os.PathLike[str]) -> Generator[Container]:
-    """The file's content; whatever turns out to be wrong with it becomes an InvalidModelError that names the file."""
+    """The file's container; any error in it becomes an InvalidModelError that names the file."""
     if not isinstance(cast("object", path), str | os.PathLike):
         raise InvalidModelError(f"load takes the path of a .mi file, not {type(path).__name__}")
     name = os.fspath(path)

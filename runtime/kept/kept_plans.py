@@ -1,4 +1,4 @@
-"""What a plan is made of as plain records and sections, and a plan of these."""
+"""Conversion of plans to plain records and sections, and back."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ ENTRY = "mini_infer_run"
 
 
 def can_be_kept(plan: InferencePlan) -> bool:
-    """Whether the plan's code is an image: that of GPUs is not, nor that of systems whose objects are no ELF."""
+    """Whether the plan's code is an image: not that of GPUs, nor of systems without ELF."""
     return isinstance(plan.code, LoadedImage | UnloadedImage)
 
 
 def plain_plan(made: CompiledModel, blobs: list[Blob], team: Image | None) -> Any:
-    """A compiled model as plain values; what is large is added to `blobs`, whose numbers stand for it.
+    """A compiled model as plain values; large parts are appended to `blobs` and represented by their numbers.
 
-    `team` is needed where the plan is for several threads.
+    `team` is needed if the plan is for several threads.
     """
     plan, guards = made.plan, made.guards
     assert isinstance(plan.code, LoadedImage | UnloadedImage) and plan.weights.host is not None
@@ -97,7 +97,7 @@ def read_plan(container: Container, found: Any, config: EngineConfig) -> Compile
 
 
 def read_record(reader: Reader, found: Any) -> PlanRecord:
-    """What such values, read with their tables, say of a plan but for its code. Raises KeptError."""
+    """The plan described by such values, except for its code. Raises KeptError."""
     record: PlanRecord = reader.read(PlanRecord, found["plan"], "plan")
     _check(record)
     return record
@@ -111,7 +111,7 @@ def _read_arena(reader: Reader, found: Any) -> Arena:
 
 
 def _read_report(reader: Reader, text: bytes) -> MemoryPlan:
-    """What a plan says of memory: it is read when it is asked for, which is after the file was taken for whole."""
+    """The memory plan, parsed when it is first used, after the file has been checked."""
     try:
         return reader.read(MemoryPlan, read_json(text), "report")
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
@@ -142,7 +142,7 @@ def _read_image(container: Container, found: Any) -> Image:
 
 
 def _check(record: PlanRecord) -> None:
-    """Raises KeptError for a plan with which code would reach outside of its memory."""
+    """Raises KeptError for a plan whose code would access memory out of bounds."""
     specs = (*record.inputs, *record.outputs, *record.counts)
     if any(type(size) is int and size < 0 for spec in specs for size in spec.shape):
         raise KeptError("it has a shape with a negative size")

@@ -1,4 +1,4 @@
-"""What decides what becomes of a model: its content, the compiler, the machine, and the options."""
+"""Cache keys: digests of the model's content, the compiler, the machine, and the options."""
 
 from __future__ import annotations
 
@@ -38,11 +38,10 @@ _PIECE = 2**18  # bytes of a file that are read at once: they stay in the second
 
 
 class Digests:
-    """Digests of what a model consists of, always by its content: a file that is written to through a mapping keeps its
-    times for as long as the system likes.
+    """Digests of a model's content, never of modification times.
 
-    They are 128 bits of XXH3, ten times as fast as SHA-256, from a secret seed of the cache's folder: without it nobody
-    can make two models that have the same.
+    (Writes through a mapping may leave a file's times unchanged for arbitrarily long.) They are 128 bits of XXH3, ten
+    times as fast as SHA-256, with a secret seed of the cache's folder: without it, collisions can't be constructed.
     """
 
     def __init__(self, known: FileCache) -> None:
@@ -63,7 +62,7 @@ class Digests:
         return xxhash.xxh3_128_digest(data, self._seed)
 
     def of_file(self, file: BufferedReader, ranges: Sequence[tuple[int, int]] | None = None) -> bytes:
-        """The digest of a file's content, or of ranges of it (first byte, bytes); OSError where one isn't there."""
+        """The digest of a file's content, or of ranges (first byte, bytes) of it. Raises OSError if one is missing."""
         digest, piece = xxhash.xxh3_128(seed=self._seed), memoryview(bytearray(_PIECE))
         for start, nbytes in [(0, sys.maxsize)] if ranges is None else ranges:
             file.seek(start)
@@ -89,13 +88,13 @@ class Digests:
 
 @cache
 def _content_of(names: tuple[str, ...], state: str) -> bytes:
-    """The digest of files of this package. A process reads them once, or when `state` tells of a change."""
+    """The digest of files of this package, memoised by `state`, which changes with them."""
     root = Path(__file__).parents[2]
     return bytes.fromhex(key_of(*(part for name in names for part in (name.encode(), (root / name).read_bytes()))))
 
 
 def stamp(status: os.stat_result) -> bytes:
-    """Which file it is, its size and its times; writing to it through a mapping may leave all of them."""
+    """A file's identity, size and times; writes through a mapping may leave all of them unchanged."""
     return b"%d %d %d %d %d" % (
         status.st_dev,
         status.st_ino,
@@ -106,7 +105,7 @@ def stamp(status: os.stat_result) -> bytes:
 
 
 def _sources() -> Iterator[tuple[str, os.stat_result]]:
-    """The files of this package that have a part in compiling, by their names in it."""
+    """The files of this package that affect compilation, by name."""
     root = Path(__file__).parents[2]
     folders = [*_SOURCES]
     while folders:
@@ -121,23 +120,23 @@ def _sources() -> Iterator[tuple[str, os.stat_result]]:
 
 
 def version() -> str:
-    """This package's."""
+    """This package's version."""
     return str(sys.modules[__name__.partition(".")[0]].__version__)
 
 
 def interface_text() -> str:
-    """How code is called, by the files that decide it: code made with other ones can't be."""
+    """The calling convention of code, as the files that define it: other code is incompatible."""
     root = Path(__file__).parents[2]
     return key_of(*((root / name).read_bytes() for name in _INTERFACE))
 
 
 def compiler_text(digests: Digests) -> str:
-    """The compiler, and what it is made with, as text."""
+    """The compiler and its dependencies, as text."""
     return json.dumps([version(), digests.of_sources().hex(), _versions()])
 
 
 def _versions() -> list[str]:
-    """The versions of other packages, from the names of the folders that tell of them where these lie together."""
+    """The versions of other packages, from the names of their .dist-info folders if these are together."""
     spec = importlib.util.find_spec("llvmlite")
     folder = Path(spec.origin).parents[1] if spec is not None and spec.origin else Path()
     pattern = re.compile(rf"({'|'.join(_SOFTWARE)})-[^-]+\.dist-info")
@@ -150,14 +149,14 @@ def _versions() -> list[str]:
 
 
 def machine_text() -> str:
-    """This machine, as far as code hangs on it, and what was measured of kernels on it."""
+    """This machine, as far as code depends on it, and the tuner's measurements."""
     cpu = host_cpu()
     tuned = TuningStore.of(cpu.model).digest()
     return json.dumps([cpu.architecture, cpu.model, sorted(cpu.flags), cache_bytes(2), tuned])
 
 
 def options_text(config: EngineConfig, best: Mapping[str, Sequence[int]] | None = None) -> str:
-    """The options that decide something; `best` are the shapes that code is made for, where not those of a profile."""
+    """The options that affect the result; `best` are the optimal shapes if there is no profile."""
     given = {name: getattr(config, name) for name, option in options_of(EngineConfig).items() if not option.not_in_key}
     values = {name: _value(value) for name, value in config.specialize.items()}
     found = {

@@ -1,4 +1,4 @@
-"""Compiled models in a folder, found again by what decides them."""
+"""The cache of compiled models: look-up and storage by key."""
 
 from __future__ import annotations
 

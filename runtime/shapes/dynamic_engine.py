@@ -1,4 +1,4 @@
-"""DynamicEngine: an engine for many shapes, which compiles where code that it has is not right for one."""
+"""DynamicEngine: an engine for many shapes, which compiles again where its code is not valid for a shape."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ MOST_FAMILIES = 64  # compiles that an engine keeps the code, the plans and the 
 class DynamicEngine(Engine):
     """An engine whose inputs may have any shape of a profile.
 
-    `plan` is the one for the profile's `opt` shapes, or of the first call where there is no profile. Shapes that one
-    compile's code is not right for, such as a size of 1 where it counts on more, make another compile, once: the
-    logger "mini_infer" tells why. The code of so many compiles is kept; that which was made longest ago goes.
+    `plan` is the one for the profile's `opt` shapes, or of the first call if there is no profile. Shapes for which the
+    code's guards don't hold, such as a size of 1 where it assumes more, cause another compile, once: the logger
+    "mini_infer" tells why. The code of a limited number of compiles is kept; the oldest is dropped.
     """
 
     compiles: int
@@ -109,7 +109,7 @@ class DynamicEngine(Engine):
         return self._family(wanted).plan_for(wanted)
 
     def _suiting(self, shapes: Shapes) -> ShapeFamily:
-        """The plans whose code is right for these shapes; compiles where there is none."""
+        """The plans whose code is valid for these shapes; compiles if there are none."""
         with self._lock:
             self._check_open()
             found = next((family for family in self._families if family.suits(shapes)), None)

@@ -1,10 +1,9 @@
-"""Plans for shapes of run time: the code of one compile, planned again for each shape.
+"""ShapeFamily: the code of one compile for ranges of shapes, with a plan for each shape.
 
 A compile for ranges of shapes gives code that reads its sizes from a table, symbolic specs of inputs and outputs, and
-the planning problem of the arena with symbolic sizes. A `ShapeFamily` holds these: given shapes it solves for the
-symbols, checks the guards under which the code was made, and fills the table. The arena is planned once for a range of
-sizes (buckets.py), so that a shape near to one that there was costs next to nothing: a language model's caches grow at
-every call.
+the planning problem of the arena with symbolic sizes. For given shapes a `ShapeFamily` solves for the symbols, checks
+the guards of the code, and fills the table. The arena is planned once per bucket of sizes (buckets.py), so that a shape
+near an earlier one costs almost nothing: a language model's caches grow at every call.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ MOST_PLANS = 256  # that a family keeps; those used longest ago go
 
 
 class ShapeFamily(PlanFamily):
-    """The plans that have the code of one compile in common."""
+    """The plans that share the code of one compile."""
 
     def __init__(self, made: CompiledModel) -> None:
-        """The plan that was made has symbolic sizes. Where these have bounds, contexts have room for the largest."""
+        """`base` has symbolic sizes. With `bounded`, contexts have an arena for the largest shapes."""
         base = self.base = made.plan
         self.guards = made.guards or Guards()
         self.arena = base.arena or Arena(Problem(()), ())
@@ -58,45 +57,45 @@ class ShapeFamily(PlanFamily):
 
     @property
     def arena_bytes(self) -> int:
-        """Bytes that a context needs for all shapes; 0 where there is no end to them."""
+        """Bytes of an arena for all shapes; 0 if they are unbounded."""
         return self._places.bytes_of_all
 
     @property
     def inputs(self) -> tuple[SymbolicSpec, ...]:
-        """The inputs at all shapes."""
+        """The inputs with symbolic shapes."""
         return tuple(map(_symbolic, self.base.inputs))
 
     @property
     def outputs(self) -> tuple[SymbolicSpec, ...]:
-        """The outputs at all shapes that the code is for."""
+        """The outputs with symbolic shapes."""
         return tuple(map(_symbolic, self.base.outputs))
 
     @cached_property
     def _given(self) -> Callable[..., Shapes]:
-        """The inputs' shapes."""
+        """The inputs' shapes, as a function of the symbols."""
         return shape_formulas([spec.shape for spec in self.base.inputs], self._symbols)
 
     @cached_property
     def _made_of(self) -> Callable[..., Shapes]:
-        """The shapes of the outputs, and then of the caches' rooms."""
+        """The shapes of the outputs, then of the caches' buffers, as a function of the symbols."""
         specs = (*self.base.outputs, *(cache.room for cache in self.base.caches))
         return shape_formulas([spec.shape for spec in specs], self._symbols)
 
     @cached_property
     def _guarded(self) -> Formulas:
-        """What guards speak of."""
+        """The polynomials of the guards."""
         return formulas((guard.terms for guard in self.guards.noted.values()), self._symbols)
 
     @cached_property
     def _table(self) -> Formulas:
-        """What stands in the table in front of the buffers' offsets."""
+        """The entries of the table before the buffers' offsets."""
         return formulas((frozenset({((each,), 1)}) for each in self.arena.dims), self._symbols)
 
     @override
     def values_of(self, shapes: Shapes) -> dict[Symbol, int]:
-        """What the symbols are where the inputs have these shapes.
+        """The values of the symbols at these shapes of the inputs.
 
-        Raises InvalidInputError where no values of theirs give these shapes, or these are outside of the range.
+        Raises InvalidInputError if no values give these shapes, or if they are out of range.
         """
         return dict(zip(self._symbols, self._values(shapes), strict=True))
 
@@ -118,9 +117,9 @@ class ShapeFamily(PlanFamily):
         return tuple(values)
 
     def _check_sizes(self, shapes: Shapes, values: list[int]) -> None:
-        """Raises InvalidInputError for the first size that is another one.
+        """Raises InvalidInputError for the first size that doesn't match.
 
-        One that is no multiple of a unit, or something where the code is for nothing, may have other code.
+        One that is no multiple of a unit, or non-zero where the code assumes 0, may be compiled separately.
         """
         named: dict[Symbol, int] = dict(zip(self._symbols, values, strict=True))
         sites = ((spec.shape, shape) for spec, shape in zip(self.base.inputs, shapes, strict=True))
@@ -137,7 +136,7 @@ class ShapeFamily(PlanFamily):
 
     @override
     def suits(self, shapes: Shapes) -> bool:
-        """Whether the code is right for these shapes."""
+        """Whether the code is valid for these shapes."""
         values = self._values(shapes)
         if self._given(*values) != shapes:
             return False
@@ -149,7 +148,7 @@ class ShapeFamily(PlanFamily):
         return all(guard.allows(size) for guard, size in zip(guards, sizes, strict=True))
 
     def unmet(self, shapes: Shapes) -> list[str]:
-        """What the code takes for granted that doesn't hold for these shapes."""
+        """The code's guards that don't hold for these shapes, as text."""
         values = self.values_of(shapes)
         broken = [str(guard) for guard in self.guards.noted.values() if not guard.is_met(values)]
         for spec, shape in zip(self.base.inputs, shapes, strict=True):
@@ -162,7 +161,7 @@ class ShapeFamily(PlanFamily):
 
     @override
     def plan_for(self, shapes: Shapes) -> InferencePlan:
-        """The plan for these shapes of the inputs, in order; kept for the next time."""
+        """The plan for these shapes of the inputs, in order; memoised."""
         with self._lock:
             known = self._plans.get(shapes)
             if known is not None:
@@ -181,7 +180,7 @@ class ShapeFamily(PlanFamily):
 
     @cached_property
     def _may_be_negative(self) -> bool:
-        """Whether the bounds of symbols allow a size of an output to be negative."""
+        """Whether the bounds of symbols admit a negative size of an output."""
         return any(bounds_of(size)[0] < 0 for spec in self.base.outputs for size in spec.shape)
 
     def _made(self, shapes: Shapes, values: tuple[int, ...]) -> InferencePlan:
@@ -232,7 +231,7 @@ class ShapeFamily(PlanFamily):
 
 
 def _sites(specs: tuple[TensorSpec, ...]) -> list[tuple[int, int, InputSymbol]]:
-    """Where each symbol can be read: an input's number, and an axis whose size is nothing but that dimension."""
+    """Where each symbol can be read off: an input's number, and an axis whose size is just that dimension."""
     found: dict[InputSymbol, tuple[int, int]] = {}
     for index, spec in enumerate(specs):
         for axis, size in enumerate(spec.shape):
@@ -242,7 +241,7 @@ def _sites(specs: tuple[TensorSpec, ...]) -> list[tuple[int, int, InputSymbol]]:
 
 
 def _dimension(size: int) -> InputSymbol | None:
-    """The dimension of an input that a size is a multiple of, and of nothing else."""
+    """The input dimension of which a size is a constant multiple, and of nothing else."""
     if isinstance(size, Size) and len(size.terms) == 1:
         ((monomial, _),) = size.terms
         if len(monomial) == 1 and isinstance(monomial[0], InputSymbol):
@@ -255,7 +254,7 @@ def _symbolic(spec: TensorSpec) -> SymbolicSpec:
 
 
 def _size_text(size: int) -> int | str:
-    """A size that is a number, or how it hangs on dimensions."""
+    """A size as a number, or as a formula in dimensions."""
     if not isinstance(size, Size):
         return size
     symbol = _dimension(size)
@@ -264,13 +263,13 @@ def _size_text(size: int) -> int | str:
 
 
 def _of_shapes(specs: tuple[TensorSpec, ...], shapes: Shapes) -> tuple[TensorSpec, ...]:
-    """Specs with these shapes for their own."""
+    """Specs with their shapes replaced."""
     pairs = zip(specs, shapes, strict=True)
     return tuple(TensorSpec(spec.name, shape, spec.dtype, spec.bounded) for spec, shape in pairs)
 
 
 def settled(record: T, number: Callable[[int], int]) -> T:
-    """A tree of dataclasses and tuples with numbers for its sizes."""
+    """A tree of dataclasses and tuples with its sizes replaced by numbers."""
     if isinstance(record, Size):
         return cast("T", number(record))
     if isinstance(record, tuple):
@@ -283,7 +282,7 @@ def settled(record: T, number: Callable[[int], int]) -> T:
 
 
 def unit_of(symbol: Symbol) -> int:
-    """What a dimension is a multiple of."""
+    """The unit of which a dimension is a multiple."""
     return symbol.unit if isinstance(symbol, InputSymbol) else 1
 
 

@@ -1,8 +1,8 @@
-"""What `mini-infer bench` does: models one after the other, engines side by side on each, a table, JSON, a picture.
+"""`mini-infer bench`: measures engines on models one after the other, and reports as table, JSON, and chart.
 
-Each engine has a process of its own and gets the same inputs, the same number of threads and the same cores; they take
-turns (bench/turns.py). A model or an engine that fails is told of, and the others go on. On a GPU inputs lie there, and
-outputs stay; see bench/gpu_engines.py.
+Each engine runs in a process of its own with the same inputs, number of threads and cores, in alternation
+(bench/turns.py). A failing model or engine is reported, and the others go on. On a GPU, inputs and outputs stay there;
+see bench/gpu_engines.py.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def bench(
     profiled: bool,
     chart: str | None,
 ) -> Facts:
-    """Measures and tells; the same for programs, and whether our own engine `failed` to run a model.
+    """Measures and reports; returns the report for programs, and whether our own engine `failed` to run a model.
 
-    Raises ConfigError for what can't be meant, and for peers that are not installed.
+    Raises ConfigError for invalid options, and for peers that are not installed.
     """
     config = EngineConfig.of(**options)
     device = device_named(config.place)
@@ -114,10 +114,10 @@ class _Bencher:
         self._amount, self._on_cpu, self._alone = amount, on_cpu, alone
 
     def now(self, text: str) -> None:
-        """Is told what is done."""
+        """Shows the current activity."""
 
     def results(self, model: Path, name: str, profiled: int) -> Iterator[ModelResult]:
-        """What came of a model at each of its shapes; with so many `profiled` runs of every kernel too."""
+        """The results of a model at each of its shapes; with `profiled` > 0 also that many runs of every kernel."""
         try:
             self.now("import")
             for each in subjects(model, self._options, self._given):
@@ -166,9 +166,9 @@ class _Bencher:
 
 
 def _errors(folder: Path, outcome: Outcome, subject: Subject) -> dict[str, float]:
-    """How far each engine's results are from the references, or from what another engine computed, at the worst.
+    """The largest error of each engine's results against the references, or against another engine.
 
-    None where caches are updated: then engines have not run the same steps.
+    None if caches are updated: then engines have not run the same steps.
     """
     if subject.options["caches"]:
         return {}
@@ -185,7 +185,7 @@ def _errors(folder: Path, outcome: Outcome, subject: Subject) -> dict[str, float
 
 
 def _apart(values: Sequence[Any], references: Sequence[Any]) -> float:
-    """The largest relative error of outputs in one order; infinite where they are not alike."""
+    """The largest relative error over outputs; infinite if their shapes or types differ."""
     if [each.shape for each in values] != [each.shape for each in references]:
         return float("inf")
     return max((relative_error(*pair) for pair in zip(values, references, strict=True)), default=0.0)

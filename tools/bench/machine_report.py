@@ -1,4 +1,4 @@
-"""What `mini-infer machine` does: the CPU that code is made for, and what was measured of it here and now."""
+"""`mini-infer machine`: the target CPU, and its measured limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS = 0.5
 
 
 def show_machine(threads: int | None, console: Console) -> Facts:
-    """Prints the target, and the limits on one thread and on as many as an inference may have; also for programs."""
+    """Prints the target, and the limits on one thread and on as many as an inference may have; returns them."""
     config = EngineConfig(threads=threads)
     counts = sorted({1, config.thread_count})
     with console.status("measuring"):

@@ -1,11 +1,11 @@
-"""What `mini-infer compare` does: outputs against references, then, node by node, where they part.
+"""`mini-infer compare`: compares outputs with references, then locates the first wrong node.
 
-The outputs of the optimised code are compared with the float64 reference and with ONNX Runtime: `rounding` says how
-far off they may be. To name a node, the model is compiled once more without fusion and with every value as an output:
-each node is evaluated on what the code gave to it, so that a fault stays where it was made. Where no node is at fault
-and outputs are, the kernels of the optimised code are looked at in the same way. What is computed in the bodies of
-loops and branches is seen in their results alone. With ranges of sizes this is done at several shapes, with the code
-of one compile. A compiled file is compared with the model that it was compiled of, at its own shapes.
+The outputs of the optimised code are compared with the float64 reference and with ONNX Runtime, up to the errors that
+`rounding` allows. To locate a node, the model is compiled again without fusion and with every value as an output: each
+node is evaluated on the values the code computed for its operands, so that an error is attributed to the node that made
+it. If no node is wrong but outputs are, the kernels of the optimised code are examined in the same way. Bodies of loops
+and branches are compared by their results only. With ranges of sizes this is done at several shapes, with the code of
+one compile. A compiled file is compared with the model it was compiled from, at its own shapes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from .rounding import PRECISION, Looseness, Verdict, judged, of_outputs, of_resu
 
 @dataclass(frozen=True)
 class _Subject:
-    """A model at one shape: its graph, with numbers for sizes, and what runs its code."""
+    """A model at one shape: its graph, with numbers for sizes, and its code."""
 
     shape: str  # as `--at` takes it; "" where there is only one
     module: ModuleOp
@@ -74,9 +74,9 @@ def compare(
     at: Sequence[Sizes] = (),
     of: str | None = None,
 ) -> Facts:
-    """Prints the comparison, and tells programs; `right` is whether every output is, by `rounding` or `tolerance`.
+    """Prints the comparison, and returns it for programs; `right`: every output is, by `rounding` or `tolerance`.
 
-    Of ranges of sizes, at each of `at`. A .mi file is compared with the model `of` which it was compiled.
+    With ranges of sizes, at each of `at`. A .mi file is compared with the model `of` which it was compiled.
     """
     config = EngineConfig.of(**options)
     if of is not None:
@@ -113,7 +113,7 @@ def _at_one_shape(model: str, config: EngineConfig, files: Sequence[str], seed: 
 def _of_file(
     file: str, model: str, given: EngineConfig, at: Sequence[Sizes], files: Sequence[str], seed: int | None
 ) -> Iterator[_Subject]:
-    """The model that a file was compiled of, at shapes that the file has code for.
+    """The model that a file was compiled from, at shapes that the file has code for.
 
     Raises ConfigError for a model with other inputs or outputs.
     """
@@ -138,7 +138,7 @@ def _of_file(
 
 
 def _ways(config: EngineConfig) -> tuple[tuple[EngineConfig, Prepare], tuple[EngineConfig, Prepare]]:
-    """How code is made in which nodes are apart, and how that in which kernels are."""
+    """The two configurations: code by nodes, and code by kernels."""
     plain = replace(config, enable_graph_optimization=False)
     return (plain, lambda module, ctx: None), (config, partial(schedule_kernels, config=config))
 
@@ -146,7 +146,7 @@ def _ways(config: EngineConfig) -> tuple[tuple[EngineConfig, Prepare], tuple[Eng
 def _at_shapes(
     model: str, config: EngineConfig, shapes: Sequence[Shape], files: Sequence[str], seed: int | None, console: Console
 ) -> Iterator[_Subject]:
-    """The model at each of the shapes, by as few compiles as an engine needs for all of them."""
+    """The model at each of the shapes, with as few compiles as an engine needs for all of them."""
     inputs = [load_inputs(files, shape.specs, seed) for shape in shapes]
     with console.status("compiled"):
         engine = build_engine(Builder(source_of(model), config))
@@ -185,12 +185,12 @@ class _Comparison:
         }
 
     def facts(self) -> dict[str, Any]:
-        """Prints the comparison; the same for programs."""
+        """Prints the comparison; returns it for programs."""
         right = self.is_right()
         return {**self._found, "right": right}
 
     def is_right(self) -> bool:
-        """Prints the comparison; whether every output is right."""
+        """Prints the comparison; returns whether every output is right."""
         exact = self._reference(np.float64)
         with self.console.status("compiled"):
             compiled = self.subject.compiled()
@@ -227,7 +227,7 @@ class _Comparison:
         self.console.print(text, soft_wrap=True)
 
     def _reference(self, precision: Any = None) -> dict[str, Array]:
-        """In that precision, or in the model's own types."""
+        """The reference in that precision, or in the model's own types."""
         subject = self.subject
         with self.console.status(f"{'float64' if precision else 'own'} reference"):
             return interpret(subject.module, subject.inputs, subject.ctx.blobs, precision=precision)
@@ -242,7 +242,7 @@ class _Comparison:
     def _verdicts(
         self, found: Mapping[str, Array], exact: Mapping[str, Array], unfused: Mapping[str, Array] | None = None
     ) -> dict[str, Verdict]:
-        """On each output. What the unfused code gives is one more reference, once its nodes are known to be right."""
+        """The verdict on each output. The unfused code is a further reference once its nodes are known to be right."""
         loose = map(self._loosened, of_outputs(self.subject.module, self._step))
 
         def owns(name: str) -> Iterator[Array]:
@@ -276,7 +276,7 @@ class _Comparison:
         self.console.print(table)
 
     def _first_wrong(self, code: ExposedCode, values: Mapping[str, Array]) -> tuple[Operation, Verdict] | None:
-        """The first op of main, in order, whose value is wrong for what the code gave to the op."""
+        """The first op of main, in order, whose value is wrong given its operands' values in the code."""
         main, subject = main_of(code.module), self.subject
         names = dict(zip(handed_on(main.body.block), output_names(main), strict=True))
         bodies = kernels_of(code.module)
@@ -311,7 +311,7 @@ class _Comparison:
         return wrong[0] if wrong else None
 
     def _blame(self, exact: Mapping[str, Array]) -> str:
-        """What the optimised code does wrong, or the file, where each node alone is right."""
+        """The error of the optimised code, or of the file, if each node alone is right."""
         subject = self.subject
         if subject.again is not None and all(each.is_right for each in self._verdicts(subject.again(), exact).values()):
             return "the file: the model compiled here and now is right"
@@ -334,7 +334,7 @@ class _Comparison:
 
 
 def _kernel_text(op: Operation, module: ModuleOp) -> str:
-    """A call's kernel with the nodes that are in it."""
+    """A call's kernel with its nodes."""
     if not isinstance(op, CallOp):
         return describe(op)
     name = op.callee.string_value()
@@ -343,7 +343,7 @@ def _kernel_text(op: Operation, module: ModuleOp) -> str:
 
 
 def _in_bodies(module: ModuleOp) -> str:
-    """What is said of loops and branches."""
+    """The note on loops and branches."""
     count = sum(1 for op in main_of(module).body.block.ops if op.regions)
     return f"; {count} with bodies (If, Loop, Scan) by what they give" if count else ""
 

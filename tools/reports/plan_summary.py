@@ -1,4 +1,4 @@
-"""What `mini-infer plan` does: the memory plan of a model, without building code."""
+"""`mini-infer plan`: the memory plan of a model, without generating code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .tables import aligned, certificate, outside, place_table, size_text
 
 
 def report_files(**given: str | None) -> list[str]:
-    """The files to write, by the option that names them; raises ConfigError for a name of another kind."""
+    """The files to write, by the option that names them. Raises ConfigError for a wrong suffix."""
     kinds = {"csv": ("csv",), "plot": PICTURES, "html": ("html",)}
     for option, file in given.items():
         if file is not None and Path(file).suffix.removeprefix(".").lower() not in kinds[option]:
@@ -36,7 +36,7 @@ def report_files(**given: str | None) -> list[str]:
 def show_plan(
     model: str, options: Mapping[str, Any], console: Console, *, table: bool, pools: bool, files: Sequence[str]
 ) -> Facts:
-    """Plans a model's memory and tells what is wanted of it; the same for programs. A compiled file has its plan."""
+    """Plans a model's memory and prints the reports; returns them for programs. A compiled file has its plan."""
     start = time.perf_counter()
     memory = load(model).plan.memory if Path(model).suffix == ".mi" else _planned(model, options, console)
     taken = time.perf_counter() - start
@@ -104,7 +104,7 @@ def plan_facts(memory: MemoryPlan) -> dict[str, Any]:
 
 
 def show_summary(memory: MemoryPlan, console: Console) -> None:
-    """The certificate, what lies outside of the arena, and the tensors that make the arena as large as it is."""
+    """The certificate, the memory outside of the arena, and the tensors live at the binding step."""
     lines = [*certificate(memory), *outside(memory)]
     if scratch := sum(tensor.bytes for tensor in memory.tensors if tensor.role == "scratch"):
         lines.append(f"scratch       {scratch:>14,} bytes in all, inside of the arena")
@@ -120,10 +120,10 @@ def show_summary(memory: MemoryPlan, console: Console) -> None:
 
 
 def _title(model: Path) -> str:
-    """The model's name: that of its file, or of its folder where all files are called "model"."""
+    """The model's name: that of its file, or of its folder if all files are called "model"."""
     return model.resolve().parent.name if model.stem == "model" else model.stem
 
 
 def _write(console: Console, text: str) -> None:
-    """Prints a table as it is, whatever the width of the terminal."""
+    """Prints a table without wrapping, whatever the width of the terminal."""
     console.print(Text(text.rstrip("\n")), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What `mini-infer tune` does: measures how kernels are best carried out here, and shows estimates beside times."""
+"""`mini-infer tune`: measures schedules of kernels on this machine, and shows estimates next to times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..waiting import working
 
 
 def show_tuning(model: str, options: Mapping[str, Any], seconds: float, again: bool, console: Console) -> Facts:
-    """Tunes a model and prints what was measured, now or before; the same for programs."""
+    """Tunes a model and prints the measurements, new or stored; returns them for programs."""
     checked_seconds("--seconds", seconds)
     config = EngineConfig.of(**options)
     store = TuningStore.of(host_cpu().model)
@@ -34,7 +34,7 @@ def show_tuning(model: str, options: Mapping[str, Any], seconds: float, again: b
 
 
 def tuning_table(report: TuningReport) -> Table:
-    """A row for each candidate: what was expected of it, what it took, and how that compares."""
+    """A row for each candidate: its estimate, its measurement, and their ratio."""
     title = f"{cpu_title()}; what counts is {'cold' if report.cold else 'hot'}"
     table = Table(title=title, box=None, padding=(0, 1), title_justify="left")
     for name in ("kernel", "calls", "share", "schedule", "options"):
@@ -59,7 +59,7 @@ def tuning_table(report: TuningReport) -> Table:
 
 
 def remarks(report: TuningReport, store: TuningStore) -> list[str]:
-    """What stands below the table."""
+    """Lines below the table."""
     now = sum(each.measured_now for each in report.kernels)
     other = sum(each.decision.taken != 0 for each in report.kernels)
     lines = [

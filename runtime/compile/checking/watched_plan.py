@@ -1,7 +1,7 @@
-"""Runs a plan's calls one after the other and sees what each of them wrote: to the arena nothing but what is its own.
+"""Runs a plan call by call and checks that each writes only its own bytes of the arena.
 
-A stray write may do no harm that an answer shows: to bytes that are dead, which somebody else overwrites before they
-are read. So the arena is compared with what it was before, call by call.
+A stray write may have no effect on any result: to dead bytes that are overwritten before they are read. So the arena is
+compared with its previous contents after each call.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SHARE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64
 
 @dataclass(frozen=True)
 class Writer:
-    """A call, and what it may write of the arena: its results and its scratch, in bytes."""
+    """A call, and the bytes of the arena that it may write: its results and its scratch."""
 
     kernel: str
     node: str
@@ -49,14 +49,14 @@ class Writer:
 
 @dataclass(frozen=True)
 class WatchedPlan:
-    """A plan in which every call is a stage, and the stages by name."""
+    """A plan in which every call is a stage, with the stages by name."""
 
     plan: InferencePlan
     writers: Mapping[str, Writer]
 
     @classmethod
     def build(cls, builder: Builder) -> tuple[WatchedPlan, PassStatistics]:
-        """For a configuration with `check_memory`; raises UnsupportedError where a device can't watch."""
+        """For a configuration with `check_memory`. Raises UnsupportedError for an unsupported device."""
         config = builder.config
         if not isinstance(device_named(config.place), Cpu):
             raise UnsupportedError(f"check_memory is not supported on the device '{config.device}'")
@@ -67,7 +67,7 @@ class WatchedPlan:
 
 @dataclass
 class _Stages:
-    """Looks at the stages as soon as they are there: an observer of passes, before another one."""
+    """An observer of passes that records the stages once they exist, before another observer."""
 
     then: Observer | None
     writers: dict[str, Writer] = field(default_factory=dict[str, Writer])
@@ -91,7 +91,7 @@ def _writers(module: ModuleOp) -> Iterator[tuple[str, Writer]]:
 
 
 class WatchingContext(ExecutionContext):
-    """A context whose `execute` raises PlanError, after the run, where a call wrote to bytes that are not its own."""
+    """A context whose `execute` raises PlanError, after the run, if a call wrote bytes other than its own."""
 
     def __init__(self, watched: WatchedPlan, arena: Array) -> None:
         super().__init__(watched.plan, arena)
@@ -112,7 +112,7 @@ class WatchingContext(ExecutionContext):
             raise PlanError(self._fault)
 
     def _watch(self, stage: int, arguments: int, shares: int, seats: int) -> None:
-        """Has a stage done, and compares. What is raised here would be lost: native code stands in between."""
+        """Runs a stage, and compares. Exceptions raised here would be lost, as native code is in between."""
         self._have_done(stage, arguments, shares, seats)
         writer, found = self._writers[stage], self._arena_bytes
         changed = found != self._before
@@ -128,7 +128,7 @@ class WatchingContext(ExecutionContext):
 
 
 def _window(memory: Array, box: Box) -> Array:
-    """What a box of bytes names, of one byte (or truth value) each."""
+    """A view of a box of bytes."""
     if not box.count:
         return memory[:0]
     return np.ndarray(box.sizes, memory.dtype, memory.data, box.offset, box.strides)
