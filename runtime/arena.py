@@ -1,4 +1,4 @@
-"""Arena: the planning problem of an arena whose sizes are known at run time."""
+"""Arena: the memory planning problem of an arena with symbolic sizes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..passes.planning import Problem
 
 @dataclass(frozen=True)
 class Arena:
-    """The arena at all shapes: what is to be placed, and where each buffer's offset stands in the table of sizes."""
+    """The planning problem with symbolic sizes, and the index of each buffer's offset in the table of sizes."""
 
     problem: Problem
     symbols: tuple[Symbol, ...]  # of the table, those of the buffers' offsets last
 
     @property
     def dims(self) -> tuple[Symbol, ...]:
-        """The symbols that stand for sizes of inputs."""
+        """The symbols for sizes of inputs."""
         return tuple(each for each in self.symbols if not isinstance(each, Offset))

@@ -1,4 +1,4 @@
-"""Engine: a compiled model; calling it runs one inference. CompiledModel: what it is made of."""
+"""Engine: a compiled model; calling it runs one inference. CompiledModel: the result of a compile."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CompiledModel:
-    """What a compile makes, and files keep: a plan with its code, and what the passes did."""
+    """The result of a compile, as stored in files: a plan with its code, and statistics of the passes."""
 
     plan: InferencePlan
     statistics: PassStatistics
     guards: Guards | None = None
-    """What the code takes for granted of sizes of run time; None for a model of one shape."""
+    """The conditions on symbolic sizes under which the code is valid; None for a model with static shapes."""
 
 
 Build: TypeAlias = "Callable[[Mapping[str, Sequence[int]]], CompiledModel]"
-"""Compiles a model, with code that is best for shapes of the inputs, by name; given none, for those of the profile."""
+"""Compiles a model, optimised for shapes of the inputs by name; if empty, for the profile's optimal shapes."""
 
 
 class Engine(Stationary):

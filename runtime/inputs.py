@@ -1,4 +1,4 @@
-"""Values that are given for inputs, as arrays of the inputs' types and shapes."""
+"""Conversion of values passed for inputs to arrays of the inputs' types and shapes."""
 
 from __future__ import annotations
 

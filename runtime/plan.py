@@ -31,21 +31,21 @@ Shapes = tuple[tuple[int, ...], ...]
 
 
 class PlanFamily(Protocol):
-    """The plans for other shapes that have one compile's code: see shapes/shape_family.py."""
+    """The plans for different shapes that share the code of one compile; see shapes/shape_family.py."""
 
     base: InferencePlan
-    """The plan with symbolic sizes that all are made of."""
+    """The plan with symbolic sizes, of which the others are instances."""
 
     def suits(self, shapes: Shapes) -> bool:
-        """Whether the code is right for these shapes of the inputs, in order."""
+        """Whether the code is valid for these shapes of the inputs, in order."""
         ...
 
     def plan_for(self, shapes: Shapes) -> InferencePlan:
-        """The plan for these shapes."""
+        """The plan for these shapes of the inputs, in order."""
         ...
 
     def values_of(self, shapes: Shapes) -> dict[Symbol, int]:
-        """What the symbols are where the inputs have these shapes. Raises InvalidInputError for others."""
+        """The values of the symbols at these shapes of the inputs. Raises InvalidInputError if no values give them."""
         ...
 
 

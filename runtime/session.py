@@ -1,4 +1,4 @@
-"""What runs on a device: a plan whose code and weights are there, sessions of it, and the devices that have them."""
+"""The interface of devices that run plans: a plan with loaded code and weights, compilations, and sessions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class LoadedPlan(PlanRecord):
-    """A plan with all that a session runs: code, weights, and what these were made for."""
+    """A plan with everything that a session runs: code, weights, and their configuration."""
 
     config: EngineConfig
     report: Callable[[], MemoryPlan]
@@ -37,11 +37,11 @@ class LoadedPlan(PlanRecord):
     weights: Memory
     code: Code
     sizes: Array | None = None
-    """What code is told of the shapes, where these are not one and the same always."""
+    """The table of sizes and offsets that code reads; None if all shapes are static."""
     arena: Arena | None = None
-    """What is planned again for each shape."""
+    """The planning problem that is solved again for each shape; None if all shapes are static."""
     launches: tuple[Launch, ...] = ()
-    """What a GPU does for an inference, in order; a CPU is called once."""
+    """A GPU's launches and copies of an inference, in order; a CPU has a single entry point."""
 
     @cached_property
     def memory(self) -> MemoryPlan:
@@ -50,7 +50,7 @@ class LoadedPlan(PlanRecord):
 
 
 Wrong: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
-"""For each of the plan's `checks` what a run noted, such as an index that was out of range; or 0."""
+"""The value that a run recorded for each of the plan's `checks`, such as an index out of range; or 0."""
 
 
 class Session(Protocol):
@@ -89,31 +89,31 @@ class Compilation(Protocol):
 
     @property
     def calls(self) -> tuple[KernelCall, ...]:
-        """The kernel calls, in order."""
+        """The kernel calls, in execution order."""
         ...
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """What a GPU does for an inference, in order."""
+        """A GPU's launches and copies of an inference, in order."""
         ...
 
     @property
     def threads(self) -> int:
-        """The threads that code is made for."""
+        """The number of threads that the code uses."""
         ...
 
     @property
     def profiled(self) -> bool:
-        """Whether code takes the times of its calls."""
+        """Whether the code measures the time of each call."""
         ...
 
     def objects(self) -> Sequence[bytes]:
-        """Waits for what `ComputeDevice.load` takes. Raises CompileError."""
+        """Waits for the code, as `ComputeDevice.load` takes it. Raises CompileError."""
         ...
 
 
 class ComputeDevice(Device, Protocol):
-    """Where plans run."""
+    """A device that compiles and runs plans."""
 
     def target(self, config: EngineConfig, machine: str = "", scheduled: Target | None = None) -> Target:
         """The compilation target: the device, or a `machine` named as its compiler names it.
@@ -144,5 +144,5 @@ class ComputeDevice(Device, Protocol):
 
 
 def compute_device(name: str) -> ComputeDevice:
-    """A device that plans run on, as all do, by its name. Raises ConfigError as `device_named`."""
+    """A device that runs plans, by its name. Raises ConfigError as `device_named`."""
     return cast("ComputeDevice", device_named(name))

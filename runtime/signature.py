@@ -120,7 +120,7 @@ def specs_of(module: ModuleOp, role: str) -> tuple[TensorSpec, ...]:
 
 
 def signature_of(module: ModuleOp) -> Signature:
-    """What `main`, on buffers, takes and gives: the counts behind the model's outputs are outputs of `main`, too."""
+    """The inputs and outputs of `main`, on buffers; the counts of bounded outputs follow the model's outputs."""
     inputs, specs, caches = specs_of(module, "input"), list(specs_of(module, "output")), _caches(module)
     for cache in sorted(caches.values(), key=lambda cache: cache.place):
         specs.insert(cache.place, _spec(cache.output.data, cache.present))

@@ -141,11 +141,11 @@ class Signature:
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     counts: tuple[TensorSpec, ...]
-    """Further outputs of the code, behind the model's: how much of the model's there is."""
+    """Further outputs of the code, after the model's: the actual sizes of bounded outputs."""
     caches: tuple[CacheSpec, ...]
-    """Inputs that have their memory in common with an output."""
+    """Inputs that share memory with an output."""
     cuts: tuple[tuple[Cut, ...], ...]
-    """For each count, the outputs and axes that it cuts."""
+    """For each count, the outputs and axes that it crops."""
     checks: tuple[RunCheck, ...]
 
     @cached_property
@@ -185,7 +185,7 @@ class Signature:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PlanRecord(Signature):
-    """What a plan says of itself without code and weights: this is kept in files, field by field."""
+    """A plan without code and weights, as stored in files, field by field."""
 
     needed: int
     """`arena_bytes`."""
@@ -196,12 +196,12 @@ class PlanRecord(Signature):
 
     @property
     def arena_bytes(self) -> int:
-        """Bytes of memory that one context needs: for the largest shapes of a profile."""
+        """Bytes of memory that a context needs, for the largest shapes of a profile."""
         return self.needed
 
 
 def values_of(record: Signature, kind: type[Signature]) -> dict[str, Any]:
-    """The fields that a record has of `kind`, which it is a case of, by name."""
+    """The fields of `kind`, a base class of the record's class, with their values, by name."""
     return {each.name: getattr(record, each.name) for each in fields(kind)}
 
 

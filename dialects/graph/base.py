@@ -66,7 +66,7 @@ Property: TypeAlias = "Attribute | int | float | str | Sequence[int] | None"
 
 
 def _attribute(value: Property) -> Attribute | None:
-    """The attribute of a property's value. The order matters: truth values are integers, texts are sequences."""
+    """The attribute for a property's value. The order of cases matters: a bool is an int, a text is a sequence."""
     match value:
         case None | Attribute():
             return value
@@ -136,7 +136,7 @@ class GraphOp(IRDLOperation, ABC):
 
     @property
     def products(self) -> int:
-        """Multiply-adds: multiplications whose results are summed up."""
+        """Number of multiply-adds: multiplications whose results are summed."""
         return 0
 
     @property

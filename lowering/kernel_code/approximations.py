@@ -148,14 +148,14 @@ def _scale(m: Arithmetic, x: SSAValue, shifted: SSAValue) -> SSAValue:
 
 
 def _power_of_two(m: Arithmetic, shifted: SSAValue, bias: int = 0) -> SSAValue:
-    """2**(n + bias - 127) for the integer n in the low bits of `shifted`"""
+    """2**(n + bias - 127) for the integer n in the low bits of `shifted`."""
     i = _integers(m)
     exponent = i.binary("shl", m.bits(shifted, i32), i.constant(_MANTISSA_BITS))
     return i.bits(i.add(exponent, i.constant(bias << _MANTISSA_BITS)) if bias else exponent, f32)
 
 
 def _integers(m: Arithmetic) -> Arithmetic:
-    """Arithmetic on the bits of these floats."""
+    """Arithmetic on integers with the bits of these floats."""
     return Arithmetic(m.b, shaped_like(i32, m.type))
 
 

@@ -251,7 +251,7 @@ class Arithmetic:
         return self.binary("mul", x, y)
 
     def fma(self, x: SSAValue, y: SSAValue, z: SSAValue) -> SSAValue:
-        """x * y + z of floats, as `fused` and `contract` say"""
+        """x * y + z of floats: math.fma if `fused`, otherwise a product and a sum, which `contract` fuses."""
         return self.b.make(math.FmaOp, x, y, z) if self.fused else self.add(self.mul(x, y), z)
 
     def div(self, x: SSAValue, y: SSAValue) -> SSAValue:

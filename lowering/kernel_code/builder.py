@@ -140,7 +140,7 @@ class LoopBuilder:
         return self._constants[key]
 
     def place_constant(self, op: Operation) -> None:
-        """Inserts a constant where it dominates all that is written from now on."""
+        """Inserts a constant at a point that dominates all later insertions."""
         first = self.entry.first_op
         if first is None:
             self.entry.add_op(op)
@@ -494,7 +494,7 @@ def _window_type(
 
 
 class InsertionBuilder(LoopBuilder):
-    """Inserts operations, constants included, before the one that they replace."""
+    """Inserts operations, and constants, before the operation that they replace."""
 
     def __init__(self, before: Operation) -> None:
         assert before.parent is not None

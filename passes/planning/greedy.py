@@ -152,6 +152,6 @@ PLANNERS: dict[str, tuple[Callable[[Instance], list[int]], Fit]] = {
 
 
 def place(instance: Instance, planner: str) -> list[int]:
-    """Offsets in units, as computed by a planner of that name."""
+    """Offsets in units, by the greedy planner of that name."""
     order, fit = PLANNERS[planner]
     return place_in_order(instance, order(instance), fit)

@@ -1,4 +1,4 @@
-"""Builder: compiles a model, from its source to a plan with code, by the steps that there are for all."""
+"""Builder: compiles a model from its source to a plan with code, by the same steps for all sources and devices."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from .source import Best, Source
 
 @dataclass(frozen=True)
 class Builder:
-    """Compiles a source; called with shapes that code is to be best for, where these differ from the profile's."""
+    """Compiles a source, by default for the profile's optimal shapes; a call may pass others."""
 
     source: Source
     config: EngineConfig
     progress: Callable[[Progress], None] | None = None
-    """Told of every step."""
+    """Called before every step."""
     observer: Observer | None = None
-    """Sees the module after every pass."""
+    """Called with the module after every pass."""
     prepare: Callable[[ModuleOp, MiniContext], None] | None = None
-    """May change the module before the first pass."""
+    """Called with the module before the first pass, and may change it."""
     machine: str | None = None
     """A CPU as targets.cpu_target names it, "" being this one: then code is linked for a file, and not loaded."""
     objects: FileCache | None = None
-    """Where the code of parts is taken from, and kept."""
+    """The cache of compiled parts of modules."""
 
     def __call__(self, best: Best | None = None) -> CompiledModel:
-        """The model compiled. Raises as `compile` does."""
+        """Compiles the model. Raises as `compile` does."""
         start, config = time.perf_counter(), self.config
         compute_device(config.place).open()
         steps = Steps(("import", *pass_names(config), "machine code"), self.progress)
@@ -79,7 +79,7 @@ class Builder:
 
 
 def import_all(config: EngineConfig) -> None:
-    """Imports what a compile does, which it otherwise imports when it comes to it."""
+    """Imports all modules that a compile uses, which are otherwise imported on first use."""
     from ...lowering.onnx_to_graph import module
 
     del module

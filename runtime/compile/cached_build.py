@@ -1,4 +1,4 @@
-"""What a model is, by its content, and its compile: found among what was kept, or built and kept."""
+"""CachedBuild: looks up a model's compiled code in the cache by its content, and otherwise compiles and stores it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Identity:
 
     digest: bytes
     inputs: tuple[str, ...]
-    """The names of its inputs that are no initialisers."""
+    """The names of its inputs that are not initialisers."""
     stamps: tuple[bytes, ...] = ()
-    """Of its files. Two identities with the same were taken of one model, to which nothing was written in between."""
+    """States of its files. Identities with equal stamps are of the same model, with no write in between."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class _Content:
 
 @dataclass(frozen=True)
 class CachedBuild:
-    """Compiles a model for one configuration with `build`, unless a folder has what was compiled before, and keeps it.
+    """Compiles a model for one configuration with `build`, through the cache of compiled models in `folder`.
 
-    A model that can't be identified, such as a module's text, is only built.
+    A model that can't be identified, such as a module's text, is compiled without the cache.
     """
 
     source: Source
@@ -56,7 +56,7 @@ class CachedBuild:
     progress: Callable[[Progress], None] | None = None
 
     def __call__(self, best: Best) -> CompiledModel:
-        """The model compiled for `best` shapes. Raises as `build` does."""
+        """The model compiled for the shapes `best`. Raises as `build` does."""
         first = self._identity
         if first is not None and (found := find(self.folder, self._key(first, best), self.config)) is not None:
             Steps(("load",), self.progress).next()
@@ -69,7 +69,7 @@ class CachedBuild:
         return made
 
     def input_names(self) -> tuple[str, ...]:
-        """The inputs that a call gives, in order; those of a model that was compiled before are known."""
+        """The inputs that a call passes, in order; known without the importer for a model compiled before."""
         identity = self._identity or self.identity(read=True)
         if identity is None:
             return self.source.input_names(self.config)
@@ -77,7 +77,7 @@ class CachedBuild:
 
     @cached_property
     def _identity(self) -> Identity | None:
-        """What the model was when it was first asked for."""
+        """The model's identity when it was first asked for."""
         return self.identity()
 
     @cached_property
@@ -89,15 +89,15 @@ class CachedBuild:
         return Digests(self.folder.facts)
 
     def _key(self, identity: Identity, best: Best) -> str:
-        """The name under which the model is kept that was compiled for the configuration, this machine and `best`."""
+        """The cache key: the model, the compiler, this machine, the configuration and the shapes `best`."""
         shapes = best if self.config.is_dynamic else None
         texts = (self._compiler, machine_text(), options_text(self.config, shapes))
         return key_of(b"compiled", identity.digest, *(text.encode() for text in texts))
 
     def identity(self, *, read: bool = False) -> Identity | None:
-        """What the model is; None for one that can't be kept, and for one that nothing is known of.
+        """The model's identity; None if it can't be cached, or if it isn't known without reading the model.
 
-        With `read` it is read where nothing is known of it, as its external data and its inputs.
+        With `read` an unknown model is read for the names of its external data and its inputs.
         """
         path = self.source.path
         if isinstance(self.source, ModuleSource):
@@ -118,7 +118,7 @@ class CachedBuild:
         return Identity(digest, tuple(parts[1]), tuple(each.stamp for each in found))
 
     def _content(self) -> _Content | None:
-        """What the model's file holds, or the bytes or the message that are a model in memory."""
+        """The content of the model's file, or of the bytes or message that are a model in memory."""
         model: object = self.source.model
         if isinstance(model, str | os.PathLike):
             return self._read(open_plain(cast("str", model)))
@@ -140,7 +140,7 @@ class CachedBuild:
             return _Content(self._digests.of_file(file, ranges), stamp(status))
 
     def _parts(self, content: _Content, read: bool) -> tuple[dict[str, list[tuple[int, int]]], list[str]] | None:
-        """The ranges of files that are the model's external data, and its inputs: as known by its content, or read."""
+        """The ranges of files that are the model's external data, and its inputs: stored facts, or read."""
         key = key_of(b"parts", content.digest)
         told = self.folder.facts.get(key)
         if told is None and read:

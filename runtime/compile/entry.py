@@ -72,7 +72,7 @@ def compile(
 
 
 def build_engine(builder: Builder) -> Engine:
-    """An engine of what is compiled now, whatever was kept. Raises as `compile` does."""
+    """Compiles an engine, without the cache. Raises as `compile` does."""
     config = builder.config
     if config.check_memory:
         from .checking.memory_check import CheckedEngine

@@ -90,7 +90,7 @@ def plan_memory(
 
 
 def plan_source(source: Source, config: EngineConfig, observer: Observer | None = None) -> MemoryPlan:
-    """The memory plan of a model; no code is built."""
+    """The memory plan of a model, without generating code."""
     with collection_paused(), memory_for("planning the model"):
         return plan_memory(*source.load(config), config, observer)
 

@@ -1,4 +1,4 @@
-"""What a model is given as, an ONNX model or a module's text: what it states of its sizes, and its import."""
+"""Sources of models, ONNX or a module's text: the ranges of sizes that they declare, and their import."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 LARGEST = 2**31 - 1  # of dynamic dimensions without a profile
 
 Best: TypeAlias = Mapping[str, Sequence[int]]
-"""Shapes of inputs, by name, that code is made for; none means those of the profile."""
+"""Shapes of inputs, by name, for which code is optimised; if empty, the profile's optimal shapes."""
 
 
 def source_of(model: ModelSource) -> Source:
-    """What was given as a model; of an open file its bytes, which may be needed more often."""
+    """The source for a model as given to `compile`; an open file is read into memory, as it may be needed again."""
     model = read_once(model)
     if isinstance(model, str | PathLike) and Path(model).suffix == ".mlir":
         return ModuleSource(model)
@@ -41,7 +41,7 @@ def source_of(model: ModelSource) -> Source:
 
 
 def configured_source(model: ModelSource, config: EngineConfig) -> tuple[Source, EngineConfig]:
-    """What was given as a model, and the configuration with what it states instead of options."""
+    """The source for a model, and the configuration completed by the ranges that the source declares."""
     source = source_of(model)
     return source, source.configured(config)
 
@@ -52,7 +52,7 @@ class Source:
 
     model: ModelSource
     compiled_once: ClassVar[bool] = False
-    """Whether the first code is all that there can be."""
+    """Whether it can be compiled only once, so that other shapes can't have code of their own."""
 
     @property
     def path(self) -> Path | None:
@@ -65,17 +65,17 @@ class Source:
         return "" if self.path is None else self.path.name
 
     def stated_profile(self) -> OptimizationProfile | None:
-        """The ranges that a model states of its inputs; None where options say what there is."""
+        """The ranges of sizes that the model declares; None if they are set by options."""
         return None
 
     def configured(self, config: EngineConfig) -> EngineConfig:
-        """The configuration with the ranges that the model states, unless it has some."""
+        """The configuration with the ranges that the model declares, unless it has ranges."""
         if config.is_dynamic or (profile := self.stated_profile()) is None:
             return config
         return replace(config, profile=profile)
 
     def load(self, config: EngineConfig, best: Best | None = None) -> tuple[ModuleOp, MiniContext]:
-        """The model as a module, and the context that holds its weights; raises as `import_onnx`."""
+        """The model as a module, and the context that holds its weights. Raises as `import_onnx`."""
         from ...dialects.graph.blobs import MiniContext
         from ...lowering.onnx_to_graph import import_onnx
         from ...passes.statistics import timed
@@ -86,20 +86,20 @@ class Source:
             return import_onnx(self.model, ranges=_ranges_of(config, best), ctx=ctx, **given), ctx
 
     def input_names(self, config: EngineConfig) -> tuple[str, ...]:
-        """The inputs that a call gives, in order."""
+        """The inputs that a call passes, in order."""
         from ...lowering.onnx_to_graph.inputs import free_inputs
 
         return free_inputs(self.model, config.specialize)
 
 
 class ModuleSource(Source):
-    """A module's text, by its file, at whatever level."""
+    """A module's text at any level, given by its file."""
 
     compiled_once = True
 
     @override
     def stated_profile(self) -> OptimizationProfile | None:
-        """The ranges of a module with sizes of run time, read from its head alone. Raises InvalidModelError."""
+        """The ranges of a module with symbolic sizes, read from its attributes alone. Raises InvalidModelError."""
         from ...lowering.module_text import module_context, own_errors, stated_symbols
 
         try:
@@ -111,7 +111,7 @@ class ModuleSource(Source):
 
     @override
     def load(self, config: EngineConfig, best: Best | None = None) -> tuple[ModuleOp, MiniContext]:
-        """As `Source.load`; raises ConfigError for options that a module has decided already."""
+        """As `Source.load`. Raises ConfigError for options that don't apply to a module at its level."""
         from ...dialects.kernel.targets import target_of
         from ...dialects.sizes.attributes import sizes_of_module
         from ...lowering.levels import level_of
@@ -146,7 +146,7 @@ class ModuleSource(Source):
 
 
 def _ranges_of(config: EngineConfig, best: Best | None) -> Ranges | None:
-    """The shapes that a configuration asks for; code is made for `best` ones where they are given."""
+    """The ranges of shapes that a configuration requests; code is optimised for the shapes `best` if given."""
     if not config.is_dynamic:
         return None
     from ...lowering.onnx_to_graph.inputs import Ranges
@@ -156,7 +156,7 @@ def _ranges_of(config: EngineConfig, best: Best | None) -> Ranges | None:
 
 
 def _profile(sizes: Sequence[Size]) -> OptimizationProfile | None:
-    """The ranges of symbols; None where there are none of inputs."""
+    """The profile with the ranges of the inputs' symbols; None if there are no such symbols."""
     from ...dialects.sizes.attributes import symbol_of
     from ...dialects.sizes.polynomials import InputSymbol
 

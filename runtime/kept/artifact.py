@@ -110,7 +110,7 @@ def _check_interface(container: Container) -> None:
 
 
 def _engine(container: Container, cpu: HostCpu) -> Engine:
-    """An engine of the code that the file has for this CPU, for the shapes that there is code for."""
+    """An engine with the file's code for this CPU, for the shapes that it was compiled for."""
     about = container.about
     _check_interface(container)
     read = Reader().read

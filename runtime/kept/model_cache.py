@@ -17,7 +17,7 @@ from .records import KeptError
 
 
 def find(folder: CacheFolder, key: str, config: EngineConfig) -> CompiledModel | None:
-    """What was kept under a name; None where there is nothing that is whole."""
+    """Loads a compiled model by its key; None if there is none, or a damaged one, which is deleted."""
     start = time.perf_counter()
     file = folder.models.open(key)
     if file is None:
@@ -37,7 +37,7 @@ def find(folder: CacheFolder, key: str, config: EngineConfig) -> CompiledModel |
 
 
 def keep(folder: CacheFolder, key: str, name: str, made: CompiledModel) -> None:
-    """Keeps a model. What is no CPU's, or can't be written, is compiled again the next time."""
+    """Stores a compiled model, unless its device has no code that can be stored or the folder can't be written."""
     plan = made.plan
     if not can_be_kept(plan):
         return

@@ -1,4 +1,4 @@
-"""The engine of a configuration: of one plan, or of as many as the shapes of calls take."""
+"""Construction of the engine for a configuration: of one plan, or of as many as the shapes of calls need."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..engine import Build, Engine
 def start_engine(
     config: EngineConfig, build: Build, names: Callable[[], tuple[str, ...]], *, compiled_once: bool = False
 ) -> Engine:
-    """An engine that has its first code already, where the configuration says for which shapes.
+    """An engine, with code compiled already if the configuration determines the shapes.
 
-    `build` gives code, and `names` those of the inputs where there is none before the first call. With `compiled_once`
-    the first code is all: shapes that it is not right for are refused.
+    `build` compiles; `names` gives the inputs' names before anything is compiled. With `compiled_once`, only the first
+    code is used: shapes for which it is not valid are refused.
     """
     if not config.is_dynamic:
         made = build({})

@@ -172,7 +172,7 @@ def _cast_to(node: Node, to: Attribute) -> SSAValue:
 
 
 def _of_same_name(family: ModuleType, kind: type[OpT], handler: Callable[[type[OpT]], Handler]) -> dict[str, Handler]:
-    """Handlers of ONNX's operators that are named like a graph op of a kind."""
+    """Handlers of the ONNX operators that have the name of a graph op of a class."""
     found = [each for each in vars(family).values() if isinstance(each, type) and issubclass(each, kind)]
     return {name: handler(each) for each in found if defs.has(name := each.__name__.removesuffix("Op"))}
 

@@ -15,7 +15,7 @@ from ..node import Node
 
 
 class Moves(TypedDict):
-    """How a window moves, as graph ops take it."""
+    """The attributes of a sliding window, as keyword arguments of graph ops."""
 
     strides: list[int]
     pads: list[int]
@@ -33,7 +33,7 @@ class Window:
 
     @property
     def moves(self) -> Moves:
-        """All but the kernel, as keyword arguments of graph ops."""
+        """The strides, dilations and pads, as keyword arguments of graph ops."""
         return {"strides": self.strides, "pads": self.pads, "dilations": self.dilations}
 
     def geometry(self) -> spatial.Window:

@@ -280,13 +280,13 @@ def apply_patterns(ctx: Context, module: ModuleOp, pass_name: str, patterns: Seq
 
 
 class PatternPass(ModulePass, ABC):
-    """A pass that applies patterns until none matches. Other modules than those it is for stay as they are."""
+    """A pass that applies patterns to a fixed point, in modules that contain certain ops and have a certain target."""
 
     patterns: ClassVar[Sequence[type[GraphPattern]]]
     kinds: ClassVar[tuple[type[Operation], ...]] = ()
-    """It is for modules with an op of one of these; for any where there are none."""
+    """The pass applies to modules with an op of one of these classes; if empty, to all."""
     machine: ClassVar[type[CpuAttr] | type[GpuAttr] | None] = None
-    """It is for modules with such a target; for any where there is none."""
+    """The pass applies to modules with such a target; if None, to all."""
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -44,7 +44,7 @@ class CheckedEngine(Engine):
 
     @classmethod
     def built(cls, builder: Builder) -> CheckedEngine:
-        """The engine of what is built as planned, and once more without any reuse of memory."""
+        """Compiles the model as planned, and once more without any reuse of memory."""
         config = builder.config
         planned, statistics = WatchedPlan.build(builder)
         apart = replace(
