@@ -98,7 +98,7 @@ def stress(rounds: int, seed: int, folder: Path) -> Counter[str]:
             compiled.append(True)
             return build(*arguments)
 
-        Builder.__call__ = noting
+        Builder.__call__ = noting  # pyright: ignore[reportAttributeAccessIssue]
         cache.write = _written_slowly
         found = mi.compile(file, 1, compile_threads=1, cache=kept)(given)
         same = all(np.array_equal(expected[name], found[name]) for name in expected)

@@ -14,7 +14,7 @@ from ...dialects.sizes.guards import Guards
 from ...lowering.pipelines import Observer, PassRun, collection_paused
 from ...passes.statistics import pass_statistics
 from ..config import EngineConfig
-from ..engine import CompiledModel
+from ..engine import CompiledModel, Engine
 from ..file_cache import FileCache
 from ..limits import give_back_memory, memory_for
 from ..native.cpu_targets import host_target
@@ -74,7 +74,10 @@ class Builder:
             del module, ctx
             give_back_memory()
         steps.next()
-        LOG.info("compiled in %.2f s: %r", time.perf_counter() - start, plan)
+        if config.is_dynamic:  # the plan has no numbers to tell
+            LOG.info("compiled in %.2f s", time.perf_counter() - start)
+        else:
+            LOG.info("compiled in %.2f s: %r", time.perf_counter() - start, Engine(plan, config, made.statistics))
         return made
 
 

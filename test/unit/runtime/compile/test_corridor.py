@@ -80,7 +80,8 @@ def _file_of(path: str) -> str:
 
 
 def _only_tells(frame: FrameType, given: list[Any]) -> bool:
-    asked = getattr(type(given[0]), frame.f_code.co_name, None) if given else None
+    kind: Any = type(given[0]) if given else None
+    asked = getattr(kind, frame.f_code.co_name, None)
     return isinstance(asked, property | cached_property) or any(map(_only_watches, _callers(frame)))
 
 
@@ -109,7 +110,7 @@ KEPT, FOUND, ENGINE = "kept/model_cache.py", "kept/kept_plans.py", "shapes/start
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_model_that_is_built_and_kept(case: str, model: Path, tmp_path: Path) -> None:
-    options = {"threads": 1, "shapes": {} if case == "dynamic" else {"x": [4, 8]}, **CASES[case]}
+    options: dict[str, Any] = {"threads": 1, "shapes": {} if case == "dynamic" else {"x": [4, 8]}, **CASES[case]}
     mi.compile(model, cache=False, **options)  # which imports what it takes
 
     def compile() -> mi.Engine:
@@ -132,7 +133,7 @@ def test_a_model_that_is_built_only(options: dict[str, Any], model: Path) -> Non
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_file_for_a_cpu(case: str, model: Path, tmp_path: Path) -> None:
-    options = {"threads": 1, "shapes": {} if case == "dynamic" else {"x": [4, 8]}, **CASES[case]}
+    options: dict[str, Any] = {"threads": 1, "shapes": {} if case == "dynamic" else {"x": [4, 8]}, **CASES[case]}
     path = tmp_path / "model.mi"
     mi.build(model, path, cpus=["native"], **options)
     check(stops(lambda: mi.build(model, path, cpus=["native"], **options), model), (SOURCE, BUILT, FOUND))

@@ -11,18 +11,22 @@ from engine_cases import MODELS, engine, inputs
 from everything_shared import everything_shared
 from models.build import ModelBuilder, example_inputs
 from models.small import SMALL_MODELS
+from typing_extensions import override
 from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import FloatAttr, IndexType, MemRefType, ModuleOp, f32
 
 import mini_infer as mi
+from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.lowering.kernels_to_loops.lower_kernels import KERNEL
 from mini_infer.lowering.module_text import read_module
 from mini_infer.lowering.pipelines import Observer, PassRun
 from mini_infer.passes.geometry.boxes import Box
 from mini_infer.passes.memory.analysis.buffers import cast_to
+from mini_infer.runtime.compile.builder import Builder
 from mini_infer.runtime.compile.checking import memory_check
 from mini_infer.runtime.compile.checking.memory_check import CheckedEngine, run_poisoned
 from mini_infer.runtime.compile.checking.watched_plan import WatchedPlan
+from mini_infer.runtime.compile.source import Best, Source
 from mini_infer.runtime.devices.cpu.cpu_device import CpuSession
 from mini_infer.runtime.native.cpu_targets import target_attribute
 
@@ -210,6 +214,17 @@ def stray(kernel: str, distance: int) -> Observer:
     return observer
 
 
+class Scheduled(Source):
+    """A module whose kernels take any number of threads."""
+
+    @override
+    def load(self, config: mi.EngineConfig, best: Best | None = None) -> tuple[ModuleOp, MiniContext]:
+        assert self.path is not None and not best
+        module, ctx = read_module(self.path)
+        module.attributes["kernel.target"] = target_attribute(config)
+        return module, ctx
+
+
 @pytest.mark.thinned(3)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
@@ -226,10 +241,8 @@ def test_a_write_to_dead_bytes_is_found(kernel: str, distance: int, place: str, 
     """No answer shows it: somebody else overwrites the bytes before they are read."""
     path = tmp_path / "lives.mlir"
     path.write_text(LIVES)
-    module, ctx = read_module(path)
     config = mi.EngineConfig(threads=threads, check_memory=True)
-    module.attributes["kernel.target"] = target_attribute(config)
-    watched = WatchedPlan.build(module, ctx, config, stray(kernel, distance))
+    watched, _ = WatchedPlan.build(Builder(Scheduled(path), config, observer=stray(kernel, distance)))
     x = np.arange(16, dtype=np.float32)
     for pattern in memory_check.PATTERNS:
         if place:
