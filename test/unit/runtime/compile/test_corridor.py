@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from models.builder import ModelBuilder
@@ -80,8 +80,7 @@ def _file_of(path: str) -> str:
 
 
 def _only_tells(frame: FrameType, given: list[Any]) -> bool:
-    kind: Any = type(given[0]) if given else None
-    asked = getattr(kind, frame.f_code.co_name, None)
+    asked = getattr(cast("object", type(given[0])), frame.f_code.co_name, None) if given else None
     return isinstance(asked, property | cached_property) or any(map(_only_watches, _callers(frame)))
 
 
