@@ -12,7 +12,7 @@ import numpy as np
 from ..dialects.errors import UnsupportedError
 from .config import EngineConfig
 from .device import Array, Code, Device, Memory, device_named
-from .specs import KernelCall, PlanRecord, TensorSpec
+from .specs import Compilation, PlanRecord, TensorSpec
 from .storage import Tensor
 
 if TYPE_CHECKING:
@@ -81,34 +81,6 @@ class Session(Protocol):
 
     def times(self) -> Array:
         """For a profiled plan: the nanoseconds of each call in the last run, and how often it ran."""
-        ...
-
-
-class Compilation(Protocol):
-    """A module being compiled to a device's code."""
-
-    @property
-    def calls(self) -> tuple[KernelCall, ...]:
-        """The kernel calls, in execution order."""
-        ...
-
-    @property
-    def launches(self) -> tuple[Launch, ...]:
-        """A GPU's launches and copies of an inference, in order."""
-        ...
-
-    @property
-    def threads(self) -> int:
-        """The number of threads that the code uses."""
-        ...
-
-    @property
-    def profiled(self) -> bool:
-        """Whether the code measures the time of each call."""
-        ...
-
-    def objects(self) -> Sequence[bytes]:
-        """Waits for the code, as `ComputeDevice.load` takes it. Raises CompileError."""
         ...
 
 

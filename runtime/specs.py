@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from math import prod
 from operator import index
-from typing import Any, NoReturn, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, cast
 
 import numpy as np
 from typing_extensions import override
@@ -15,6 +15,9 @@ from typing_extensions import override
 from ..dialects.arguments import check_kind, nearest, shown
 from ..dialects.cuts import Cut
 from ..dialects.errors import InvalidInputError, UnsupportedError, out_of_range
+
+if TYPE_CHECKING:
+    from ..lowering.gpu_to_cuda.launch_list import Launch
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,20 @@ class KernelCall:
 
     kernel: str
     node: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compilation:
+    """A module being compiled to a device's code."""
+
+    calls: tuple[KernelCall, ...]
+    objects: Callable[[], Sequence[bytes]]
+    """Waits for the code, as `ComputeDevice.load` takes it. Raises CompileError."""
+    launches: tuple[Launch, ...] = ()
+    """A GPU's launches and copies of an inference, in order."""
+    threads: int = 1
+    profiled: bool = False
+    """Whether the code measures the time of each call."""
 
 
 @dataclass(frozen=True)

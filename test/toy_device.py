@@ -30,7 +30,8 @@ from mini_infer.runtime.devices.cpu.cpu_device import ENTRY
 from mini_infer.runtime.devices.remote_session import RemoteSession
 from mini_infer.runtime.memory.host_memory import aligned_bytes
 from mini_infer.runtime.native.llvm_processes import Compilers
-from mini_infer.runtime.session import Compilation, ComputeDevice, LoadedPlan, Session
+from mini_infer.runtime.session import ComputeDevice, LoadedPlan, Session
+from mini_infer.runtime.specs import Compilation
 
 NAME = "toy"
 PLACE_BITS = 40  # of an address; the handle is above

@@ -39,9 +39,9 @@ from ..native.images.loaded import UnloadedImage
 from ..native.llvm_processes import Compilers
 from ..options import options_of
 from ..plan import InferencePlan
-from ..session import Compilation, compute_device
+from ..session import compute_device
 from ..signature import check_signature, entry_of, run_checks, signature_of, weight_segment
-from ..specs import Signature, values_of
+from ..specs import Compilation, Signature, values_of
 from .source import Source
 
 WORTH_COMPILERS = 80

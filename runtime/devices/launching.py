@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
 from ...dialects.errors import ConfigError, UnsupportedError
 from ..session import ComputeDevice
-from ..specs import KernelCall
+from ..specs import Compilation, KernelCall
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -25,21 +24,6 @@ if TYPE_CHECKING:
 
 USUAL_GPU = "sm_80"
 """The default target without a GPU: its code runs on later architectures, too."""
-
-
-@dataclass(frozen=True)
-class LaunchedKernels:
-    """The launches of a module, and the objects with their kernels."""
-
-    calls: tuple[KernelCall, ...]
-    launches: tuple[Launch, ...]
-    profiled: bool
-    made: Sequence[bytes]
-    threads: int = 1
-
-    def objects(self) -> Sequence[bytes]:
-        """The objects that `load` takes."""
-        return self.made
 
 
 class LaunchDevice(ComputeDevice):
@@ -80,7 +64,7 @@ class LaunchDevice(ComputeDevice):
         phases: Sequence[Phase],
         observer: Observer | None,
         compilers: Compilers | None,
-    ) -> LaunchedKernels:
+    ) -> Compilation:
         from ...lowering.gpu_to_cuda.launch_list import launch_list
         from ...lowering.pipelines import run_phases
         from ...passes.statistics import timed
@@ -92,7 +76,7 @@ class LaunchDevice(ComputeDevice):
         with timed(ctx, "kernels"):
             made: Sequence[bytes] = self.objects(module, config) if launches else ()
         calls = tuple(KernelCall(each.kernel, each.nodes[0] if each.nodes else "") for each in launches)
-        return LaunchedKernels(calls, launches, config.enable_profiling, made)
+        return Compilation(calls=calls, objects=lambda: made, launches=launches, profiled=config.enable_profiling)
 
 
 def describe_launch(launch: Launch) -> str:

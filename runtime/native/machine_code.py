@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
@@ -26,42 +26,18 @@ from ...passes.counts import PassStatistics, take
 from ...passes.memory.insert_checks import STATUS
 from ...passes.memory.share_threads import SHARE, STAGE
 from ...passes.statistics import pass_statistics, timed
-from ..specs import KernelCall
+from ..specs import Compilation, KernelCall
 from .cpu_targets import cpu_target
 from .llvm import code_of, part_of
 from .llvm_processes import Compilers
 from .llvm_worker import Part
 
-if TYPE_CHECKING:
-    from ...lowering.gpu_to_cuda.launch_list import Launch
 
-
-@dataclass(frozen=True)
-class MachineCode:
-    """Parts of a module under compilation, and what the plan records of their code."""
+@dataclass(frozen=True, kw_only=True)
+class MachineCode(Compilation):
+    """A module being compiled by LLVM, part by part."""
 
     parts: Sequence[Part]
-    calls: tuple[KernelCall, ...]
-    threads: int
-    profiled: bool
-    shared: frozenset[str]
-    """The functions that are defined in one part and called in another."""
-    compilers: Compilers
-    statistics: PassStatistics
-    launches: tuple[Launch, ...] = ()
-
-    def objects(self) -> Sequence[bytes]:
-        """The object code of all parts. Raises CompileError for LLVM's errors and for calls that are not allowed."""
-        start = time.perf_counter()
-        results = self.compilers.results()
-        statistics, waited = self.statistics, time.perf_counter() - start
-        for result in results:
-            seconds = statistics.seconds_beside if result.beside else statistics.seconds
-            for step in ("parse", "optimize", "generate"):
-                take(seconds, f"LLVM: {step}", getattr(result, step))
-            waited -= 0 if result.beside else result.parse + result.optimize + result.generate
-        take(statistics.seconds, "LLVM: other processes", waited)
-        return [code_of(*each, self.shared) for each in zip(results, self.parts, strict=True)]
 
 
 def start_compiling(
@@ -109,7 +85,24 @@ def start_compiling(
             observer(PassRun(each.name, taken), module)
     threads = target.threads.data if stages_of(module) else 1
     shared = frozenset[str]().union(*(piece.shared for piece in split))
-    return MachineCode(parts, calls, threads, profiled, shared, compilers, pass_statistics(ctx))
+    objects = partial(_objects, compilers, parts, shared, pass_statistics(ctx))
+    return MachineCode(calls=calls, objects=objects, threads=threads, profiled=profiled, parts=parts)
+
+
+def _objects(
+    compilers: Compilers, parts: Sequence[Part], shared: frozenset[str], statistics: PassStatistics
+) -> Sequence[bytes]:
+    """The object code of all parts. Raises CompileError for LLVM's errors and for calls that are not allowed."""
+    start = time.perf_counter()
+    results = compilers.results()
+    waited = time.perf_counter() - start
+    for result in results:
+        seconds = statistics.seconds_beside if result.beside else statistics.seconds
+        for step in ("parse", "optimize", "generate"):
+            take(seconds, f"LLVM: {step}", getattr(result, step))
+        waited -= 0 if result.beside else result.parse + result.optimize + result.generate
+    take(statistics.seconds, "LLVM: other processes", waited)
+    return [code_of(*each, shared) for each in zip(results, parts, strict=True)]
 
 
 def _kernel_calls(module: ModuleOp, main: Operation) -> tuple[KernelCall, ...]:

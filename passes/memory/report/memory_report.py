@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
@@ -41,6 +41,8 @@ _NUMBERS = (
     "original_bytes",
 )
 _TEXTS = ("strategy", "method")
+_FIELDS = {"lower_bound": "lower_bound_bytes", "proven_bound": "proven_bound_bytes"}
+"""The fields of MemoryPlan for those attributes that are not called like one."""
 
 
 @dataclass
@@ -106,21 +108,9 @@ def plan_summary(main: Operation) -> MemoryPlan:
     texts = {key: each.data for key, each in summary.data.items() if isinstance(each, StringAttr)}
     if unsaid := [key for key in _NUMBERS if key not in numbers] + [key for key in _TEXTS if key not in texts]:
         raise PlanError(f"memory plan: the kernel.plan of main lacks {unsaid[0]}")
-    return MemoryPlan(
-        arena_bytes=numbers["arena_bytes"],
-        lower_bound_bytes=numbers["lower_bound"],
-        tensors=(),
-        strategy=texts["strategy"],
-        optimal=numbers["optimal"] != 0,
-        binding_step=numbers["binding_step"],
-        method=texts["method"],
-        alignment=numbers["alignment"],
-        total_bytes=numbers["total_bytes"],
-        original_bytes=numbers["original_bytes"],
-        proven_bound_bytes=numbers["proven_bound"],
-        exhausted=texts.get("exhausted", ""),
-        pools=tuple(_pools(summary)),
-    )
+    told: dict[str, Any] = {_FIELDS.get(key, key): numbers[key] for key in _NUMBERS}
+    told |= {key: texts.get(key, "") for key in (*_TEXTS, "exhausted")}
+    return MemoryPlan(**told | {"optimal": told["optimal"] != 0, "tensors": (), "pools": tuple(_pools(summary))})
 
 
 def _title(step: Step) -> str:

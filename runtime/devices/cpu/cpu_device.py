@@ -13,8 +13,8 @@ from ....dialects.errors import ConfigError, InvalidInputError
 from ...device import Array, Code, Memory
 from ...memory.host_memory import HostMemory, aligned_bytes, as_array, spanned_bytes
 from ...native.loaded_code import loaded
-from ...session import Compilation, ComputeDevice, LoadedPlan, Session, Wrong
-from ...specs import TensorSpec, check_placed
+from ...session import ComputeDevice, LoadedPlan, Session, Wrong
+from ...specs import Compilation, TensorSpec, check_placed
 from ...storage import Tensor
 
 if TYPE_CHECKING:
