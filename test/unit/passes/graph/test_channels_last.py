@@ -86,7 +86,7 @@ def test_constants_follow() -> None:
 def test_squeeze_and_excite() -> None:
     g = Graph((1, 4, 6, 6))
     x = g(ReluOp, conv(g, g.inputs[0], 8))
-    gate = g(SigmoidOp, conv(g, conv(g, g(ReduceMeanOp, x, [2, 3], True), 2), 8))
+    gate = g(SigmoidOp, conv(g, conv(g, g(ReduceMeanOp, x, [2, 3], keepdims=True), 2), 8))
     assert same_after(g, PASSES, conv(g, g(MulOp, gate, x), 4))["transpose"] == 2
 
 
@@ -111,7 +111,7 @@ def test_channel_shuffle_transposes_once() -> None:
 
 def test_pooled_to_a_row_is_flat_already() -> None:
     g = Graph((2, 3, 6, 6))
-    x = g(ReduceMeanOp, conv(g, g.inputs[0], 8), [2, 3], True)
+    x = g(ReduceMeanOp, conv(g, g.inputs[0], 8), [2, 3], keepdims=True)
     x = g(MatmulOp, g(ReshapeOp, x, (2, 8)), RANDOM.standard_normal((8, 5)))
     assert same_after(g, PASSES, x)["transpose"] == 1
 
@@ -163,7 +163,7 @@ def test_reductions_over_channels() -> None:
 def test_broadcasts_and_instance_norm() -> None:
     g = Graph((1, 4, 5, 6))
     x = conv(g, g.inputs[0], 7)
-    wide = g(BroadcastToOp, g(ReduceMaxOp, x, [2], True), (1, 7, 5, 6))
+    wide = g(BroadcastToOp, g(ReduceMaxOp, x, [2], keepdims=True), (1, 7, 5, 6))
     x = g(InstanceNormOp, g(AddOp, x, wide), *RANDOM.standard_normal((2, 7)))
     left = same_after(g, "channels-last", conv(g, x, 2))
     assert left["transpose"] == 4  # in, around instance_norm, out

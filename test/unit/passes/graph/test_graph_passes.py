@@ -203,7 +203,7 @@ CANONICAL: dict[str, tuple[Make, list[str]]] = {
     ),
     "concat of one": (lambda g, x: g(ConcatOp, [x], axis=1), []),
     "pad by nothing": (lambda g, x: g(PadOp, x, (0, 0, 0), (0, 0, 0)), []),
-    "reduce ones": (lambda g, x: g(ReduceMeanOp, g(ReshapeOp, x, (2, 1, 12)), [1], True), ["reshape"]),
+    "reduce ones": (lambda g, x: g(ReduceMeanOp, g(ReshapeOp, x, (2, 1, 12)), [1], keepdims=True), ["reshape"]),
     "reduce, then put the dims back": (
         lambda g, x: g(AddOp, x, g(ReshapeOp, g(ReduceMeanOp, x, [2]), (2, 3, 1))),
         ["reduce_mean", "add"],

@@ -118,9 +118,9 @@ def test_a_shared_gate_stays() -> None:
 def powers(g: Graph, x: SSAValue, axes: list[int], shifted: bool) -> tuple[SSAValue, SSAValue]:
     """exp(x) and its sum over the axes."""
     if shifted:
-        x = g(SubOp, x, g(ReduceMaxOp, x, axes, True))
+        x = g(SubOp, x, g(ReduceMaxOp, x, axes, keepdims=True))
     e = g(ExpOp, x)
-    return e, g(ReduceSumOp, e, axes, True)
+    return e, g(ReduceSumOp, e, axes, keepdims=True)
 
 
 @pytest.mark.parametrize("shifted", [False, True])
@@ -153,9 +153,9 @@ def test_a_sum_over_two_axes_is_no_softmax() -> None:
 def normalised(g: Graph, x: SSAValue, axes: list[int], square: str, root: str, centre: bool = True) -> SSAValue:
     """x, centred or not, over the root of its mean square."""
     if centre:
-        x = g(SubOp, x, g(ReduceMeanOp, x, axes, True))
+        x = g(SubOp, x, g(ReduceMeanOp, x, axes, keepdims=True))
     squares = g(PowOp, x, 2.0) if square == "pow" else g(MulOp, x, x)
-    variance = g(AddOp, g(ReduceMeanOp, squares, axes, True), 1e-3)
+    variance = g(AddOp, g(ReduceMeanOp, squares, axes, keepdims=True), 1e-3)
     match root:
         case "sqrt":
             return g(DivOp, x, g(SqrtOp, variance))
@@ -193,14 +193,14 @@ def test_layer_norm_over_two_dims() -> None:
 
 def epsilon_outside(g: Graph, x: SSAValue) -> SSAValue:
     """(x - mean) / (sqrt(variance) + epsilon)"""
-    x = g(SubOp, x, g(ReduceMeanOp, x, [2], True))
-    variance = g(ReduceMeanOp, g(MulOp, x, x), [2], True)
+    x = g(SubOp, x, g(ReduceMeanOp, x, [2], keepdims=True))
+    variance = g(ReduceMeanOp, g(MulOp, x, x), [2], keepdims=True)
     return g(DivOp, x, g(AddOp, g(SqrtOp, variance), 1e-3))
 
 
 def centred_over(g: Graph, x: SSAValue, axes: list[int]) -> SSAValue:
     """Normalised over the last dim after the mean over other dims was taken off."""
-    return normalised(g, g(SubOp, x, g(ReduceMeanOp, x, axes, True)), [2], "mul", "sqrt", centre=False)
+    return normalised(g, g(SubOp, x, g(ReduceMeanOp, x, axes, keepdims=True)), [2], "mul", "sqrt", centre=False)
 
 
 NO_NORM: dict[str, Make] = {
