@@ -27,10 +27,9 @@ from xdsl.passes import ModulePass
 from ...dialects.graph.ops.contraction import ContractionOp
 from ...dialects.graph.ops.conversion import CastOp
 from ...dialects.graph.ops.quantization import DequantizeOp, QuantizeOp
-from .support.integer_products import PRODUCTS
-from .support.pattern_utils import apply_patterns
-from .support.quantized_moves import MOVES
-from .support.quantized_scales import SCALES
+from ...dialects.modules import classes_in
+from .support import integer_products, quantized_moves, quantized_scales
+from .support.pattern_utils import GraphPattern, apply_patterns
 
 
 @dataclass(frozen=True)
@@ -43,5 +42,5 @@ class RecomposeQuantized(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kinds = {type(inner) for inner in op.walk()}
         if kinds & {QuantizeOp, DequantizeOp} or (CastOp in kinds and any(issubclass(k, ContractionOp) for k in kinds)):
-            for patterns in (MOVES, PRODUCTS, SCALES):
-                apply_patterns(ctx, op, self.name, patterns)
+            for file in (quantized_moves, integer_products, quantized_scales):
+                apply_patterns(ctx, op, self.name, classes_in(file, GraphPattern))

@@ -233,6 +233,3 @@ class IntegerConv(GraphPattern):
         if given is None or first is None or second is None:
             return None
         return inner.x if np.allclose(given, first * second, rtol=_UNIT, atol=0) else None
-
-
-PRODUCTS: tuple[type[GraphPattern], ...] = (IntegerMatmul, IntegerConv)

@@ -23,6 +23,28 @@ from .quantized import Writer, bits_of, dequantized, integer, is_positive, is_si
 Moving = ReshapeOp | TransposeOp | SliceOp | BroadcastToOp | GatherOp | GatherElementsOp | GatherNdOp | MaxPoolOp
 
 
+class UnsignedQuantize(GraphPattern):
+    """quantize to i8 read by dequantize only -> to ui8: unsigned by signed products are the fastest"""
+
+    @rewrites
+    @override
+    def match_and_rewrite(self, op: QuantizeOp, rewriter: PatternRewriter, /) -> None:
+        readers = [use.operation for use in op.result.uses]
+        writer = Writer(self.constants, op.location)
+        if op.to != i8 or not readers or not all(isinstance(reader, DequantizeOp) for reader in readers):
+            return
+        zeros = [reader.operands[2] for reader in (op, *readers) if len(reader.operands) == 3]
+        if not all(map(self.constants.is_constant, zeros)):
+            return
+        raised = writer.emit(QuantizeOp(op.x, op.scale, _raised(op.zero_point, writer), ui8))
+        rewriter.replace(op, writer.ops, [raised])
+        for reader in readers:  # each where it is: what it reads may be made behind `op`
+            assert isinstance(reader, DequantizeOp)
+            writer = Writer(self.constants, reader.location)
+            writer.emit(DequantizeOp(raised, reader.scale, _raised(reader.zero_point, writer)))
+            rewriter.replace(reader, writer.ops)
+
+
 class QuantizedPair(GraphPattern):
     """quantize(dequantize(x)) with the same scale, zero point and type -> x"""
 
@@ -148,40 +170,7 @@ class LimitOfQuantize(GraphPattern):
             rewriter.replace(op, _on(op, limit.x))
 
 
-class UnsignedQuantize(GraphPattern):
-    """quantize to i8 read by dequantize only -> to ui8: unsigned by signed products are the fastest"""
-
-    @rewrites
-    @override
-    def match_and_rewrite(self, op: QuantizeOp, rewriter: PatternRewriter, /) -> None:
-        readers = [use.operation for use in op.result.uses]
-        writer = Writer(self.constants, op.location)
-        if op.to != i8 or not readers or not all(isinstance(reader, DequantizeOp) for reader in readers):
-            return
-        zeros = [reader.operands[2] for reader in (op, *readers) if len(reader.operands) == 3]
-        if not all(map(self.constants.is_constant, zeros)):
-            return
-        raised = writer.emit(QuantizeOp(op.x, op.scale, _raised(op.zero_point, writer), ui8))
-        rewriter.replace(op, writer.ops, [raised])
-        for reader in readers:  # each where it is: what it reads may be made behind `op`
-            assert isinstance(reader, DequantizeOp)
-            writer = Writer(self.constants, reader.location)
-            writer.emit(DequantizeOp(raised, reader.scale, _raised(reader.zero_point, writer)))
-            rewriter.replace(reader, writer.ops)
-
-
 def _raised(zero_point: SSAValue | None, writer: Writer) -> SSAValue:
     """The zero point of signed bytes converted to that of equivalent unsigned ones."""
     known = np.zeros((), np.int8) if zero_point is None else writer.constants.known(zero_point)
     return writer.array((known.astype(np.int16) - integer_range(i8)[0]).astype(np.uint8))
-
-
-MOVES: tuple[type[GraphPattern], ...] = (
-    UnsignedQuantize,
-    QuantizedPair,
-    DequantizeLater,
-    QuantizeEarlier,
-    QuantizeBeforeConcat,
-    DequantizeAfterConcat,
-    LimitOfQuantize,
-)

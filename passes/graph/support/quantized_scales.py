@@ -116,6 +116,3 @@ class RoundedProduct(GraphPattern):
         others = [_sums(operand) for user in users if isinstance(user, AddOp) for operand in user.operands]
         own = _sums(op.result)
         return any(other and own and other.is_before_in_block(own) for other in others)
-
-
-SCALES: tuple[type[GraphPattern], ...] = (ScaleIntoProduct, RoundedProduct)
