@@ -61,21 +61,25 @@ class ThreadBuilder(LoopBuilder):
 
     # memory
 
-    def shared(self, element: Attribute, shape: Sequence[int]) -> SSAValue:
+    def shared(self, element: Attribute, shape: Sequence[int], name: str | None = None) -> SSAValue:
         """A dense array in the block's shared memory, aligned to 16 bytes; undefined at first."""
         if self._shared is None:
             self._shared = self.insert(DynamicSharedMemoryOp())
         start = -(-self.shared_bytes // ACCESS) * ACCESS
         self.shared_bytes = start + prod(shape) * numpy_dtype(element).itemsize
         type = MemRefType(element, shape, memory_space=WORKGROUP)
-        return self.insert(memref.ViewOp(self._shared, self.index(start), [], type))
+        array = self.insert(memref.ViewOp(self._shared, self.index(start), [], type))
+        array.name_hint = name
+        return array
 
-    def private(self, element: Attribute, shape: Sequence[int]) -> SSAValue:
+    def private(self, element: Attribute, shape: Sequence[int], name: str | None = None) -> SSAValue:
         """A thread-local array of scalars or vectors; undefined at first.
 
         It lies in registers if every index is constant after unrolling.
         """
-        return self.insert(memref.AllocaOp.get(element, shape=shape, memory_space=PRIVATE))
+        array = self.insert(memref.AllocaOp.get(element, shape=shape, memory_space=PRIVATE))
+        array.name_hint = name
+        return array
 
     # control flow
 

@@ -54,8 +54,7 @@ def over_block(b: ThreadBuilder, reduction: Reduction, value: SSAValue, lane: In
     """Reduces over all threads of a block of several warps; all of them get the result."""
     warps = block // WARP
     value = over_lanes(b, reduction, value, WARP)
-    partial = b.shared(reduction.element, [warps])
-    partial.name_hint = "of_warps"
+    partial = b.shared(reduction.element, [warps], "of_warps")
     first = b.compare("eq", b.rem(lane, WARP), 0)
     b.when(first, lambda: b.store(value, partial, [b.div(lane, WARP)]))
     b.barrier()

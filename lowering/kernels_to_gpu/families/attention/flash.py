@@ -68,19 +68,13 @@ class _Block(AttentionBlock):
     def _arrays(self) -> None:
         b, o = self.b, self.options
         row = padded_row(self.sizes.depth, self.lanes)
-        self.queries = b.shared(self.element, [o.tile_rows, row])
-        self.keys = b.shared(self.element, [STAGES * o.tile_keys, row])
-        self.values = b.shared(self.element, [STAGES * o.tile_keys, self.width])
-        self.weights = b.shared(self.element, [o.tile_rows, padded_row(o.tile_keys, self.lanes)])
-        vector = VectorType(self.element, [self.lanes])
-        self.results = b.private(vector, [o.rows, self.columns])
-        self.scores = b.private(self.element, [o.rows, o.keys])
-        self.peaks, self.totals = (b.private(self.element, [o.rows]) for _ in range(2))
-        for array, name in (
-            *((self.queries, "queries"), (self.keys, "keys"), (self.values, "values"), (self.weights, "weights")),
-            *((self.results, "results"), (self.scores, "scores"), (self.peaks, "peaks"), (self.totals, "totals")),
-        ):
-            array.name_hint = name
+        self.queries = b.shared(self.element, [o.tile_rows, row], "queries")
+        self.keys = b.shared(self.element, [STAGES * o.tile_keys, row], "keys")
+        self.values = b.shared(self.element, [STAGES * o.tile_keys, self.width], "values")
+        self.weights = b.shared(self.element, [o.tile_rows, padded_row(o.tile_keys, self.lanes)], "weights")
+        self.results = b.private(VectorType(self.element, [self.lanes]), [o.rows, self.columns], "results")
+        self.scores = b.private(self.element, [o.rows, o.keys], "scores")
+        self.peaks, self.totals = (b.private(self.element, [o.rows], name) for name in ("peaks", "totals"))
 
     def _own(self, i: Index) -> Index:
         """The number in the block of this group's row i."""
@@ -119,8 +113,7 @@ class _Block(AttentionBlock):
         b, o, m = self.b, self.options, self.m
         zero = m.constant(0.0)
         self._rows(lambda i: b.unrolled(o.keys, lambda j: b.store(zero, self.scores, [i, j])))
-        near = b.private(VectorType(self.element, [self.lanes]), [o.keys])
-        near.name_hint = "some_keys"
+        near = b.private(VectorType(self.element, [self.lanes]), [o.keys], "some_keys")
 
         def depth(d: Index, _: Sequence[SSAValue]) -> None:
             def key(j: Index) -> None:
@@ -178,8 +171,7 @@ class _Block(AttentionBlock):
     def _sum_values(self, slot: Index) -> None:
         """results += weights v"""
         b, o = self.b, self.options
-        near = b.private(VectorType(self.element, [self.lanes]), [o.rows])
-        near.name_hint = "some_weights"
+        near = b.private(VectorType(self.element, [self.lanes]), [o.rows], "some_weights")
 
         def keys(first: Index, _: Sequence[SSAValue]) -> None:
             self._rows(lambda i: b.store(b.vload(self.weights, [self._own(i), first], self.lanes), near, [i]))

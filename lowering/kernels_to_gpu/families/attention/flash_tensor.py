@@ -70,17 +70,13 @@ class _Block(AttentionBlock):
     def _arrays(self) -> None:
         b, o, s, precision = self.b, self.options, self.sizes, self.units.precision
         row = key_row(s.depth, precision)
-        self.queries = b.shared(f32, [o.tile_rows, row])
-        self.keys = b.shared(f32, [STAGES * o.tile_keys, row])
-        self.values = b.shared(f32, [STAGES * o.tile_keys, value_row(s.width)])
-        self.near = b.private(self.units.left, [self.depth // self.units.step])
-        self.scores, self.results = b.private(SUMS, [o.keys]), b.private(SUMS, [self.columns])
-        self.peaks, self.totals = b.private(f32, [2]), b.private(f32, [2])
-        for array, name in (
-            *((self.queries, "queries"), (self.keys, "keys"), (self.values, "values"), (self.near, "own_queries")),
-            *((self.scores, "scores"), (self.results, "results"), (self.peaks, "peaks"), (self.totals, "totals")),
-        ):
-            array.name_hint = name
+        self.queries = b.shared(f32, [o.tile_rows, row], "queries")
+        self.keys = b.shared(f32, [STAGES * o.tile_keys, row], "keys")
+        self.values = b.shared(f32, [STAGES * o.tile_keys, value_row(s.width)], "values")
+        self.near = b.private(self.units.left, [self.depth // self.units.step], "own_queries")
+        self.scores = b.private(SUMS, [o.keys], "scores")
+        self.results = b.private(SUMS, [self.columns], "results")
+        self.peaks, self.totals = (b.private(f32, [2], name) for name in ("peaks", "totals"))
 
     def write(self) -> None:
         b, m = self.b, self.m
@@ -254,10 +250,8 @@ class _Block(AttentionBlock):
         """Combines the results of warps that share queries, weighted by their peaks."""
         b, m, o, s = self.b, self.m, self.options, self.sizes
         rows = o.key_warps * o.tile_rows
-        parts = b.shared(f32, [rows, value_row(s.width)])
-        peaks, totals = b.shared(f32, [rows]), b.shared(f32, [rows])
-        for array, name in ((parts, "parts"), (peaks, "part_peaks"), (totals, "part_totals")):
-            array.name_hint = name
+        parts = b.shared(f32, [rows, value_row(s.width)], "parts")
+        peaks, totals = (b.shared(f32, [rows], name) for name in ("part_peaks", "part_totals"))
         for half in range(2):
             number = b.add(b.add(self.warp_row, self.g), 8 * half)
             at = b.add(b.mul(self.key_warp, o.tile_rows), number)

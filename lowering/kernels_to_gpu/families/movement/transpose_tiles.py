@@ -51,8 +51,7 @@ class _Square:
         top, left = b.named(b.mul(top, tile), "top"), b.named(b.mul(left, tile), "left")
         x, y = b.named(b.rem(self.grid.lane, tile), "x"), b.named(b.div(self.grid.lane, tile), "y")
         element = signless(element_type_of_value(root.x))
-        square = b.shared(element, [tile, tile + 1])
-        square.name_hint = "square"
+        square = b.shared(element, [tile, tile + 1], "square")
 
         def read(line: Index) -> None:
             index = self._index(outer, b.add(top, x), b.add(left, line))

@@ -56,8 +56,7 @@ def _write(k: GpuKernel, grid: Grid, schedule: Mma, blocks: Blocks) -> None:
     split = precision == "3xtf32"
     left = _Fragment(b, copies[0], b.add(top, group), down, ROWS, 4 if not narrow else 8, place, split)
     right = _Fragment(b, copies[1], b.add(start, group), along, COLUMNS, 2 if not narrow else 4, place, split)
-    sums = b.private(f32, (down, along, 4))
-    sums.name_hint = "sums"
+    sums = b.private(f32, (down, along, 4), "sums")
     zero = b.constant(0.0, f32)
     b.unrolled(down, lambda i: b.unrolled(along, lambda j: b.unrolled(4, lambda e: b.store(zero, sums, [i, j, e]))))
 
@@ -122,11 +121,8 @@ class _Fragment:
 
     def __post_init__(self) -> None:
         b, shape = self.b, (self.count, self.held)
-        self._large = b.private(self.copy.element, shape)
-        self._large.name_hint = f"{self.copy.name}_part"
-        self._small = b.private(f32, shape) if self.split else self._large
-        if self.split:
-            self._small.name_hint = f"{self.copy.name}_rest"
+        self._large = b.private(self.copy.element, shape, f"{self.copy.name}_part")
+        self._small = b.private(f32, shape, f"{self.copy.name}_rest") if self.split else self._large
 
     @property
     def narrow(self) -> bool:

@@ -45,8 +45,7 @@ class TileCopy:
 
     def __post_init__(self) -> None:
         b, operand = self.b, self.operand
-        self.shared = b.shared(self.element, (self.stages, self.lines, self.line + self.pad))
-        self.shared.name_hint = f"{self.name}_tile"
+        self.shared = b.shared(self.element, (self.stages, self.lines, self.line + self.pad), f"{self.name}_tile")
         self._line = b.named(b.div(self.thread, self.per_line), f"{self.name}_line")
         self._at = b.named(b.mul(b.rem(self.thread, self.per_line), self.vector), f"{self.name}_at")
         if self.by_depth:
@@ -55,8 +54,7 @@ class TileCopy:
             row = self._clamped(b.add(self.first, self._at), self.vector)
             self._rows = list(operand.row(b, row))
         if not self.asynchronous:
-            self._fetched = b.private(vector_of(operand.element, self.vector), [self.count])
-            self._fetched.name_hint = f"{self.name}_next"
+            self._fetched = b.private(vector_of(operand.element, self.vector), [self.count], f"{self.name}_next")
 
     @property
     def by_depth(self) -> bool:
@@ -180,8 +178,7 @@ class TileCopy:
         if self.count == 1:
             return list(one(0))
         for name in self.operand.facts:
-            arrays.append(b.private(INDEX, [self.count]))
-            arrays[-1].name_hint = f"{self.name}_{name}"
+            arrays.append(b.private(INDEX, [self.count], f"{self.name}_{name}"))
 
         def note(i: Index) -> None:
             for value, array in zip(one(i), arrays, strict=True):

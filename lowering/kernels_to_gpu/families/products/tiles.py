@@ -50,8 +50,7 @@ def _write(k: GpuKernel, grid: Grid, schedule: Tiles, blocks: Blocks) -> None:
     y, x = _thread_of_block(b, grid.lane, across)
     a = _Fragment(b, copies[0], schedule.tm, y, schedule.bm // schedule.tm, run)
     c = _Fragment(b, copies[1], schedule.tn, x, across, run)
-    sums = b.private(f32, (schedule.tm, schedule.tn))
-    sums.name_hint = "sums"
+    sums = b.private(f32, (schedule.tm, schedule.tn), "sums")
     zero = b.constant(0.0, f32)
     b.unrolled(schedule.tm, lambda i: b.unrolled(schedule.tn, lambda j: b.store(zero, sums, [i, j])))
 
@@ -97,8 +96,7 @@ class _Fragment:
 
     def __post_init__(self) -> None:
         shape = (self.count, self.run) if self.copy.by_depth else (self.count,)
-        self.held = self.b.private(f32, shape)
-        self.held.name_hint = f"{self.copy.name}_part"
+        self.held = self.b.private(f32, shape, f"{self.copy.name}_part")
 
     @property
     def together(self) -> bool:

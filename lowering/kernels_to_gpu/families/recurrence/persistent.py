@@ -43,14 +43,12 @@ class _Block:
         self.options = grid.schedule_as(Persistent)
         self.share = Share.of_grid(grid, layer.directions, layer.hidden, self.options.lanes, self.options.rows)
         b, rows = self.b, self.options.rows
-        self.weights = b.shared(layer.element, [layer.width, layer.hidden])
-        self.h = b.shared(layer.element, [2 * rows, layer.hidden])
-        self.reset_h = b.shared(layer.element, [rows, layer.hidden]) if "reset_h" in layer.between else None
+        self.weights = b.shared(layer.element, [layer.width, layer.hidden], "weights")
+        self.h = b.shared(layer.element, [2 * rows, layer.hidden], "all_h")
+        resets = "reset_h" in layer.between
+        self.reset_h = b.shared(layer.element, [rows, layer.hidden], "reset_h") if resets else None
         # The lane's own row of its unit.
-        self.own = {name: b.private(layer.element, [1]) for name in (*layer.states, *layer.between)}
-        for name, array in (("weights", self.weights), ("all_h", self.h), ("reset_h", self.reset_h), *self.own.items()):
-            if array is not None:
-                array.name_hint = name
+        self.own = {name: b.private(layer.element, [1], name) for name in (*layer.states, *layer.between)}
 
     def write(self) -> None:
         b, layer = self.b, self.layer

@@ -54,8 +54,7 @@ def sums_of(
     element, depth = type.element_type, type.get_shape()[1]
     m = Arithmetic(b, element)
     kind: Attribute = VectorType(element, [vector]) if vector > 1 else element
-    sums, near = b.private(element, [len(gates), share.rows]), b.private(kind, [share.rows])
-    sums.name_hint, near.name_hint = "sums", "states"
+    sums, near = b.private(element, [len(gates), share.rows], "sums"), b.private(kind, [share.rows], "states")
     b.unrolled(len(gates), lambda g: b.unrolled(share.rows, lambda i: b.store(m.constant(0.0), sums, [g, i])))
     unit = b.min(share.unit, share.units - 1)
 

@@ -110,8 +110,7 @@ class _Columns:
         if self.shares == 1:
             return value
         b, lanes = self.b, self.plan.lanes
-        partial = b.shared(reduction.element, [self.shares, self.columns * lanes])
-        partial.name_hint = "of_shares"
+        partial = b.shared(reduction.element, [self.shares, self.columns * lanes], "of_shares")
         at = b.mul(self.column, lanes)
         self._store(value, partial, [self.share, at])
         b.barrier()

@@ -82,9 +82,7 @@ class RowCode:
         if not items or not keeps_in_registers(self.plan.form, threads, vector):
             return None
         number = self.plan.form.number
-        array = self.b.private(VectorType(number, [lanes]) if lanes > 1 else number, [-(-items // threads)])
-        array.name_hint = "row"
-        return array
+        return self.b.private(VectorType(number, [lanes]) if lanes > 1 else number, [-(-items // threads)], "row")
 
     def write(self, outer: Expr, passes: SharedPasses, writes: Callable[[], SSAValue] | None) -> None:
         """Builds all passes over a row, or those of this launch.

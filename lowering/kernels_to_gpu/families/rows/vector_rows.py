@@ -51,8 +51,7 @@ def lower(k: GpuKernel) -> None:
         )
         slot, part = b.named(slot, "slot"), b.named(part, "part")
         column = b.add(b.mul(b.block_id(0), schedule.columns), b.mul(slot, together))
-        sums = b.private(f32, (rows, together))
-        sums.name_hint = "sums"
+        sums = b.private(f32, (rows, together), "sums")
         _each(b, rows, together, lambda i, j: b.store(b.constant(0.0, f32), sums, [i, j]))
         _Sums(b, left, right, sums, rows, together, b.named(column, "column"), columns).add_up(part, along)
         writer = output.writer(grid, product)
@@ -184,8 +183,7 @@ def _add_warps(b: ThreadBuilder, grid: Grid, sums: SSAValue, rows: int, together
     if warps == 1:
         return
     warp, lane = b.div(grid.lane, WARP), b.rem(grid.lane, WARP)
-    shared = b.shared(f32, (warps, rows, together, across))
-    shared.name_hint = "warp_sums"
+    shared = b.shared(f32, (warps, rows, together, across), "warp_sums")
 
     def put() -> None:
         _each(b, rows, together, lambda i, j: b.store(b.load(sums, [i, j]), shared, [warp, i, j, lane]))
