@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
 
@@ -99,11 +99,6 @@ Value: TypeAlias = "Expression | Lanes"
 def depends_of(parts: Iterable[Expression | Lanes]) -> frozenset[str]:
     """The union of the parts' dependences."""
     return NOTHING.union(*(part.depends for part in parts))
-
-
-def with_depends(value: Expression, depends: frozenset[str]) -> Expression:
-    """`value` with further dependences."""
-    return replace(value, depends=value.depends | depends)
 
 
 def literal(value: int) -> Expression:

@@ -17,7 +17,7 @@ from models.small import SMALL_MODELS
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
-from mini_infer.tools.demos.llama import LlamaSizes, Style, first_inputs, llama, next_inputs
+from mini_infer.tools.demos.llama import FULL_CACHES, LlamaSizes, Style, llama, past_names
 
 STYLES: list[Style] = ["concat", "attention", "scatter", "microsoft"]
 
@@ -32,6 +32,31 @@ def by_onnxruntime(style: Style, sizes: LlamaSizes) -> Run:
     options.intra_op_num_threads, options.log_severity_level = 1, 3
     session = cast("Any", ort).InferenceSession(llama(style, sizes).SerializeToString(), options)
     return lambda inputs: session.run(None, inputs)
+
+
+def first_inputs(style: Style, ids: Array, sizes: LlamaSizes) -> dict[str, Array]:
+    """Inputs of the first call, by name: tokens [batch, sequence], and empty caches."""
+    length = sizes.capacity if style in FULL_CACHES else 0
+    empty = np.zeros((len(ids), sizes.key_heads, length, sizes.size), np.float32)
+    caches = dict.fromkeys(past_names(sizes.layers), empty)
+    return {"input_ids": ids, **positions(style, ids.shape, 0), **caches}
+
+
+def next_inputs(style: Style, ids: Array, length: int, presents: list[Array]) -> dict[str, Array]:
+    """Inputs of a later call: tokens after `length` others, and the caches that the last call returned."""
+    caches = dict(zip(past_names(len(presents) // 2), presents, strict=True))
+    return {"input_ids": ids, **positions(style, ids.shape, length), **caches}
+
+
+def positions(style: Style, shape: tuple[int, ...], length: int) -> dict[str, Array]:
+    """The inputs that give the tokens' positions."""
+    batch, rows = shape
+    if style == "scatter":
+        return {"lengths": np.full((batch,), length, np.int64)}
+    if style == "microsoft":
+        last = np.full((batch,), length + rows - 1, np.int32)
+        return {"seqlens_k": last, "total_sequence_length": np.array(length + rows, np.int32)}
+    return {"position_ids": np.tile(np.arange(length, length + rows, dtype=np.int64), (batch, 1))}
 
 
 def generated(run: Run, style: Style, ids: Array, steps: int, sizes: LlamaSizes) -> Array:

@@ -19,7 +19,7 @@ Inputs are "input_ids" [batch, sequence] and, for each layer, "past_key_values.N
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
 
 Style = Literal["concat", "attention", "scatter", "microsoft"]
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _OPSETS = {"concat": 17, "attention": 23, "scatter": 24, "microsoft": 17}
-_FULL = ("scatter", "microsoft")  # styles whose caches have the same size before and after
+FULL_CACHES = ("scatter", "microsoft")  # styles whose caches have the same size before and after
 
 
 @dataclass(frozen=True)
@@ -58,21 +57,6 @@ def llama(style: Style = "concat", sizes: LlamaSizes | None = None, seed: int = 
     return _Llama(style, sizes or LlamaSizes(), seed).model()
 
 
-def first_inputs(model_style: Style, ids: Array, sizes: LlamaSizes | None = None) -> dict[str, Array]:
-    """Inputs of the first call, by name: tokens [batch, sequence], and empty caches."""
-    sizes = sizes or LlamaSizes()
-    length = sizes.capacity if model_style in _FULL else 0
-    empty = np.zeros((len(ids), sizes.key_heads, length, sizes.size), np.float32)
-    caches = dict.fromkeys(past_names(sizes.layers), empty)
-    return {"input_ids": ids, **_places(model_style, ids.shape, 0), **caches}
-
-
-def next_inputs(model_style: Style, ids: Array, length: int, presents: list[Array]) -> dict[str, Array]:
-    """Inputs of a later call: tokens after `length` others, and the caches that the last call returned."""
-    caches = dict(zip(past_names(len(presents) // 2), presents, strict=True))
-    return {"input_ids": ids, **_places(model_style, ids.shape, length), **caches}
-
-
 def past_names(layers: int) -> list[str]:
     """Names of the cache inputs."""
     return [f"past_key_values.{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
@@ -81,17 +65,6 @@ def past_names(layers: int) -> list[str]:
 def present_names(layers: int) -> list[str]:
     """Names of the cache outputs, in the order of past_names."""
     return [f"present.{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
-
-
-def _places(style: Style, shape: tuple[int, ...], length: int) -> dict[str, Array]:
-    """The inputs that give the tokens' positions."""
-    batch, rows = shape
-    if style == "scatter":
-        return {"lengths": np.full((batch,), length, np.int64)}
-    if style == "microsoft":
-        last = np.full((batch,), length + rows - 1, np.int32)
-        return {"seqlens_k": last, "total_sequence_length": np.array(length + rows, np.int32)}
-    return {"position_ids": np.tile(np.arange(length, length + rows, dtype=np.int64), (batch, 1))}
 
 
 class _Llama:
@@ -136,7 +109,7 @@ class _Llama:
                 self.inputs.append(made("total_sequence_length", TensorProto.INT32, []))
             case _:
                 self.inputs.append(made("position_ids", TensorProto.INT64, tokens))
-        full = self.style in _FULL
+        full = self.style in FULL_CACHES
         before, after = (s.capacity, s.capacity) if full else ("past", "past + sequence")
         for past, present in zip(past_names(s.layers), present_names(s.layers), strict=True):
             self.inputs.append(made(past, TensorProto.FLOAT, ["batch", s.key_heads, before, s.size]))
