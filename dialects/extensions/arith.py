@@ -97,20 +97,14 @@ class CmpfOp(IRDLOperation):
         "custom<FloatPredicate>($predicate) `,` $lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($lhs)"
     )
 
-    def __init__(
-        self,
-        lhs: SSAValue | Operation,
-        rhs: SSAValue | Operation,
-        predicate: str | int,
-        fastmath: FastMathFlagsAttr = NO_FAST_MATH,
-    ):
+    def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation, predicate: str | int):
         lhs = SSAValue.get(lhs)
         if isinstance(predicate, str):
             predicate = CMPF_COMPARISON_OPERATIONS.index(predicate)
         super().__init__(
             operands=[lhs, rhs],
             result_types=[shaped_like(i1, lhs.type)],
-            properties={"predicate": IntegerAttr(predicate, i64), "fastmath": fastmath},
+            properties={"predicate": IntegerAttr(predicate, i64)},
         )
 
 

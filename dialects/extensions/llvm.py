@@ -8,9 +8,8 @@ from typing import ClassVar
 from typing_extensions import override
 from xdsl.dialects import llvm
 from xdsl.dialects.arith import boolLike, floatingPointLike
-from xdsl.dialects.builtin import IntegerAttr, SignlessIntegerConstraint, VectorType, i1, i64
-from xdsl.dialects.llvm import ALL_FCMP_FLAGS, FastMathAttr, FCmpPredicateFlag
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, SignlessIntegerConstraint, VectorType, i1
+from xdsl.dialects.llvm import ALL_FCMP_FLAGS, FastMathAttr
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -27,7 +26,7 @@ from xdsl.traits import NoMemoryEffect, Pure
 
 from .arith import FloatToIntegerOp, IntegerToFloatOp
 from .assembly import BoolFor, WordOf
-from .replace import expect_same_shape, replace_operations, scalar_of, shaped_like
+from .replace import expect_same_shape, replace_operations
 
 NO_FAST_MATH = FastMathAttr(None)
 
@@ -46,10 +45,6 @@ class ExtractElementOp(IRDLOperation):
     traits = traits_def(NoMemoryEffect())
     assembly_format = "$vector `[` $position `:` type($position) `]` attr-dict `:` type($vector)"
 
-    def __init__(self, vector: SSAValue | Operation, position: SSAValue | Operation):
-        vector = SSAValue.get(vector)
-        super().__init__(operands=[vector, position], result_types=[scalar_of(vector.type)])
-
 
 @irdl_op_definition
 class PoisonOp(IRDLOperation):
@@ -61,9 +56,6 @@ class PoisonOp(IRDLOperation):
 
     traits = traits_def(Pure())
     assembly_format = "attr-dict `:` type($res)"
-
-    def __init__(self, result_type: Attribute):
-        super().__init__(result_types=[result_type])
 
 
 @irdl_custom_directive
@@ -93,20 +85,6 @@ class FCmpOp(IRDLOperation):
     custom_directives = (Predicate,)
     assembly_format = "custom<Predicate>($predicate) $lhs `,` $rhs attr-dict `:` type($lhs)"
 
-    def __init__(
-        self,
-        lhs: SSAValue | Operation,
-        rhs: SSAValue | Operation,
-        predicate: FCmpPredicateFlag,
-        fast_math: FastMathAttr = NO_FAST_MATH,
-    ):
-        lhs = SSAValue.get(lhs)
-        super().__init__(
-            operands=[lhs, rhs],
-            result_types=[shaped_like(i1, lhs.type)],
-            properties={"predicate": IntegerAttr(predicate.to_int(), i64), "fastmathFlags": fast_math},
-        )
-
 
 @irdl_op_definition
 class SelectOp(IRDLOperation):
@@ -124,10 +102,6 @@ class SelectOp(IRDLOperation):
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$cond `,` $lhs `,` $rhs attr-dict `:` type($cond) `,` type($res)"
-
-    def __init__(self, cond: SSAValue | Operation, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
-        lhs = SSAValue.get(lhs)
-        super().__init__(operands=[cond, lhs, rhs], result_types=[lhs.type])
 
     @override
     def verify_(self) -> None:

@@ -71,14 +71,13 @@ class PrefetchOp(IRDLOperation):
         *,
         write: bool = False,
         locality: int = 3,
-        data: bool = True,
     ):
         super().__init__(
             operands=[memref, indices],
             properties={
                 "isWrite": BoolAttr.from_bool(write),
                 "localityHint": IntegerAttr(locality, i32),
-                "isDataCache": BoolAttr.from_bool(data),
+                "isDataCache": BoolAttr.from_bool(True),
             },
         )
 

@@ -47,21 +47,13 @@ class ReductionOp(IRDLOperation):
         "$kind `,` $vector (`,` $acc^)? (`fastmath` `` $fastmath^)? attr-dict `:` type($vector) `into` type($dest)"
     )
 
-    def __init__(
-        self,
-        vector: SSAValue | Operation,
-        kind: CombiningKindAttr | CombiningKindFlag | str,
-        acc: SSAValue | Operation | None = None,
-        fastmath: FastMathFlagsAttr | None = None,
-    ):
-        """`kind` may be written as in the assembly: "add", "maximumf", ..."""
-        if not isinstance(kind, CombiningKindAttr):
-            kind = CombiningKindAttr(CombiningKindFlag(kind))
+    def __init__(self, vector: SSAValue | Operation, kind: str):
+        """`kind` as in the assembly: "add", "maximumf", ..."""
         vector = SSAValue.get(vector)
         super().__init__(
-            operands=[vector, acc],
+            operands=[vector, None],
             result_types=[scalar_of(vector.type)],
-            properties={"kind": kind, "fastmath": fastmath},
+            properties={"kind": CombiningKindAttr(CombiningKindFlag(kind))},
         )
 
 
@@ -77,11 +69,6 @@ class ConstantMaskOp(IRDLOperation):
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$mask_dim_sizes attr-dict `:` type($result)"
-
-    def __init__(self, lanes: int, result_type: VectorType[Attribute]):
-        super().__init__(
-            properties={"mask_dim_sizes": DenseArrayBase.from_list(i64, [lanes])}, result_types=[result_type]
-        )
 
     @override
     def verify_(self) -> None:
