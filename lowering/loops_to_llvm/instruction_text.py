@@ -11,20 +11,14 @@ from ..op_facts import fail, integers_of
 from .llvm_text import constant_text, symbol, type_text
 
 _NO_ATTRIBUTES = DictionaryAttr({})
-_BINARY = {
-    f"llvm.{name}": name
-    for name in (
-        *("add", "sub", "mul", "sdiv", "udiv", "srem", "urem", "shl", "lshr", "ashr", "and", "or", "xor"),
-        *("fadd", "fsub", "fmul", "fdiv", "frem"),
-    )
-}
-_CASTS = {
-    f"llvm.{name}": name
-    for name in (
-        *("trunc", "zext", "sext", "sitofp", "uitofp", "fptosi", "fptoui", "fpext", "fptrunc", "bitcast"),
-        *("ptrtoint", "inttoptr"),
-    )
-}
+_BINARY = (
+    *("add", "sub", "mul", "sdiv", "udiv", "srem", "urem", "shl", "lshr", "ashr", "and", "or", "xor"),
+    *("fadd", "fsub", "fmul", "fdiv", "frem"),
+)
+_CASTS = (
+    *("trunc", "zext", "sext", "sitofp", "uitofp", "fptosi", "fptoui", "fpext", "fptrunc", "bitcast"),
+    *("ptrtoint", "inttoptr"),
+)
 _PARAMETER_ATTRIBUTES = {"llvm.noalias": "noalias", "llvm.nocapture": "captures(none)"}
 _LOOP_ADVICE = {
     # name in loop_annotation: (metadata that disables, metadata with a number)
@@ -98,6 +92,10 @@ def parameter_attributes(op: Operation, given: DictionaryAttr) -> str:
     return " ".join(texts)
 
 
+def _name(op: Operation) -> str:
+    return op.name.removeprefix("llvm.")
+
+
 def _flags(op: Operation) -> str:
     flags = property_of(op, "fastmathFlags")
     if isinstance(flags, FastMathAttr) and flags.data:
@@ -114,7 +112,7 @@ def _binary(text: FunctionText, op: Operation) -> str:
     for name, word in (("isExact", "exact "), ("isDisjoint", "disjoint ")):
         if name in op.properties:
             flags += word
-    return f"{_BINARY[op.name]} {flags}{text.typed(a)}, {text.names[b]}"
+    return f"{_name(op)} {flags}{text.typed(a)}, {text.names[b]}"
 
 
 def _negate(text: FunctionText, op: Operation) -> str:
@@ -122,7 +120,7 @@ def _negate(text: FunctionText, op: Operation) -> str:
 
 
 def _cast(text: FunctionText, op: Operation) -> str:
-    return f"{_CASTS[op.name]} {text.typed(op.operands[0])} to {text.type(op.results[0].type)}"
+    return f"{_name(op)} {text.typed(op.operands[0])} to {text.type(op.results[0].type)}"
 
 
 def _compare_integers(text: FunctionText, op: Operation) -> str:
@@ -187,12 +185,8 @@ def _stack_buffer(text: FunctionText, op: Operation) -> str:
     return f"alloca {element}, {text.typed(op.operands[0])}{_alignment(op)}"
 
 
-def _extract_element(text: FunctionText, op: Operation) -> str:
-    return f"extractelement {', '.join(map(text.typed, op.operands))}"
-
-
-def _insert_element(text: FunctionText, op: Operation) -> str:
-    return f"insertelement {', '.join(map(text.typed, op.operands))}"
+def _element(text: FunctionText, op: Operation) -> str:
+    return f"{_name(op)} {', '.join(map(text.typed, op.operands))}"
 
 
 def _shuffle(text: FunctionText, op: Operation) -> str:
@@ -262,10 +256,6 @@ def _return(text: FunctionText, op: Operation) -> str:
     return f"ret {text.typed(op.operands[0])}" if op.operands else "ret void"
 
 
-def _unreachable(_text: FunctionText, _op: Operation) -> str:
-    return "unreachable"
-
-
 INLINE: dict[str, Callable[[Operation], str]] = {
     "llvm.mlir.constant": lambda op: constant_text(op.properties["value"], op.results[0].type),
     "llvm.mlir.poison": lambda _: "poison",
@@ -274,8 +264,8 @@ INLINE: dict[str, Callable[[Operation], str]] = {
     "llvm.mlir.addressof": lambda op: symbol(cast(SymbolRefAttr, op.properties["global_name"]).string_value()),
 }
 PRINTERS: dict[str, Callable[[FunctionText, Operation], str]] = {
-    **dict.fromkeys(_BINARY, _binary),
-    **dict.fromkeys(_CASTS, _cast),
+    **{f"llvm.{name}": _binary for name in _BINARY},
+    **{f"llvm.{name}": _cast for name in _CASTS},
     "llvm.fneg": _negate,
     "llvm.icmp": _compare_integers,
     "llvm.fcmp": _compare_floats,
@@ -284,8 +274,8 @@ PRINTERS: dict[str, Callable[[FunctionText, Operation], str]] = {
     "llvm.store": _store,
     "llvm.getelementptr": _element_pointer,
     "llvm.alloca": _stack_buffer,
-    "llvm.extractelement": _extract_element,
-    "llvm.insertelement": _insert_element,
+    "llvm.extractelement": _element,
+    "llvm.insertelement": _element,
     "llvm.shufflevector": _shuffle,
     "llvm.call": _call,
     "llvm.call_intrinsic": _call_intrinsic,
@@ -293,5 +283,5 @@ PRINTERS: dict[str, Callable[[FunctionText, Operation], str]] = {
     "llvm.br": _jump,
     "llvm.cond_br": _branch,
     "llvm.return": _return,
-    "llvm.unreachable": _unreachable,
+    "llvm.unreachable": lambda _text, _op: "unreachable",
 }

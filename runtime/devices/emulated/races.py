@@ -41,6 +41,8 @@ class Races:
     """Accesses to the shared memory of each block since its last barrier."""
 
     what = "shared memory"
+    keeps_reads = False
+    """Whether accesses are compared even where none writes: reads count against later writes."""
 
     def __init__(self, batch: Batch, cells: int) -> None:
         self.batch = batch
@@ -55,7 +57,7 @@ class Races:
     def barrier(self, passed: Mask) -> None:
         """Compares the recorded accesses of blocks that pass the barrier. Raises KernelError."""
         noted, self._noted = self._noted, []
-        if any(access.writes for access in noted):
+        if noted and (self.keeps_reads or any(access.writes for access in noted)):
             self._compare(noted)
         if passed is not True:
             self._noted = [replace(access, mask=access.mask & np.logical_not(passed)) for access in noted]
@@ -131,19 +133,12 @@ class GlobalRaces(Races):
     """Accesses to a range of global memory that some argument of the kernel may write."""
 
     what = "global memory"
+    keeps_reads = True
 
     def __init__(self, batch: Batch, cells: int) -> None:
         super().__init__(batch, cells)
         self._written = np.zeros(cells, np.int32)  # the block that wrote a cell, numbered from 1 in the whole launch
         self._read = np.zeros(cells, np.int32)
-
-    @override
-    def barrier(self, passed: Mask) -> None:
-        noted, self._noted = self._noted, []
-        if noted:
-            self._compare(noted)
-        if passed is not True:
-            self._noted = [replace(access, mask=access.mask & np.logical_not(passed)) for access in noted]
 
     @override
     def _rows(self, noted: list[Access]) -> int:
