@@ -21,7 +21,7 @@ DEFAULT_ALIGNMENT = 256  # bytes: whole cache lines, and what CUDA's allocator g
 _HOMES = {
     "cpu": "devices.cpu.cpu_device",
     "cuda": "devices.cuda.cuda_device",
-    "cuda-emulated": "devices.emulated.device",
+    "cuda-emulated": "devices.emulated.emulated_device",
 }
 """The file of each device, which has the device as DEVICE; imported when it is first used."""
 

@@ -20,7 +20,7 @@ from ..dialects.errors import InvalidInputError, OutOfMemoryError
 from ..dialects.sizes.polynomials import Symbol
 from .device import Array, Memory, device_named
 from .inputs import checked, typed
-from .memory.cache_memory import Room, beginning, lies_in, room_of
+from .memory.kv_cache_memory import Room, beginning, lies_in, room_of
 from .reprs import size_text
 from .session import LoadedPlan, Session, Wrong, compute_device
 from .specs import Stationary, TensorSpec, check_placed, ordered_shapes

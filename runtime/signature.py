@@ -26,9 +26,9 @@ from ..dialects.cuts import bounded_axes
 from ..dialects.errors import InvalidModelError
 from ..dialects.graph.blobs import BlobAttr, MiniContext
 from ..dialects.graph.bounds import cuts_of
-from ..dialects.graph.cache_attributes import CacheAttr, cache_of
 from ..dialects.graph.host import NAME, ROLE, attributes_of_arguments
 from ..dialects.graph.interpreter import input_names, output_names
+from ..dialects.graph.kv_cache_attributes import CacheAttr, cache_of
 from ..dialects.graph.values import numpy_dtype
 from ..dialects.sizes.attributes import SIZES, symbols_of_module
 from ..dialects.symbols import symbol_named

@@ -25,9 +25,9 @@ from mini_infer.lowering.gpu_to_cuda.launch_list import Launch, launch_list
 from mini_infer.lowering.kernels_to_gpu.lower_kernels_to_gpu import LowerKernelsToGpu
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 from mini_infer.passes.kernels.schedules import AnySchedule
-from mini_infer.runtime.devices.emulated.checks import Place
+from mini_infer.runtime.devices.emulated.checked_memory import Place
 from mini_infer.runtime.devices.emulated.compiled import load
-from mini_infer.runtime.devices.emulated.interpreter import Kernel
+from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 from mini_infer.runtime.memory.host_memory import aligned_bytes
 
 ALIGNMENT = 256  # bytes, of every buffer

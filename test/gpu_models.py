@@ -26,8 +26,8 @@ from mini_infer.lowering.gpu_to_cuda.launch_list import Launch, launch_list
 from mini_infer.lowering.pipelines import LAUNCHES, Phase, phases, run_phases
 from mini_infer.passes.kernels.schedules import AnySchedule
 from mini_infer.passes.memory.analysis.buffers import memref_type
-from mini_infer.runtime.devices.emulated.checks import Place
-from mini_infer.runtime.devices.emulated.interpreter import Kernel
+from mini_infer.runtime.devices.emulated.checked_memory import Place
+from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 
 ALIGNMENT = 256  # bytes, of each argument of main
 

@@ -15,9 +15,9 @@ from xdsl.parser import Parser
 from mini_infer.dialects.gpu.kernels import FuncOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.registry import dialect_factories
-from mini_infer.runtime.devices.emulated.checks import Place
+from mini_infer.runtime.devices.emulated.checked_memory import Place
 from mini_infer.runtime.devices.emulated.compiled import COMPILERS
-from mini_infer.runtime.devices.emulated.interpreter import Kernel
+from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 
 EMULATORS = [
     "interpreter",

@@ -21,7 +21,7 @@ from mini_infer.dialects.graph.ops.structure import KernelOp, YieldOp
 from mini_infer.dialects.graph.values import Array, numpy_dtype, tensor
 from mini_infer.dialects.kernel.calls import BarrierOp, CallOp, WeightOp
 from mini_infer.passes.memory.analysis.buffers import int_attribute
-from mini_infer.passes.memory.analysis.host import loop_ranges, steps_of
+from mini_infer.passes.memory.analysis.main_steps import loop_ranges, steps_of
 
 GARBAGE = 0xFF  # four of them are a NaN
 

@@ -12,7 +12,7 @@ from ..dialects.errors import ConfigError, InvalidInputError
 from ..dialects.plain_file import open_plain
 from ..dialects.whole_file import whole_file
 from ..runtime.inputs import checked
-from ..runtime.memory.cache_memory import beginning, lies_in
+from ..runtime.memory.kv_cache_memory import beginning, lies_in
 from ..runtime.specs import TensorSpec
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"

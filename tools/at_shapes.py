@@ -22,7 +22,7 @@ from . import facts
 from .arrays import load_inputs, save_outputs
 from .asked_shapes import Shape, Sizes, shapes_at, shapes_of
 from .facts import Facts
-from .reports.tables import size_text
+from .reports.plan_tables import size_text
 from .runs import latency_facts, output_facts, outputs_table, times_of
 from .waiting import working
 

@@ -16,7 +16,7 @@ from ..runtime.kept.artifact import signature
 from . import facts
 from .asked_shapes import Sizes, shapes_at
 from .facts import Facts
-from .reports.tables import size_text
+from .reports.plan_tables import size_text
 from .waiting import working
 
 

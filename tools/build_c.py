@@ -14,7 +14,7 @@ from rich.text import Text
 from ..runtime.c_export.emit_c import emit_c
 from . import facts
 from .facts import Facts
-from .reports.tables import size_text
+from .reports.plan_tables import size_text
 from .waiting import working
 
 

@@ -15,7 +15,7 @@ from ..runtime.kept.cache_folders import CacheFolder, cache_folder
 from ..runtime.kept.container import Container
 from ..runtime.kept.records import KeptError
 from .facts import Facts
-from .reports.tables import size_text
+from .reports.plan_tables import size_text
 
 ACTIONS = ("list", "where", "clear", "limit")
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))

@@ -37,7 +37,7 @@ from . import facts
 from .arrays import in_place, load_inputs, save_outputs
 from .facts import Facts
 from .one_line_errors import tell
-from .reports.tables import percent, size_text
+from .reports.plan_tables import percent, size_text
 from .schedule_table import choice_facts, choices_table
 from .waiting import working
 

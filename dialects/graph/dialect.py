@@ -7,7 +7,7 @@ from xdsl.ir import Dialect, Operation
 from ..modules import classes_in, modules_below
 from . import ops
 from .blobs import BlobAttr
-from .cache_attributes import CacheAttr
+from .kv_cache_attributes import CacheAttr
 from .packing import unpack
 
 _CLASSES = [each for module in (*modules_below(ops.__name__), unpack) for each in classes_in(module, Operation)]

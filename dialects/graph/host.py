@@ -28,7 +28,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ..errors import InvalidModelError
 from ..symbols import symbol_named
 from .base import describe
-from .cache_attributes import CacheAttr, cache_of
+from .kv_cache_attributes import CacheAttr, cache_of
 from .ops.structure import KernelOp
 
 ROLE, NAME = "graph.role", "graph.name"

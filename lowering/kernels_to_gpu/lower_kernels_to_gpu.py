@@ -44,8 +44,8 @@ from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, Places, cast_to, memref_type
 from ...passes.statistics import count
 from ..gpu_to_cuda.launch_list import CALL, NODES
-from ..kernel_code.calls import anywhere, cast_before, sharing_of
-from ..kernel_code.elements.checks import positions_checked, write_checks
+from ..kernel_code.call_types import anywhere, cast_before, sharing_of
+from ..kernel_code.elements.run_checks import positions_checked, write_checks
 from .builder import ACCESS
 from .instance import GpuKernel, Window, Written
 

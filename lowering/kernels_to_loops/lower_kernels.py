@@ -44,8 +44,8 @@ from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role, give_role
 from ...passes.memory.share_threads import TEAM, TEAM_TYPE
 from ..kernel_code.builder import INDEX, define_function
-from ..kernel_code.calls import anywhere, cast_before, sharing_of
-from ..kernel_code.elements.checks import write_checks
+from ..kernel_code.call_types import anywhere, cast_before, sharing_of
+from ..kernel_code.elements.run_checks import write_checks
 from ..kernel_code.lane_access import NotVectorisable
 from .instance import CommonFunctions, KernelInstance
 

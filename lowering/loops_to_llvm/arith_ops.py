@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.extensions import llvm as llvm_extensions
 from ..op_facts import fail
-from . import halves
+from . import half_floats
 from .body import FunctionBody, Handler
 from .c_functions import CALLED, LIBRARY
 from .instructions import NO_FAST_MATH
@@ -104,7 +104,7 @@ def _float(body: FunctionBody, op: Operation) -> None:
     def compute(operands: Sequence[SSAValue]) -> SSAValue:
         return body.emit(_FLOAT[op.name], operands, operands[0].type, flags)
 
-    body.values[op.results[0]] = halves.computed(body, op, compute)
+    body.values[op.results[0]] = half_floats.computed(body, op, compute)
 
 
 def _intrinsic(body: FunctionBody, op: Operation) -> None:
@@ -113,12 +113,12 @@ def _intrinsic(body: FunctionBody, op: Operation) -> None:
     def compute(operands: Sequence[SSAValue]) -> SSAValue:
         return body.overloaded(_INTRINSICS.get(op.name) or CALLED[op.name], operands, flags)
 
-    body.values[op.results[0]] = halves.computed(body, op, compute)
+    body.values[op.results[0]] = half_floats.computed(body, op, compute)
 
 
 def _sign(body: FunctionBody, op: Operation) -> None:
     if is_half(op.operands[0].type):
-        body.values[op.results[0]] = halves.with_sign(body, op)
+        body.values[op.results[0]] = half_floats.with_sign(body, op)
     elif op.name in _FLOAT:
         _float(body, op)
     else:
@@ -131,14 +131,14 @@ def _cast(body: FunctionBody, op: Operation) -> None:
     source, target = op.operands[0].type, op.results[0].type
     instruction = _CASTS[op.name]
     if is_half(source):
-        value = halves.widened(body, value, source)
+        value = half_floats.widened(body, value, source)
     if not is_half(target):
         wanted = body.types.convert(target)
         body.values[op.results[0]] = value if value.type == wanted else body.emit(instruction, (value,), wanted)
         return
     if element_of(value.type) != f32:
         value = body.emit(instruction, (value,), with_element(f32, value.type))
-    body.values[op.results[0]] = halves.rounded(body, value, target)
+    body.values[op.results[0]] = half_floats.rounded(body, value, target)
 
 
 def _constant(body: FunctionBody, op: Operation) -> None:
@@ -147,7 +147,7 @@ def _constant(body: FunctionBody, op: Operation) -> None:
     if isinstance(value, IntegerAttr):
         body.values[result] = body.integer(value.value.data, value_type)
     elif is_half(result.type):
-        body.values[result] = body.constant(halves.as_integers(value), value_type)
+        body.values[result] = body.constant(half_floats.as_integers(value), value_type)
     elif isinstance(element_of(result.type), IndexType):
         # Index constants are stored as i64.
         data = cast("DenseIntOrFPElementsAttr", value).data
@@ -170,7 +170,7 @@ def _cmpf(body: FunctionBody, op: Operation) -> None:
     def compute(operands: Sequence[SSAValue]) -> SSAValue:
         return body.emit(llvm_extensions.FCmpOp, operands, truth_type(operands[0].type), properties)
 
-    body.values[op.results[0]] = halves.computed(body, op, compute)
+    body.values[op.results[0]] = half_floats.computed(body, op, compute)
 
 
 def _select(body: FunctionBody, op: Operation) -> None:
@@ -236,7 +236,7 @@ def _rsqrt(body: FunctionBody, op: Operation) -> None:
         root = body.overloaded("llvm.sqrt", operands, flags)
         return body.emit(llvm.FDivOp, (body.number(1.0, root.type), root), root.type, {"fastmathFlags": flags})
 
-    body.values[op.results[0]] = halves.computed(body, op, compute)
+    body.values[op.results[0]] = half_floats.computed(body, op, compute)
 
 
 def _absolute_integer(body: FunctionBody, op: Operation) -> None:

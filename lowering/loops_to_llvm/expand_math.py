@@ -36,7 +36,7 @@ from ...dialects.kernel.targets import cpu_of
 from ..kernel_code import approximations
 from ..kernel_code.arithmetic import Arithmetic, number_in
 from ..kernel_code.builder import InsertionBuilder
-from . import missing
+from . import missing_instructions
 from .types import element_of
 
 _EXPANSIONS: dict[str, Callable[[Arithmetic, SSAValue], SSAValue]] = {
@@ -54,11 +54,11 @@ _INSTRUCTIONS = {
     f"math.{name}" for name in ("absf", "absi", "copysign", "ctlz", "ctpop", "cttz", "ipowi", "rsqrt", "sqrt")
 }
 _ROUNDINGS: dict[str, Callable[[Arithmetic, SSAValue], SSAValue]] = {
-    "math.ceil": missing.ceil,
-    "math.floor": missing.floor,
-    "math.round": missing.nearest_away,
-    "math.roundeven": missing.roundeven,
-    "math.trunc": missing.trunc,
+    "math.ceil": missing_instructions.ceil,
+    "math.floor": missing_instructions.floor,
+    "math.round": missing_instructions.nearest_away,
+    "math.roundeven": missing_instructions.roundeven,
+    "math.trunc": missing_instructions.trunc,
 }
 _FUSED, _FUSED_VECTOR = "math.fma", "vector.fma"
 
@@ -93,7 +93,7 @@ def _expand(op: Operation, fused: bool) -> None:
     if op.name == _FUSED_VECTOR or _may_round_twice(op):
         replacement = m.fma(*op.operands)
     elif op.name == _FUSED:
-        replacement = missing.fused(m, *op.operands)
+        replacement = missing_instructions.fused(m, *op.operands)
     elif op.name in _ROUNDINGS:
         replacement = _ROUNDINGS[op.name](m, op.operands[0])
     elif element == f64:

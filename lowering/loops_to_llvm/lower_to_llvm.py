@@ -38,7 +38,7 @@ from ...passes.memory.analysis.buffers import PLAN, argument_with_role
 from ..op_facts import fail
 from . import arith_ops, byte_dots, control_flow, memref_ops, vector_ops
 from .body import FunctionBody, Handler
-from .halves import as_integers
+from .half_floats import as_integers
 from .types import POINTER, Types, is_half
 
 HANDLERS: dict[str, Handler] = {

@@ -1,6 +1,6 @@
 """Conversion of types to LLVM: index is i64, a memref is a bare pointer, types below 8 bits take a byte in memory.
 
-16-bit floats are i16 (see halves.py); narrower, storage-only floats are integers, too. A memref's pointer is the
+16-bit floats are i16 (see half_floats.py); narrower, storage-only floats are integers, too. A memref's pointer is the
 address of its first element: the layout's offset is already applied. Strides are static, or operands of the cast that
 created the memref (body.py records them).
 """

@@ -23,7 +23,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.extensions.llvm import ExtractElementOp
 from ...dialects.sizes.sizes import is_fixed
 from ..op_facts import fail, integers_of
-from . import halves
+from . import half_floats
 from .body import FunctionBody, Handler
 from .instructions import fast_math_attr, integer_list
 from .memref_ops import access_alignment, access_properties, from_memory, to_memory
@@ -93,7 +93,7 @@ def _broadcast(body: FunctionBody, op: Operation) -> None:
 
 
 def _fma(body: FunctionBody, op: Operation) -> None:
-    body.values[op.results[0]] = halves.computed(body, op, lambda values: body.overloaded("llvm.fma", values))
+    body.values[op.results[0]] = half_floats.computed(body, op, lambda values: body.overloaded("llvm.fma", values))
 
 
 _REDUCTIONS = {
@@ -116,7 +116,7 @@ _REDUCTIONS = {
 
 def _reduction(body: FunctionBody, op: Operation) -> None:
     """Float elements are combined in the fastest order, which the operation leaves unspecified."""
-    body.values[op.results[0]] = halves.computed(body, op, lambda operands: _reduced(body, op, operands))
+    body.values[op.results[0]] = half_floats.computed(body, op, lambda operands: _reduced(body, op, operands))
 
 
 def _reduced(body: FunctionBody, op: Operation, values: Sequence[SSAValue]) -> SSAValue:

@@ -37,7 +37,7 @@ def import_onnx(
     `dims` binds the model's dynamic dimensions by name, `shapes` gives whole shapes of inputs. `ranges` names
     dimensions that stay symbolic; where equations between quotients of them require divisibility, code is compiled for
     multiples. `specialize` gives values to inputs, which become constants and are no inputs of `@main`. `caches` names
-    inputs, and for each the output that shares its memory (dialects/graph/cache_attributes.py).
+    inputs, and for each the output that shares its memory (dialects/graph/kv_cache_attributes.py).
 
     Weights are mapped from the model's files. Those that exist only in memory (typed data fields, folded values,
     weights of a model that isn't a file) go to the `BlobStore` of `ctx`: pass one to read them.

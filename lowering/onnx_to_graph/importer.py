@@ -27,10 +27,10 @@ from .functions import (
     schema_body,
     schema_of,
 )
-from .held import Held
 from .inlining import MAX_NODES
 from .model_file import ModelFile
 from .node import Node
+from .non_tensors import Held
 from .operators import OperatorCheck, handler_of
 from .scope import Scope
 from .types import element_type, tensor_of

@@ -25,7 +25,7 @@ from ...dialects.sizes.polynomials import Symbol
 from ...dialects.sizes.sizes import Size, is_fixed
 from .bounded import Bounds
 from .check import opset_versions, ordered_nodes
-from .declared_caches import cache_attributes
+from .declared_kv_caches import cache_attributes
 from .emitter import Emitter
 from .functions import model_functions
 from .importer import Importer

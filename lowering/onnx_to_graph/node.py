@@ -18,7 +18,7 @@ from ...dialects.graph.ops.movement import BroadcastToOp, ReshapeOp, SliceOp
 from ...dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from ...dialects.sizes.sizes import equal, equal_shapes, is_fixed
 from .emitter import MADE_BYTES, Emitter
-from .held import Held, TensorSequence
+from .non_tensors import Held, TensorSequence
 from .scope import Scope
 from .types import element_type
 

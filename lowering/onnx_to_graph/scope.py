@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from xdsl.ir import SSAValue
 
 from ...dialects.errors import InvalidModelError, UnsupportedError
-from .held import Held
+from .non_tensors import Held
 
 
 class Scope:

@@ -31,7 +31,7 @@ from ...dialects.graph.ops.movement import ConcatOp, SliceOp
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import element_type_of_value, shape_of
 from ...dialects.kernel.targets import CpuAttr
-from ..geometry.halves import halves_of
+from ..geometry.axis_halves import halves_of
 from .support.pattern_utils import GraphPattern, PatternPass, rewrites, with_operands
 
 MOST_OPS = 16

@@ -19,8 +19,8 @@ from xdsl.pattern_rewriter import PatternRewriter
 from ...dialects.graph.ops.activation import GeluOp
 from ...dialects.graph.ops.elementwise import AddOp, DivOp, MulOp
 from ...dialects.graph.ops.unary import ErfOp, TanhOp
+from .support.multiplication_chains import Product, is_near, number_plus, product_at, product_of
 from .support.pattern_utils import Constants, GraphPattern, PatternPass, only_use, rewrites
-from .support.products import Product, is_near, number_plus, product_at, product_of
 
 CUBIC = 0.044715
 

@@ -24,8 +24,8 @@ from ...dialects.graph.ops.normalization import LayerNormOp, RmsNormOp
 from ...dialects.graph.ops.reduction import ReduceMeanOp
 from ...dialects.graph.ops.unary import ReciprocalOp, RsqrtOp, SqrtOp
 from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype, shape_of
+from .support.multiplication_chains import number_plus
 from .support.pattern_utils import Constants, GraphPattern, PatternPass, defining, only_use, rewrites
-from .support.products import number_plus
 
 
 def _mean_axis(mean: ReduceMeanOp) -> int | None:

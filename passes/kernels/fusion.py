@@ -39,7 +39,7 @@ from ...dialects.graph.ops.reduction import ReduceMeanOp
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.ops.windows import MaxPoolOp
 from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype, shape_of
-from ..geometry.halves import halves_of
+from ..geometry.axis_halves import halves_of
 from ..geometry.strided_views import strided_view
 from .fusion_rules import FusionRules, weight_of
 

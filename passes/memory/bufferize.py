@@ -20,8 +20,8 @@ after:   func.func @main(%x: memref<8xf32> {graph.role = "input"},
 - Scratch has the size that the kernel's interface states, for the target's number of threads.
 - A value that main returns is written directly to the caller's memory, along with all values that it overwrites in
   place. Inputs, weights and values returned twice are copied there at the end.
-- A cache (dialects/graph/cache_attributes.py) is one argument with the role "cache"; its past and present are views of
-  it. Where a kernel only appends to the past, just the appended elements are copied there; a present computed
+- A cache (dialects/graph/kv_cache_attributes.py) is one argument with the role "cache"; its past and present are views
+  of it. Where a kernel only appends to the past, just the appended elements are copied there; a present computed
   otherwise, and not in place over the past, is copied at the end.
 - graph.reshape becomes a call of a copy kernel, which elide-copies can remove.
 - The results of an scf.if lie in buffers that both branches write. A value carried by an scf.for lies in one buffer for
@@ -56,7 +56,6 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import InvalidModelError, PlanError
 from ...dialects.graph.base import describe
-from ...dialects.graph.cache_attributes import CACHE
 from ...dialects.graph.host import (
     NAME,
     ROLE,
@@ -75,6 +74,7 @@ from ...dialects.graph.host import (
     turn_of,
     users_in,
 )
+from ...dialects.graph.kv_cache_attributes import CACHE
 from ...dialects.graph.ops.movement import ReshapeOp
 from ...dialects.graph.ops.structure import CallOp, WeightOp
 from ...dialects.graph.values import shape_of, tensor, type_of
@@ -85,9 +85,9 @@ from ...dialects.kernel.targets import target_of
 from ..geometry.boxes import Box
 from .analysis.buffer_writer import BufferWriter, buffer_for, memref_of
 from .analysis.buffers import INPLACE, Places, buffer_type, interface_of, memref_type
-from .analysis.cache_buffers import added_to, part_of
 from .analysis.copy_kernels import CopyKernels
-from .analysis.host import moves_of
+from .analysis.kv_cache_buffers import added_to, part_of
+from .analysis.main_steps import moves_of
 
 _MAKERS = CallOp | ReshapeOp | scf.IfOp | Loop
 

@@ -52,10 +52,10 @@ from .analysis.buffers import (
     nbytes_of,
     padded,
 )
-from .analysis.cache_buffers import part_of
 from .analysis.copy_kernels import CopyKernels
 from .analysis.elision import BoxAccess, Elision, RootBuffer
-from .analysis.host import Move, Step, home_block, loop_ranges, loops_around, moves_of, scratch_of, steps_of
+from .analysis.kv_cache_buffers import part_of
+from .analysis.main_steps import Move, Step, home_block, loop_ranges, loops_around, moves_of, scratch_of, steps_of
 
 
 @dataclass(frozen=True)

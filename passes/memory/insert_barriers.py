@@ -31,9 +31,9 @@ from ...dialects.errors import PlanError
 from ...dialects.graph.host import inner_blocks, main_of
 from ...dialects.kernel.calls import BarrierOp
 from ..statistics import count
+from .analysis.access_sets import Touched
 from .analysis.buffers import Places, argument_with_role
-from .analysis.host import Step
-from .analysis.touched import Touched
+from .analysis.main_steps import Step
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from ...dialects.graph.values import int_attr
 from ...dialects.kernel.calls import CallOp
 from ..statistics import count
 from .analysis.buffers import IndexConstants, add_argument, argument_with_role, buffer_type
-from .analysis.host import calls_of
+from .analysis.main_steps import calls_of
 
 STATUS = "status"
 CHECKS = "graph.checks"

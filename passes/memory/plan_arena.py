@@ -12,9 +12,9 @@ after:   func.func @main(%x: ..., %y: ..., %arena: memref<1024xi8> {graph.role =
 
 Lifetimes come from liveness.py, offsets from planning/. Views of an allocation become views of the arena, too, so that
 calls of a kernel on equal parts of different buffers have equal types: dense views without a layout, others with
-strides but without an offset. They carry the number of their buffer. `birth` and `death` are steps of main (host.py),
-half-open. Options: the strategy (`auto`, `naive`, `pools`, ...), the alignment of all offsets, a capacity in bytes that
-must not be exceeded, the width of `beam`, the search budget of `exact` and `auto`.
+strides but without an offset. They carry the number of their buffer. `birth` and `death` are steps of main
+(main_steps.py), half-open. Options: the strategy (`auto`, `naive`, `pools`, ...), the alignment of all offsets, a
+capacity in bytes that must not be exceeded, the width of `beam`, the search budget of `exact` and `auto`.
 
 Raises PlanError where the buffers can't fit, naming those that exceed the capacity together.
 """
@@ -76,8 +76,8 @@ from .analysis.buffers import (
     nbytes_of,
     padded,
 )
-from .analysis.host import Step, scratch_of, steps_of, written_by
 from .analysis.liveness import Lifetime, liveness
+from .analysis.main_steps import Step, scratch_of, steps_of, written_by
 
 MOST_BYTES = 2**48
 

@@ -35,8 +35,8 @@ from ...dialects.graph.ops.structure import ConstantOp, KernelOp, YieldOp
 from ...dialects.graph.values import tensor
 from ...dialects.kernel.calls import BarrierOp, CallOp
 from .analysis.buffers import constant_of, int_attribute
-from .analysis.host import Step, steps_of
-from .analysis.made_kernels import add_map_kernel
+from .analysis.created_kernels import add_map_kernel
+from .analysis.main_steps import Step, steps_of
 
 
 @dataclass

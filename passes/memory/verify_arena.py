@@ -36,9 +36,9 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import InvalidModelError, PlanError
 from ...dialects.graph.base import describe
-from ...dialects.graph.cache_attributes import CACHE, CacheAttr
 from ...dialects.graph.fixed_sizes import settled
 from ...dialects.graph.host import attributes_of_arguments
+from ...dialects.graph.kv_cache_attributes import CACHE, CacheAttr
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import AnyTensor, numpy_dtype
 from ...dialects.kernel.attributes import InterfaceAttr

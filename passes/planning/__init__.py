@@ -3,8 +3,8 @@
     plan = solve(Problem(buffers, alignment=256), "auto")
     check(problem, plan)
 
-`solve.py` names the strategies; the planners are in `greedy.py`, `pools.py`, `beam.py`, `improve.py` and `exact.py`;
-`checker.py` validates their plans and shares nothing with them.
+`solve.py` names the strategies; the planners are in `greedy.py`, `pools.py`, `beam.py`, `repeated_greedy.py` and
+`exact.py`; `checker.py` validates their plans and shares nothing with them.
 """
 
 from .bound import live_at, lower_bound

@@ -19,7 +19,7 @@ import numpy as np
 from . import search
 from .budget import Budget, Goal
 from .instance import Instance, part
-from .tables import Ints, Tables, make_state, make_tables
+from .search_tables import Ints, Tables, make_state, make_tables
 
 RUN = 1000  # steps of the shortest run: successful searches mostly take a few times the number of buffers
 NOISE = 0.02  # spread of the noise on ranks, as a fraction of their number; the fastest of 0.01 to 0.1 on hard problems

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from . import greedy
 from .budget import Budget, Goal
-from .improve import improve
 from .instance import Instance, components, most_live, part
+from .repeated_greedy import improve
 
 
 @dataclass(frozen=True)

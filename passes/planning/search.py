@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled, compiled_entry
-from .tables import CLEAN, LOWEST, REST, Ints, State, Tables
+from .search_tables import CLEAN, LOWEST, REST, Ints, State, Tables
 
 INFEASIBLE, FEASIBLE, OUT_OF_STEPS, OUT_OF_TRAIL, STOPPED = 0, 1, 2, 3, 4
 BY_RANK, TIGHTEST = 0, 1  # tie-breaking between buffers of equal lowest place: by rank, or by fullest section

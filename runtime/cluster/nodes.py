@@ -27,7 +27,7 @@ from ..kept.artifact import load, signature
 from ..kept.cache_folders import cache_folder
 from ..profile import OptimizationProfile
 from ..specs import TensorSpec
-from .rows import Rows, rows_of
+from .batched_rows import Rows, rows_of
 
 
 def ray_module(name: str) -> Any:

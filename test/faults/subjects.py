@@ -31,7 +31,7 @@ from mini_infer.passes.kernels.schedules.cuda.mma import Mma
 from mini_infer.passes.kernels.schedules.cuda.tiles import Tiles
 from mini_infer.passes.kernels.schedules.cuda.vector_rows import VectorRows
 from mini_infer.runtime.devices.emulated.compiled import load
-from mini_infer.runtime.devices.emulated.interpreter import Kernel
+from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 
 SEEDS = (0, 1, 2)  # orders that compiled text is run in
 

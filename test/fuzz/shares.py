@@ -26,7 +26,7 @@ from graph_runs import guarded
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime import config
-from mini_infer.runtime.memory.cache_memory import beginning
+from mini_infer.runtime.memory.kv_cache_memory import beginning
 from mini_infer.runtime.plan import InferencePlan
 
 THREADS, STEPS = 4, 3

@@ -18,12 +18,12 @@ from typing_extensions import Unpack
 
 import mini_infer as mi
 from mini_infer.passes.memory.report.memory_plan import BufferRecord, MemoryPlan, TensorRecord
-from mini_infer.tools.reports.blocks import Block, blocks_of
 from mini_infer.tools.reports.gantt import draw_plan
 from mini_infer.tools.reports.labels import fitting_label, short_names
 from mini_infer.tools.reports.palette import colour_of
+from mini_infer.tools.reports.plan_tables import headline, percent, size_text, subtitle
+from mini_infer.tools.reports.rectangles import Block, blocks_of
 from mini_infer.tools.reports.reuse import next_users, overwritten_by, reusers
-from mini_infer.tools.reports.tables import headline, percent, size_text, subtitle
 
 
 def tensor(name: str, birth: int, death: int, offset: int, size: int, buffer: int, **more: object) -> TensorRecord:

@@ -17,7 +17,7 @@ from ...dialects.graph.host import kernels_of, main_of
 from ...dialects.kernel.targets import gpu_of
 from ...lowering.gpu_to_cuda.launch_list import Launch
 from ...passes.kernels.schedules.cuda.cost import limit_seconds
-from ...passes.memory.analysis.host import calls_of
+from ...passes.memory.analysis.main_steps import calls_of
 from ...runtime.compile.module_to_plan import plan_memory
 from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig

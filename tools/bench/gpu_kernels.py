@@ -27,7 +27,7 @@ from ...lowering.gpu_to_cuda.launch_list import Launch, launch_list
 from ...lowering.pipelines import phases, remaining_phases, run_phases
 from ...passes.kernels.schedules import schedule_of
 from ...passes.kernels.schedules.cuda.cost import limit_seconds
-from ...passes.memory.analysis.host import calls_of
+from ...passes.memory.analysis.main_steps import calls_of
 from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.devices.cuda.nvrtc import Kept, KernelResources, compile_kernels

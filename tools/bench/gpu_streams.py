@@ -24,9 +24,9 @@ from ...lowering.levels import Level
 from ...lowering.pipelines import phases, remaining_phases, run_phases
 from ...passes.kernels.schedules import schedule_of
 from ...passes.kernels.schedules.cuda.cost import limit_seconds
+from ...passes.memory.analysis.access_sets import Touched
 from ...passes.memory.analysis.buffers import Places
-from ...passes.memory.analysis.host import calls_of
-from ...passes.memory.analysis.touched import Touched
+from ...passes.memory.analysis.main_steps import calls_of
 from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ..one_line_errors import run_alone

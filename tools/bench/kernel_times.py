@@ -23,7 +23,7 @@ from ...dialects.sizes.guards import unguarded
 from ...dialects.sizes.sizes import now, symbols_of, value_at
 from ...lowering.pipelines import PassRun
 from ...passes.kernels.schedules import schedule_of
-from ...passes.memory.analysis.host import calls_of
+from ...passes.memory.analysis.main_steps import calls_of
 from ...passes.memory.insert_barriers import InsertBarriers
 from ...passes.model_work import Work, work_of_kernel
 from ...runtime.compile.builder import Builder

@@ -12,7 +12,7 @@ from ...runtime.devices.cpu.machine_limits import LimitProbe, MachineLimits, cpu
 from ...runtime.machine_facts import cache_bytes
 from ...runtime.native.cpu_targets import target_attribute
 from ..facts import Facts
-from ..reports.tables import size_text
+from ..reports.plan_tables import size_text
 from .kernel_times import pinned
 
 SECONDS = 0.5

@@ -28,7 +28,7 @@ def demo(
     from ..command_names import shell_name
     from ..demos.resnet50 import resnet50
     from ..reports.plan_summary import show_summary
-    from ..reports.tables import size_text
+    from ..reports.plan_tables import size_text
     from ..runs import run_compiled
 
     def work(console: Console) -> Facts:

@@ -12,10 +12,10 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import SSAValue
 
 from ...dialects.graph.blobs import MiniContext
-from ...dialects.graph.cache_attributes import CACHE
 from ...dialects.graph.fixed_sizes import settled
 from ...dialects.graph.host import NAME, attributes_of_arguments, handed_on, is_shaped, main_of
 from ...dialects.graph.interpreter import output_names
+from ...dialects.graph.kv_cache_attributes import CACHE
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import Array
 from ...dialects.sizes.sizes import value_at

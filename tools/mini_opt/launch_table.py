@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp
 
 from ...dialects.graph.host import ROLE, argument_texts, main_of
 from ...lowering.gpu_to_cuda.launch_list import launch_list
-from ..reports.tables import aligned
+from ..reports.plan_tables import aligned
 
 SHOWN = 3  # nodes listed per launch; more are only counted
 

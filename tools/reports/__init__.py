@@ -4,7 +4,8 @@
     print(mini_infer.plan_table(plan))
     mini_infer.write_report(plan, "arena.html")
 
-`tables.py` writes text, `gantt.py` the chart, `page.py` the page; the latter two draw the rectangles of `blocks.py`.
+`plan_tables.py` writes text, `gantt.py` the chart, `page.py` the page; the latter two draw the rectangles of
+`rectangles.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ...dialects.arguments import check_kind, checked_path
 from ...dialects.errors import ConfigError
 from ...dialects.whole_file import whole_file
 from ...passes.memory.report.memory_plan import MemoryPlan
-from .tables import csv_table, plan_table, pool_table
+from .plan_tables import csv_table, plan_table, pool_table
 
 __all__ = ["PICTURES", "csv_table", "plan_table", "pool_table", "write_report"]
 

@@ -10,10 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 from ...passes.memory.report.memory_plan import MemoryPlan
-from .blocks import KINDS, Block, Kind, blocks_of
 from .labels import fitting_label, short_names
 from .palette import BINDING, BOUND, BUFFERS, EDGE, HATCH, KIND_COLOURS, LIVE, TEXT, VIEW, colour_of
-from .tables import headline, size_text, subtitle, unit_of
+from .plan_tables import headline, size_text, subtitle, unit_of
+from .rectangles import KINDS, Block, Kind, blocks_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

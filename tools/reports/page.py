@@ -11,11 +11,11 @@ from html import escape
 from typing import Any, TypeAlias
 
 from ...passes.memory.report.memory_plan import MemoryPlan, TensorRecord
-from .blocks import KINDS, Block, Kind, blocks_of
 from .labels import short_names
 from .palette import BINDING, BOUND, EDGE, HATCH, LIVE, TEXT, VIEW, colour_of
+from .plan_tables import headline, size_text, some, subtitle, unit_of
+from .rectangles import KINDS, Block, Kind, blocks_of
 from .reuse import next_users
-from .tables import headline, size_text, some, subtitle, unit_of
 
 Figure: TypeAlias = Any  # Bokeh creates its properties at run time, invisible to type checkers
 

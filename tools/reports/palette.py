@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .blocks import Block, Kind
+from .rectangles import Block, Kind
 
 BUFFERS = ("#9ecae9", "#b7dfb2", "#c9b8e3", "#8fd3c8", "#f2c6d6", "#d5dd98", "#aebbe8", "#e3cfb4")
 KIND_COLOURS: Mapping[Kind, str] = {"scratch": "#f79d5c", "reserved": "#eef1f4"}

@@ -20,7 +20,7 @@ from .. import facts
 from ..facts import Facts
 from ..waiting import working
 from . import PICTURES, plan_table, pool_table, write_report
-from .tables import aligned, certificate, outside, place_table, size_text
+from .plan_tables import aligned, certificate, outside, place_table, size_text
 
 
 def report_files(**given: str | None) -> list[str]:

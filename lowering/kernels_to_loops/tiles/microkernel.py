@@ -7,7 +7,7 @@
         out[i, 0:lanes] = epilogue(acc[i])
         the next tile: `rows` rows further, or the next panel
 
-Long contractions are split into parts, and those of few rows into chains: see sums.py.
+Long contractions are split into parts, and those of few rows into chains: see split_sums.py.
 
 A function of the module computes a strip of tiles. The number of tiles, the depth and the strides are its arguments, so
 that all kernels with tiles of one shape and one epilogue share it. One accumulator is a vector of `lanes` elements,
@@ -32,8 +32,8 @@ from ...kernel_code.arithmetic import Arithmetic, bits_of, convert, loaded, stor
 from ...kernel_code.builder import Index, LoopBuilder, memref_type
 from ..instance import KernelInstance
 from .fused_ops import Epilogue
-from .steps import ByteDot, InnerStep
-from .sums import Parts
+from .inner_steps import ByteDot, InnerStep
+from .split_sums import Parts
 
 # Number of filter-row taps that are unrolled; beyond it a loop over them is as fast.
 _MOST_WRITTEN_OUT = 16
@@ -73,8 +73,8 @@ class Tile:
     filter_rows: bool = False  # whether the filter may have several rows
     taps_adjoin: bool = False  # whether taps are contiguous: those with equal rows are one loop
     neighbours: bool = True  # whether the elements of a row's contraction are contiguous
-    chains: int = 1  # number of independent accumulators per element, see sums.py
-    parts: Parts = "none"  # which parts of the contraction are summed separately, see sums.py
+    chains: int = 1  # number of independent accumulators per element, see split_sums.py
+    parts: Parts = "none"  # which parts of the contraction are summed separately, see split_sums.py
     prefetch: int = 0  # prefetch distance: elements of a cache line in units of `read`; 0: none
     asks_rows: bool = False  # whether it prefetches the next tile's rows of the left-hand side
     rest: int = 0  # elements of a tap's contraction after its last whole step; the panel is padded to a whole step

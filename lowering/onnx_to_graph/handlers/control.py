@@ -11,8 +11,8 @@ from xdsl.ir import Block, SSAValue
 from ....dialects.errors import InvalidModelError
 from ....dialects.graph.ops.fail import FailOp
 from ....dialects.graph.values import shape_of, type_of
-from ..held import Held
 from ..node import Handler, Node
+from ..non_tensors import Held
 
 SIDES = ("then_branch", "else_branch")
 

@@ -31,8 +31,8 @@ from ....dialects.graph.ops.indexing import GatherOp, ScatterNdOp
 from ....dialects.graph.ops.movement import ConcatOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, shape_of, tensor
 from ....dialects.sizes.sizes import equal, equal_shapes, pinned
-from ..held import Held
 from ..node import Handler, Node
+from ..non_tensors import Held
 
 MOST_WRITTEN = 10_000  # total number of nodes of an unrolled loop
 

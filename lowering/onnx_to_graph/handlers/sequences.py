@@ -13,8 +13,8 @@ from xdsl.ir import SSAValue
 from ....dialects.graph.ops.movement import ConcatOp
 from ....dialects.graph.values import shape_of
 from ....dialects.sizes.sizes import equal, pinned
-from ..held import Held, Nothing, TensorSequence
 from ..node import Handler, Node
+from ..non_tensors import Held, Nothing, TensorSequence
 from .movement import slice_axis
 
 

@@ -23,7 +23,7 @@ from ....dialects.graph.ops.structure import ConstantOp, KernelOp, YieldOp
 from ....dialects.graph.ops.windows import MaxPoolOp
 from ....dialects.graph.packing.unpack import UnpackOp
 from ....dialects.graph.values import ints, shape_of
-from ...geometry.halves import halves_of
+from ...geometry.axis_halves import halves_of
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from ....dialects.graph.values import nbytes_of as tensor_bytes
 from ....dialects.graph.values import type_of
 from ....dialects.sizes.sizes import now
 from .buffers import ALIGNMENT, interface_of, padded
-from .host import views_of
+from .main_steps import views_of
 
 Pair = tuple[int, int]
 """(operand position, result position) of a call"""

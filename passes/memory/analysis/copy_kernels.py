@@ -17,7 +17,7 @@ from ....dialects.graph.host import kernels_of
 from ....dialects.graph.ops.movement import ReshapeOp
 from ....dialects.graph.ops.structure import KernelOp, YieldOp
 from ....dialects.graph.values import AnyTensor
-from .made_kernels import add_map_kernel
+from .created_kernels import add_map_kernel
 
 
 class CopyKernels:

@@ -1,8 +1,8 @@
 """Liveness of buffers: half-open lifetimes in steps of main.
 
-Steps are those of host.py: calls, and loads of scalars that control loops and branches. A buffer is born at its first
-access and dead one step after its last; an access to a view is an access to its root. Inside its lifetime it has a gap
-from its last read to a call that overwrites all of it without reading it.
+Steps are those of main_steps.py: calls, and loads of scalars that control loops and branches. A buffer is born at its
+first access and dead one step after its last; an access to a view is an access to its root. Inside its lifetime it has
+a gap from its last read to a call that overwrites all of it without reading it.
 - A buffer from outside of a loop that the loop accesses is live throughout the loop.
 - The branches of an scf.if exclude each other. Their steps are numbered one after the other, so buffers that are live
   only in one may share bytes with buffers that are live only in the other.
@@ -21,7 +21,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ....dialects.errors import PlanError
 from ....dialects.graph.host import Loop, carried_of, initial_of, turn_of
 from .buffers import Places, is_memref
-from .host import Step, read_by, scratch_of, touches_nothing, written_by
+from .main_steps import Step, read_by, scratch_of, touches_nothing, written_by
 
 
 @dataclass(frozen=True)

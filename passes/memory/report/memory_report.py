@@ -25,7 +25,7 @@ from ....dialects.graph.values import numpy_dtype
 from ....dialects.kernel.calls import CallOp, WeightOp
 from ...geometry.boxes import Box
 from ..analysis.buffers import PLAN, SCRATCH, Places, int_attribute, label, memref_type, nbytes_of
-from ..analysis.host import Step, read_by, scratch_of, steps_of, written_by
+from ..analysis.main_steps import Step, read_by, scratch_of, steps_of, written_by
 from .memory_plan import BufferRecord, MemoryPlan, Role, TensorRecord
 
 __all__ = ["BufferRecord", "MemoryPlan", "TensorRecord", "memory_plan", "plan_summary"]

@@ -22,8 +22,8 @@ from ...config import EngineConfig
 from ...device import Array
 from ...engine import Engine
 from ...inputs import checked
-from ...memory.cache_memory import beginning
 from ...memory.host_memory import aligned_bytes
+from ...memory.kv_cache_memory import beginning
 from ...plan import InferencePlan
 from ..builder import Builder
 from .watched_plan import WatchedPlan, WatchingContext

@@ -22,7 +22,7 @@ from ....lowering.pipelines import Observer, PassRun
 from ....passes.counts import PassStatistics
 from ....passes.geometry.boxes import Box
 from ....passes.memory.analysis.buffers import Places, argument_with_role
-from ....passes.memory.analysis.host import calls_of
+from ....passes.memory.analysis.main_steps import calls_of
 from ....passes.memory.share_threads import STAGE, ShareThreads
 from ...device import Array, device_named
 from ...devices.cpu.cpu_device import Cpu, CpuSession

@@ -14,7 +14,7 @@ from xdsl.printer import Printer
 from ....dialects.errors import KernelError
 from ....dialects.graph.base import node_name
 from ...device import Array
-from .values import Mask, Value
+from .thread_values import Mask, Value
 
 Sizes = tuple[int, int, int]
 _DIMENSIONS = "xyz"

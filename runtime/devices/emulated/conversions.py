@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation
 
 from ....dialects.extensions.replace import scalar_of
-from .arithmetic import unsigned
-from .values import Function, Value, cast_to, dtype_of, varies
+from .numpy_arithmetic import unsigned
+from .thread_values import Function, Value, cast_to, dtype_of, varies
 
 
 def _target(op: Operation) -> np.dtype[Any]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from . import checks, memory
+from . import checked_memory, memory
 from .batch import Batch
 from .memory import SharedMemory, Site, Window
-from .values import Mask, Value, split, spread, where
+from .thread_values import Mask, Value, split, spread, where
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Copies:
 
     def __init__(self, batch: Batch, checked: bool) -> None:
         self._batch = batch
-        self._access = checks if checked else memory
+        self._access = checked_memory if checked else memory
         self._pending: list[_Copy] = []
         self._groups: Value = 0  # number of groups that each thread has closed
 
@@ -48,13 +48,13 @@ class Copies:
         room = target.room
         assert isinstance(room, SharedMemory)
         at = self._access.place(site, target, target_indices, mask)
-        if isinstance(room, checks.CheckedShared):
+        if isinstance(room, checked_memory.CheckedShared):
             room.begin_copy(site, at, mask)
         data = self._read(site, source, source_indices, site.lanes if valid is None else valid, mask)
         self._pending.append(_Copy(site, room, at, data, mask, self._groups))
 
     def _read(self, site: Site, source: Window, indices: Sequence[Value], valid: Value, mask: Mask) -> Value:
-        bad = checks.outside(valid, site.lanes + 1, mask)
+        bad = checked_memory.outside(valid, site.lanes + 1, mask)
         if bad is not None:
             self._batch.fail(site.op, f"{{valid}} of {site.lanes} elements are valid", bad, valid=valid)
         whole, rest = split(valid == site.lanes, mask)
@@ -102,7 +102,7 @@ class Copies:
         self._pending = pending
 
     def _store(self, copy: _Copy, mask: Mask, last: bool) -> None:
-        if isinstance(copy.room, checks.CheckedShared):
+        if isinstance(copy.room, checked_memory.CheckedShared):
             copy.room.end_copy(copy.site, copy.at, mask, last)
         copy.room.store(copy.site, copy.at, copy.data, mask)
 

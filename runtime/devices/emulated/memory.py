@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Operation
 from ....dialects.extensions.replace import scalar_of
 from ...device import Array
 from .batch import Batch
-from .values import Mask, Value, broadcast_to, dtype_of, lanes_of, select, spread, stored_dtype, varies, where
+from .thread_values import Mask, Value, broadcast_to, dtype_of, lanes_of, select, spread, stored_dtype, varies, where
 
 _UNITS = {2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64), 16: np.dtype(np.complex128)}
 """The numpy type of a vector's size; vectors are only moved, never computed with."""

@@ -16,7 +16,7 @@ from xdsl.ir import Operation
 
 from ...device import Array
 from .batch import Batch, op_text
-from .values import Mask, Value
+from .thread_values import Mask, Value
 
 MANY = -1  # mark of a cell that several blocks read
 

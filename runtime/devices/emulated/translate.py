@@ -33,10 +33,10 @@ from ....dialects.gpu.kernels import FuncOp
 from ....dialects.gpu.nvgpu import AsyncCopyOp, AsyncWaitOp
 from ....dialects.gpu.shuffle import ShuffleOp
 from ....dialects.graph.base import describe
-from .arithmetic import constant_lanes, function_of, infix
 from .conversions import conversion
 from .memory import element_bytes, site_of
-from .values import constant, is_vector, lanes_of
+from .numpy_arithmetic import constant_lanes, function_of, infix
+from .thread_values import constant, is_vector, lanes_of
 from .vectors import vector_function
 
 DEEPEST = 18  # nesting depth of loops; Python allows 20

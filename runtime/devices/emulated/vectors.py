@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerType
 from xdsl.dialects.vector import CombiningKindAttr
 from xdsl.ir import Operation
 
-from .arithmetic import combining
-from .values import Function, Value, broadcast_to, lanes_of, spread, varies
+from .numpy_arithmetic import combining
+from .thread_values import Function, Value, broadcast_to, lanes_of, spread, varies
 from .warps import round_to_tf32
 
 

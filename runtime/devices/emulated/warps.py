@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from ...device import Array
 from .batch import Batch, active
-from .values import Mask, Value, broadcast_to, varies, where
+from .thread_values import Mask, Value, broadcast_to, varies, where
 
 WARP = 32
 _TF32 = np.uint32(0xFFFFE000)  # the bits of an f32 that a tensor core reads

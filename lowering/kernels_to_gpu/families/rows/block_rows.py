@@ -13,8 +13,8 @@ from xdsl.ir import SSAValue
 from .....passes.kernels.schedules.cuda.block_rows import BlockRows
 from ....kernel_code.reductions import Reduction
 from ...builder import WARP
-from ...exchange import over_block, over_lanes
 from ...instance import GpuKernel, Grid
+from ...warp_reductions import over_block, over_lanes
 from .row_kernels import RowCode, RowPlan, launches, plan_of
 from .row_passes import Parts, SharedPasses, box
 

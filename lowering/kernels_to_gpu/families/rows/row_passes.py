@@ -25,7 +25,7 @@ from ....kernel_code.lane_access import Vector
 from ....kernel_code.reductions import Reduction
 from ....kernel_code.row_ops import Passes
 from ...builder import ThreadBuilder
-from ...exchange import over_vector
+from ...warp_reductions import over_vector
 
 Body = Callable[[Expr], Sequence[SSAValue]]
 Together = Callable[[Reduction, SSAValue], SSAValue]

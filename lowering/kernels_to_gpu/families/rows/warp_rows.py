@@ -22,8 +22,8 @@ from ....kernel_code.elements.reduction_rules import wide
 from ....kernel_code.index_expr import Expr, Var
 from ....kernel_code.reductions import Reduction
 from ...builder import WARP
-from ...exchange import from_lane, over_lanes
 from ...instance import GpuKernel, Grid
+from ...warp_reductions import from_lane, over_lanes
 from .row_kernels import RowCode, RowPlan, plan_of
 from .row_passes import SharedPasses, box
 

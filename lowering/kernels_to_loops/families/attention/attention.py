@@ -32,10 +32,10 @@ from ....kernel_code.operand_windows import mask_window, operand_window, result_
 from ....kernel_code.squares import transposed
 from ...instance import KernelInstance
 from ...tiles.fused_ops import Epilogue, FusedOps, TimesFactor
+from ...tiles.inner_steps import MultiplyAdd
 from ...tiles.microkernel import MemoryRows, Strip, Tile, TileOperand, call_tiles
-from ...tiles.steps import MultiplyAdd
-from ...tiles.sums import chains_of, parts_of
-from ...tiles.tiles import TileClass, tile_classes
+from ...tiles.split_sums import chains_of, parts_of
+from ...tiles.tile_classes import TileClass, tile_classes
 from .attention_few import FewQueries
 from .score_rows import ScoreRows
 

@@ -32,7 +32,7 @@ from ....kernel_code.builder import INDEX, Index, LoopBuilder
 from ...instance import KernelInstance
 from ...tiles.fused_ops import AddedToScaled
 from ...tiles.microkernel import MemoryRows, TileOperand
-from ...tiles.tiles import TileClass, tile_classes
+from ...tiles.tile_classes import TileClass, tile_classes
 from .attention import AttentionWriter
 
 

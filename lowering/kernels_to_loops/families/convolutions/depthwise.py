@@ -37,7 +37,7 @@ from ....kernel_code.arithmetic import Arithmetic, convert, loaded, stored
 from ....kernel_code.builder import Index, LoopBuilder, memref_type, strides_of
 from ...instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
-from ...tiles.tiles import TileClass, by_class, inner_classes, tile_classes
+from ...tiles.tile_classes import TileClass, by_class, inner_classes, tile_classes
 from ..products.contraction_nest import aligned_strides, argument_buffer
 
 CHANNELS_HELD = 4  # channels of a group whose taps of a row of 3 share 32 registers with the sums of 14 pixels

@@ -32,10 +32,10 @@ from ....kernel_code.builder import Index, memref_type
 from ....kernel_code.extents import Extent
 from ...instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
+from ...tiles.inner_steps import MultiplyAdd
 from ...tiles.microkernel import MemoryRows, Strip, Tile, call_tiles
-from ...tiles.steps import MultiplyAdd
-from ...tiles.sums import Parts, chains_of
-from ...tiles.tiles import TileClass, by_class, tile_classes
+from ...tiles.split_sums import Parts, chains_of
+from ...tiles.tile_classes import TileClass, by_class, tile_classes
 from ...tiles.winograd_transforms import (
     FilterRow,
     InputShape,

@@ -22,7 +22,7 @@ from ....kernel_code.builder import Index, memref_type, strides_of
 from ....kernel_code.extents import Extent, extents
 from ...instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
-from ...tiles.tiles import TileClass, tile_classes
+from ...tiles.tile_classes import TileClass, tile_classes
 
 SCRATCH = -1  # the place after those of a kernel's buffers
 

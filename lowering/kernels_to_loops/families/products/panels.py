@@ -34,7 +34,7 @@ from ....kernel_code.builder import Index
 from ...instance import KernelInstance
 from ...tiles.byte_panels import pack_bytes
 from ...tiles.fused_ops import FusedOps
-from ...tiles.steps import ByteDot
+from ...tiles.inner_steps import ByteDot
 from .block_weights import write_with_blocks
 from .contraction_nest import argument_buffer, nest_of, rhs_batch_strides
 from .pooled_contraction import write_pooled

@@ -27,7 +27,7 @@ from ....kernel_code.arithmetic import Arithmetic
 from ....kernel_code.builder import Index, memref_type
 from ...instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
-from ...tiles.tiles import tile_classes
+from ...tiles.tile_classes import tile_classes
 from .contraction_nest import SCRATCH, Access, argument_buffer, conv_nest
 from .tile_calls import Site, TileCalls, Tiling, tiles_of
 

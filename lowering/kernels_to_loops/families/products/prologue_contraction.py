@@ -24,7 +24,7 @@ from ....kernel_code.builder import Index, LoopBuilder, memref_type, strides_of
 from ....kernel_code.extents import Extent, extents
 from ...instance import KernelInstance
 from ...tiles.fused_ops import FusedOps, arguments_of
-from ...tiles.tiles import TileClass, block_classes, by_class, tile_classes
+from ...tiles.tile_classes import TileClass, block_classes, by_class, tile_classes
 from .contraction_nest import SCRATCH, Access, FilterRows, Nest, access, aligned_strides, argument_buffer
 from .tile_calls import Site, TileCalls, Tiling, tiles_of
 

@@ -18,6 +18,7 @@ from ....kernel_code.builder import Index, LoopBuilder, memref_type
 from ....kernel_code.extents import Extent
 from ...instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
+from ...tiles.inner_steps import ByteDot, InnerStep, MultiplyAdd
 from ...tiles.microkernel import (
     MemoryRows,
     Strip,
@@ -25,9 +26,8 @@ from ...tiles.microkernel import (
     TileOperand,
     call_tiles,
 )
-from ...tiles.steps import ByteDot, InnerStep, MultiplyAdd
-from ...tiles.sums import Parts, chains_of, parts_of
-from ...tiles.tiles import TileClass
+from ...tiles.split_sums import Parts, chains_of, parts_of
+from ...tiles.tile_classes import TileClass
 from .contraction_nest import Access, Nest
 
 

@@ -35,10 +35,10 @@ from ....kernel_code.builder import Index, LoopBuilder, memref_type, strides_of
 from ....kernel_code.recurrence_cells import CellPhase, Unit, phases_of
 from ...instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
+from ...tiles.inner_steps import MultiplyAdd
 from ...tiles.microkernel import MemoryRows, Strip, Tile, call_tiles
-from ...tiles.steps import MultiplyAdd
-from ...tiles.sums import chains_of
-from ...tiles.tiles import TileClass, by_class, halving_classes, tile_classes
+from ...tiles.split_sums import chains_of
+from ...tiles.tile_classes import TileClass, by_class, halving_classes, tile_classes
 
 
 def lower(k: KernelInstance) -> None:

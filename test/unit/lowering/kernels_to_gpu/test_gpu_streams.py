@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import MemRefType, i8
 from xdsl.ir import Block
 
 from mini_infer.passes.geometry.boxes import Box
-from mini_infer.passes.memory.analysis.touched import Touched
+from mini_infer.passes.memory.analysis.access_sets import Touched
 from mini_infer.tools.bench.gpu_streams import longest_chain
 
 ARENA = Block(arg_types=[MemRefType(i8, [100])]).args[0]

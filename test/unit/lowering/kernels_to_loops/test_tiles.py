@@ -11,7 +11,7 @@ from xdsl.ir import Block
 
 from mini_infer.lowering.kernel_code.axes import collapse
 from mini_infer.lowering.kernel_code.builder import Index, LoopBuilder
-from mini_infer.lowering.kernels_to_loops.tiles.tiles import TileClass, split, tile_classes
+from mini_infer.lowering.kernels_to_loops.tiles.tile_classes import TileClass, split, tile_classes
 
 BUILDER = LoopBuilder(Block())
 SMALL = st.integers(1, 6)

@@ -20,9 +20,9 @@ from text_models import model_of, numbers
 
 import mini_infer as mi
 from mini_infer.runtime.cluster import datasets, deployment, infer, nodes, serving
+from mini_infer.runtime.cluster.batched_rows import Rows
 from mini_infer.runtime.cluster.datasets import Worker
 from mini_infer.runtime.cluster.nodes import Model, ray_module, take_cores
-from mini_infer.runtime.cluster.rows import Rows
 
 ONE: dict[str, Any] = {"threads": 1, "compile_threads": 1, "cache": False}
 

@@ -15,7 +15,7 @@ import mini_infer as mi
 from mini_infer.dialects.errors import ConfigError, InvalidInputError, KernelError, UnsupportedError
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.gpu_to_cuda.launch_list import Argument
-from mini_infer.runtime.devices.emulated.device import EmulatedMemory
+from mini_infer.runtime.devices.emulated.emulated_device import EmulatedMemory
 from mini_infer.runtime.plan import InferencePlan
 
 EMULATED = "cuda-emulated"

@@ -10,8 +10,8 @@ from gpu_runs import kernel_function, run
 
 from mini_infer.dialects.errors import KernelError
 from mini_infer.dialects.graph.values import Array
-from mini_infer.runtime.devices.emulated.checks import Place
-from mini_infer.runtime.devices.emulated.interpreter import Kernel
+from mini_infer.runtime.devices.emulated.checked_memory import Place
+from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 
 X = "memref<64xf32>"
 SHARED = "memref<64xf32, #gpu.address_space<workgroup>>"

@@ -19,8 +19,8 @@ from mini_infer.dialects.gpu.kernels import FuncOp, ModuleOp, ReturnOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.kernel_code.builder import Index
 from mini_infer.lowering.kernels_to_gpu.builder import ThreadBuilder
-from mini_infer.runtime.devices.emulated.checks import Place
-from mini_infer.runtime.devices.emulated.interpreter import Kernel
+from mini_infer.runtime.devices.emulated.checked_memory import Place
+from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 
 RANDOM = np.random.default_rng(0)
 

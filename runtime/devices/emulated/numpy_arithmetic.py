@@ -18,7 +18,7 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation
 
 from ....dialects.graph.ops.unary import erf
-from .values import Function, Value, dtype_of, is_vector, select, spread, where
+from .thread_values import Function, Value, dtype_of, is_vector, select, spread, where
 
 INFIX = {
     "arith.addi": "+",

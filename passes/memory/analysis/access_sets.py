@@ -10,7 +10,7 @@ from ....dialects.sizes.offsets import Offset
 from ....dialects.sizes.sizes import is_fixed, surely_below, symbols_of
 from ...geometry.boxes import Box
 from .buffers import Places
-from .host import Step, read_by, scratch_of, written_by
+from .main_steps import Step, read_by, scratch_of, written_by
 
 
 class Touched:

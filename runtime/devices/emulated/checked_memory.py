@@ -15,7 +15,7 @@ from .batch import Batch, active
 from .memory import GlobalMemory, PrivateMemory, SharedMemory, Site, Window
 from .memory import viewed as unchecked_view
 from .races import Access, GlobalRaces, Races
-from .values import Mask, Value, broadcast_to, varies
+from .thread_values import Mask, Value, broadcast_to, varies
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.cache_attributes import CacheAttr
+from ....dialects.graph.kv_cache_attributes import CacheAttr
 from ....dialects.graph.values import AnyTensor
 from ...geometry.boxes import Box, placed, row_major
 from .buffers import Place
-from .host import Move
+from .main_steps import Move
 
 
 def part_of(cache: CacheAttr, type: AnyTensor) -> Box:

@@ -1,7 +1,7 @@
 """An interpreter of GPU code in numpy: runs a kernel on a grid of blocks.
 
 Blocks are run in batches, all threads of a batch in lockstep. With checks it finds errors that show up only
-occasionally on a GPU: see checks.py, races.py and warps.py.
+occasionally on a GPU: see checked_memory.py, races.py and warps.py.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from ....dialects.errors import CompileError
 from ....dialects.gpu.kernels import FuncOp
 from ....dialects.gpu.memory_spaces import PRIVATE, WORKGROUP
-from . import checks, memory, warps
+from . import checked_memory, memory, warps
 from .batch import Batch, Sizes
-from .checks import CheckedGlobal, CheckedShared, Place, Tracked
+from .checked_memory import CheckedGlobal, CheckedShared, Place, Tracked
 from .copies import Copies
 from .memory import GlobalMemory, PrivateMemory, SharedMemory, Window, element_bytes, strides_of
 from .races import GlobalRaces
+from .thread_values import Mask, Value, joined, joined_lanes, merged, merged_lanes, split, trips
 from .translate import translate
-from .values import Mask, Value, joined, joined_lanes, merged, merged_lanes, split, trips
 
 MOST_THREADS = 1 << 16
 """Threads of a batch: their values should stay in a core's caches."""
@@ -46,7 +46,7 @@ class Kernel:
 
     @cached_property
     def _checked(self) -> Any:
-        return self._loaded(checks.load, checks.store)
+        return self._loaded(checked_memory.load, checked_memory.store)
 
     @cached_property
     def _unchecked(self) -> Any:
@@ -151,7 +151,7 @@ class _Run:
     ) -> Window:
         """memref.view"""
         if self._checked:
-            return checks.viewed(op, window, shift, sizes, size, mask)
+            return checked_memory.viewed(op, window, shift, sizes, size, mask)
         return memory.viewed(window, shift, sizes, size)
 
     def shuffle(

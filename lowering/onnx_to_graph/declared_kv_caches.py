@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from ...dialects.errors import InvalidInputError
-from ...dialects.graph.cache_attributes import CACHE, CacheAttr
+from ...dialects.graph.kv_cache_attributes import CACHE, CacheAttr
 from ...dialects.graph.values import AnyTensor, element_type_of_value, int_attr, shape_of, tensor
 from ...dialects.sizes.sizes import bounds_of
 

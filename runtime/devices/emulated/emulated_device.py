@@ -22,8 +22,8 @@ from ...memory.host_memory import HostMemory, aligned_bytes
 from ...session import LoadedPlan, Session
 from ..launching import LaunchDevice
 from ..remote_session import RemoteSession
-from .checks import Place
-from .interpreter import Kernel
+from .checked_memory import Place
+from .gpu_interpreter import Kernel
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
