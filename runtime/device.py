@@ -26,7 +26,7 @@ _HOMES = {
 """The file of each device, which has the device as DEVICE; imported when it is first used."""
 
 
-class Placed(NamedTuple):
+class ByteLayout(NamedTuple):
     """The layout of a tensor in bytes: its offset, and strides in bytes."""
 
     shape: tuple[int, ...]
@@ -68,7 +68,7 @@ class Memory(Protocol):
         """Fills a contiguous uint8 array of the host from byte `offset`."""
         ...
 
-    def array(self, place: Placed) -> Any:
+    def array(self, place: ByteLayout) -> Any:
         """An array over a tensor's bytes that supports DLPack; None if no library has one for the device."""
         return None
 
@@ -108,7 +108,7 @@ class Device(Protocol):
         """The caller's memory on this device, without a copy. Raises InvalidInputError."""
         ...
 
-    def place(self, memory: object) -> tuple[Memory, Placed]:
+    def place(self, memory: object) -> tuple[Memory, ByteLayout]:
         """The caller's DLPack memory on this device, without a copy. Raises InvalidInputError."""
         raise InvalidInputError(f"the device takes no {type(memory).__name__}")
 

@@ -20,7 +20,7 @@ from ..dialects.errors import InvalidInputError, OutOfMemoryError
 from ..dialects.sizes.polynomials import Symbol
 from .device import Array, Memory, device_named
 from .inputs import checked, typed
-from .memory.kv_cache_memory import Room, beginning, lies_in, room_of
+from .memory.kv_cache_memory import CacheBuffer, beginning, lies_in, room_of
 from .reprs import size_text
 from .session import LoadedPlan, Session, Wrong, compute_device
 from .specs import Stationary, TensorSpec, check_placed, ordered_shapes
@@ -90,7 +90,7 @@ class KernelTime:
     runs: int = 1
 
 
-class _Turn:
+class _RunGuard:
     """Ensures that a context has one run at a time: a flag rather than a lock, so a concurrent caller is refused.
 
     It holds the number of the process, as a child forked meanwhile has no such run.
@@ -135,7 +135,7 @@ class ExecutionContext(Stationary):
         for place, (spec, count) in enumerate(zip(plan.counts, self._counts, strict=True), len(self._names)):
             self._session.bind(place, spec, count, written=True)
         self._found: list[int] = []  # the counts of the last run
-        self._turn = _Turn()
+        self._run_guard = _RunGuard()
 
     @property
     def arena(self) -> Storage:
@@ -149,15 +149,15 @@ class ExecutionContext(Stationary):
         The plan, other contexts, and arrays that a run has returned are not affected. A Tensor in the arena (`tensor`)
         keeps the arena's bytes alive. Raises InvalidInputError while another thread runs the context.
         """
-        if self._turn.is_over:
+        if self._run_guard.is_over:
             return
-        with self._turn:
-            self._turn.is_over = True
+        with self._run_guard:
+            self._run_guard.is_over = True
         del self._session, self._memory, self._arena
         self._bound, self._counts = [], []
 
     def _check_open(self) -> None:
-        if self._turn.is_over:
+        if self._run_guard.is_over:
             raise InvalidInputError("the context is closed")
 
     def __enter__(self) -> Self:
@@ -169,7 +169,7 @@ class ExecutionContext(Stationary):
 
     @override
     def __repr__(self) -> str:
-        if self._turn.is_over:
+        if self._run_guard.is_over:
             return f"{type(self).__name__}(closed)"
         bound = sum(each is not None for each in self._bound)
         arena = f"arena of {size_text(self.plan.arena_bytes)} on {self._arena.device}"
@@ -253,7 +253,7 @@ class ExecutionContext(Stationary):
         self._check_open()
         if not self._bound_are_apart:
             self._check_bound()
-        with self._turn:
+        with self._run_guard:
             wrong = self._session.execute()
         if wrong is not None:
             self._refuse(wrong)
@@ -309,7 +309,7 @@ class ExecutionContext(Stationary):
         if len(inputs) != len(plan.inputs):
             raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(plan.inputs)}")
         arrays: list[Array] = []
-        taken: set[Room] = set()
+        taken: set[CacheBuffer] = set()
         for number, (spec, value) in enumerate(zip(plan.inputs, inputs, strict=True)):
             cache = plan.cached.get(number)
             arrays.append(checked(spec, value) if cache is None else room_of(cache.room, typed(spec, value), taken))
@@ -323,7 +323,7 @@ class ExecutionContext(Stationary):
         except MemoryError:
             total = sum(spec.nbytes for spec in plan.written)
             raise OutOfMemoryError(f"there is no memory for {total} bytes of outputs") from None
-        with self._turn:
+        with self._run_guard:
             wrong = self._session.run(arrays, outputs)
         if wrong is not None:
             self._refuse(wrong)
@@ -350,7 +350,7 @@ class ExecutionContext(Stationary):
             )
         given = [self._placed(spec, value) for spec, value in zip(plan.inputs, inputs, strict=True)]
         outputs = [Tensor.empty(spec.shape, spec.dtype, device=place) for spec in plan.written]
-        with self._turn:
+        with self._run_guard:
             wrong = self._session.run_tensors(given, outputs)
         if wrong is not None:
             self._refuse(wrong)

@@ -25,7 +25,7 @@ class Progress:
     step: str
 
 
-class Steps:
+class StepCounter:
     """Counts the steps of a compile and reports each; an observer of passes."""
 
     def __init__(self, names: Sequence[str], tell: Callable[[Progress], None] | None) -> None:

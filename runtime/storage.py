@@ -26,7 +26,7 @@ from ..dialects.arguments import (
     wrong,
 )
 from ..dialects.errors import ConfigError, InvalidInputError
-from .device import DEFAULT_ALIGNMENT, Array, Memory, Placed, device_named
+from .device import DEFAULT_ALIGNMENT, Array, ByteLayout, Memory, device_named
 from .limits import memory_for
 from .memory.host_memory import HostMemory, as_array, bytes_of, spanned_bytes
 
@@ -366,7 +366,7 @@ class Tensor:
     def _exported(self) -> Any:
         """An array over the same bytes that supports DLPack. Raises as `numpy`."""
         self._check_bounds()
-        array = self.storage.memory.array(Placed(self.shape, self.dtype, self.offset, self.strides))
+        array = self.storage.memory.array(ByteLayout(self.shape, self.dtype, self.offset, self.strides))
         return self.numpy() if array is None else array
 
 

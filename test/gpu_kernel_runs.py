@@ -25,7 +25,7 @@ from mini_infer.lowering.gpu_to_cuda.launch_list import Launch, launch_list
 from mini_infer.lowering.kernels_to_gpu.lower_kernels_to_gpu import LowerKernelsToGpu
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 from mini_infer.passes.kernels.schedules import AnySchedule
-from mini_infer.runtime.devices.emulated.checked_memory import Place
+from mini_infer.runtime.devices.emulated.checked_memory import GlobalRange
 from mini_infer.runtime.devices.emulated.compiled import load
 from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 from mini_infer.runtime.memory.host_memory import aligned_bytes
@@ -53,7 +53,7 @@ class GpuKernel:
             None if number < len(arrays) else np.zeros(each.size, np.uint8) for number, each in enumerate(memories)
         ]
         for launch in self.launches:
-            places = [Place(memories[each.root], each.offset, fresh[each.root]) for each in launch.arguments]
+            places = [GlobalRange(memories[each.root], each.offset, fresh[each.root]) for each in launch.arguments]
             function = self.functions[launch.kernel]
             function.run(launch.grid, launch.block, launch.shared, places, checked=checked)
         return self._made(memories, len(arrays))

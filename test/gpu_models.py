@@ -26,7 +26,7 @@ from mini_infer.lowering.gpu_to_cuda.launch_list import Launch, launch_list
 from mini_infer.lowering.pipelines import LAUNCHES, Phase, phases, run_phases
 from mini_infer.passes.kernels.schedules import AnySchedule
 from mini_infer.passes.memory.analysis.buffers import memref_type
-from mini_infer.runtime.devices.emulated.checked_memory import Place
+from mini_infer.runtime.devices.emulated.checked_memory import GlobalRange
 from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 
 ALIGNMENT = 256  # bytes, of each argument of main
@@ -70,7 +70,7 @@ def run_launches(m: Model, made: Launches) -> list[Array]:
     return outputs
 
 
-def placed(m: Model, made: Launches, given: Mapping[str, Array] | None = None) -> tuple[list[Place], list[Array]]:
+def placed(m: Model, made: Launches, given: Mapping[str, Array] | None = None) -> tuple[list[GlobalRange], list[Array]]:
     """Fresh memory for main's arguments, with what the test gives and NaNs elsewhere, and the outputs in it.
 
     `given` are other inputs than the test's.
@@ -78,7 +78,7 @@ def placed(m: Model, made: Launches, given: Mapping[str, Array] | None = None) -
     It ends where a page begins that can't be touched.
     """
     (main,) = [op for op in made.module.ops if isinstance(op, HostFuncOp) and op.sym_name.data == "main"]
-    inputs, roots, outputs = iter((given or m.inputs).values()), list[Place](), list[Array]()
+    inputs, roots, outputs = iter((given or m.inputs).values()), list[GlobalRange](), list[Array]()
     for number, argument in enumerate(main.body.block.args):
         role, type = _role(main, number), memref_type(argument)
         dtype = numpy_dtype(type.element_type)
@@ -92,7 +92,7 @@ def placed(m: Model, made: Launches, given: Mapping[str, Array] | None = None) -
                 bytes = m.ctx.blobs.bytes(cast("BlobAttr", blob))
                 data[at : at + len(bytes)] = bytes
         written = None if role in ("input", "weights") else np.zeros(len(data), np.uint8)
-        roots.append(Place(data, 0, written, role == "status"))
+        roots.append(GlobalRange(data, 0, written, role == "status"))
         if role == "output":
             outputs.append(data.view(dtype).reshape(type.get_shape()))
     return roots, outputs

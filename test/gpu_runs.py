@@ -15,7 +15,7 @@ from xdsl.parser import Parser
 from mini_infer.dialects.gpu.kernels import FuncOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.registry import dialect_factories
-from mini_infer.runtime.devices.emulated.checked_memory import Place
+from mini_infer.runtime.devices.emulated.checked_memory import GlobalRange
 from mini_infer.runtime.devices.emulated.compiled import COMPILERS
 from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 
@@ -71,7 +71,9 @@ def run(
     """Run a kernel on arrays, which it may write to; the bytes of those `unwritten` may not be read at first."""
     kernel = function if isinstance(function, Kernel) else Kernel(function)
     places = [
-        Place(array.reshape(-1).view(np.uint8), 0, np.zeros(array.nbytes, np.uint8) if number in unwritten else None)
+        GlobalRange(
+            array.reshape(-1).view(np.uint8), 0, np.zeros(array.nbytes, np.uint8) if number in unwritten else None
+        )
         for number, array in enumerate(arrays)
     ]
     kernel.run((blocks, 1, 1), (threads, 1, 1), shared, places, checked=checked)

@@ -11,7 +11,7 @@ from .ops.movement import PadOp, ReshapeOp, TransposeOp
 from .values import shape_of
 
 
-class Steps:
+class MovementChain:
     """Ops in sequence, without identities (except for a single one)."""
 
     def __init__(self, value: SSAValue, location: LocationAttr | None = None) -> None:

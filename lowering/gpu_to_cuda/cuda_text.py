@@ -31,7 +31,7 @@ from ...dialects.gpu.kernels import ModuleOp as KernelsOp
 from ...dialects.graph.base import node_name
 from ...dialects.symbols import symbol_named
 from . import arith_ops, control_flow, gpu_ops, math_ops, memref_ops, vector_ops
-from .kernel_text import Handler, KernelText, NodeMark, Place, memref_type
+from .kernel_text import BufferAddress, Handler, KernelText, NodeMark, memref_type
 from .launch_list import Launch, launch_list
 from .names import prelude
 from .types import Types
@@ -81,7 +81,7 @@ def _kernel(function: FuncOp, launches: Sequence[Launch], types: Types, lines: l
     for argument in function.body.block.args:
         variable = kernel.name(argument, "y" if argument in kernel.written else "x")
         strides = memref_ops.strides_of(function, argument)
-        kernel.put(argument, Place(variable, strides, kernel.space_of(argument)))
+        kernel.put(argument, BufferAddress(variable, strides, kernel.space_of(argument)))
         restrict = "__restrict__ " if argument.index in apart else ""
         parameters.append(f"{kernel.pointer_type(argument)}* {restrict}{variable}")
     nodes = list(dict.fromkeys((*(node for each in launches for node in each.nodes), *_nodes(function))))

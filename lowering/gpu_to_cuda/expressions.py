@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import TypeAlias
 
 
-class Level(IntEnum):
+class Precedence(IntEnum):
     """Precedence of a text's outermost operator, lowest first."""
 
     ANY = 0
@@ -29,24 +29,24 @@ class Level(IntEnum):
 
 
 BINARY = {
-    "||": Level.OR,
-    "&&": Level.AND,
-    "|": Level.BIT_OR,
-    "^": Level.BIT_XOR,
-    "&": Level.BIT_AND,
-    "==": Level.EQUALITY,
-    "!=": Level.EQUALITY,
-    "<": Level.RELATION,
-    "<=": Level.RELATION,
-    ">": Level.RELATION,
-    ">=": Level.RELATION,
-    "<<": Level.SHIFT,
-    ">>": Level.SHIFT,
-    "+": Level.SUM,
-    "-": Level.SUM,
-    "*": Level.PRODUCT,
-    "/": Level.PRODUCT,
-    "%": Level.PRODUCT,
+    "||": Precedence.OR,
+    "&&": Precedence.AND,
+    "|": Precedence.BIT_OR,
+    "^": Precedence.BIT_XOR,
+    "&": Precedence.BIT_AND,
+    "==": Precedence.EQUALITY,
+    "!=": Precedence.EQUALITY,
+    "<": Precedence.RELATION,
+    "<=": Precedence.RELATION,
+    ">": Precedence.RELATION,
+    ">=": Precedence.RELATION,
+    "<<": Precedence.SHIFT,
+    ">>": Precedence.SHIFT,
+    "+": Precedence.SUM,
+    "-": Precedence.SUM,
+    "*": Precedence.PRODUCT,
+    "/": Precedence.PRODUCT,
+    "%": Precedence.PRODUCT,
 }
 # Operands of these are parenthesised unless they bind as tightly as products: few readers know their precedence.
 _UNFAMILIAR = {"|", "^", "&", "<<", ">>"}
@@ -59,7 +59,7 @@ class Expression:
     """A scalar expression; its text is emitted once, at its place of evaluation."""
 
     text: str
-    level: Level = Level.ATOM
+    level: Precedence = Precedence.ATOM
     depends: frozenset[str] = NOTHING
     """The memory spaces that it reads, and "=name" for each variable that a loop assigns to."""
     number: int | None = None
@@ -67,7 +67,7 @@ class Expression:
     sides: tuple[str, str, str] | None = None
     """The outermost operator with its left and right operands as text, without parentheses."""
 
-    def bound(self, level: Level) -> str:
+    def bound(self, level: Precedence) -> str:
         """The text as an operand of an operator of that precedence, in parentheses if needed."""
         return self.text if self.level >= level else f"({self.text})"
 
@@ -105,42 +105,42 @@ def literal(value: int) -> Expression:
     """An int literal."""
     if value == -(2**31):
         return Expression("(-2147483647 - 1)", number=value)
-    return Expression(str(value), Level.UNARY if value < 0 else Level.ATOM, number=value)
+    return Expression(str(value), Precedence.UNARY if value < 0 else Precedence.ATOM, number=value)
 
 
 def binary(operator: str, a: Expression, b: Expression) -> Expression:
     """`a operator b`; operators of one level bind to the left."""
     level = BINARY[operator]
-    least = Level.PRODUCT if operator in _UNFAMILIAR else level
+    least = Precedence.PRODUCT if operator in _UNFAMILIAR else level
     # Chains such as a & b & c need no parentheses; a / b * c and a - (b + c) keep their meaning.
-    chained = a.level == level and level not in (Level.EQUALITY, Level.RELATION)
-    first = a.bound(level if chained else Level(max(least, level + 1)) if a.level == level else least)
-    second = b.bound(Level(max(least, level + 1)))
+    chained = a.level == level and level not in (Precedence.EQUALITY, Precedence.RELATION)
+    first = a.bound(level if chained else Precedence(max(least, level + 1)) if a.level == level else least)
+    second = b.bound(Precedence(max(least, level + 1)))
     return Expression(f"{first} {operator} {second}", level, a.depends | b.depends, sides=(a.text, operator, b.text))
 
 
 def unary(operator: str, a: Expression) -> Expression:
     """`-a` or `!a`."""
-    text = a.bound(Level.CALL)
-    return Expression(f"{operator}{text}", Level.UNARY, a.depends)
+    text = a.bound(Precedence.CALL)
+    return Expression(f"{operator}{text}", Precedence.UNARY, a.depends)
 
 
 def call(function: str, *arguments: Expression) -> Expression:
     """`function(a, b)`; also a conversion such as `float(a)`."""
     text = ", ".join(each.text for each in arguments)
-    return Expression(f"{function}({text})", Level.CALL, depends_of(arguments))
+    return Expression(f"{function}({text})", Precedence.CALL, depends_of(arguments))
 
 
 def conditional(condition: Expression, a: Expression, b: Expression) -> Expression:
     """`condition ? a : b`"""
-    second, third = a.bound(Level.OR), b.bound(Level.CONDITIONAL)
+    second, third = a.bound(Precedence.OR), b.bound(Precedence.CONDITIONAL)
     depends = depends_of((condition, a, b))
-    return Expression(f"{condition.bound(Level.OR)} ? {second} : {third}", Level.CONDITIONAL, depends)
+    return Expression(f"{condition.bound(Precedence.OR)} ? {second} : {third}", Precedence.CONDITIONAL, depends)
 
 
 def subscript(base: str, index: Expression, depends: frozenset[str]) -> Expression:
     """`base[index]`: an element of an array or a lane."""
-    return Expression(f"{base}[{index.text}]", Level.CALL, index.depends | depends)
+    return Expression(f"{base}[{index.text}]", Precedence.CALL, index.depends | depends)
 
 
 def total(terms: Iterable[tuple[Expression, int | Expression]], constant: int) -> Expression:
@@ -159,8 +159,8 @@ def total(terms: Iterable[tuple[Expression, int | Expression]], constant: int) -
         if result is None:
             result = part
         else:
-            text = f"{result.bound(Level.SUM)} + {part.bound(Level.SUM)}"
-            result = Expression(text, Level.SUM, depends_of((result, part)))
+            text = f"{result.bound(Precedence.SUM)} + {part.bound(Precedence.SUM)}"
+            result = Expression(text, Precedence.SUM, depends_of((result, part)))
     if result is None:
         return literal(constant)
     return plus(result, constant) if constant else result
@@ -169,4 +169,4 @@ def total(terms: Iterable[tuple[Expression, int | Expression]], constant: int) -
 def plus(value: Expression, number: int) -> Expression:
     """`value + number`, or `value - 1` where the number is negative."""
     sign, size = ("+", number) if number >= 0 else ("-", -number)
-    return Expression(f"{value.bound(Level.SUM)} {sign} {size}", Level.SUM, value.depends)
+    return Expression(f"{value.bound(Precedence.SUM)} {sign} {size}", Precedence.SUM, value.depends)

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects.gpu.memory_spaces import AddressSpaceAttr
 from ...dialects.graph.base import node_name
 from ..op_facts import fail
-from .expressions import Expression, Lanes, Level, Value, call, subscript, total
+from .expressions import Expression, Lanes, Precedence, Value, call, subscript, total
 from .names import Names
 from .types import Types, braces, lanes_of
 
@@ -44,7 +44,7 @@ class NodeMark:
 
 
 @dataclass(frozen=True)
-class Place:
+class BufferAddress:
     """Where a buffer lies: `offset` elements from a pointer, with its strides."""
 
     pointer: str
@@ -63,7 +63,7 @@ class Place:
             for index in indices or (Expression("0"),):
                 part = subscript(text, index, depends)
                 text, depends = part.text, part.depends
-            return Expression(text, Level.CALL, depends)
+            return Expression(text, Precedence.CALL, depends)
         return subscript(self.start, self.distance(indices), depends)
 
     def distance(self, indices: Sequence[Expression] = ()) -> Expression:
@@ -99,7 +99,7 @@ class KernelText:
         self._handlers = handlers
         self._dead = dead
         self._values: dict[SSAValue, Value] = {}
-        self._places: dict[SSAValue, Place] = {}
+        self._places: dict[SSAValue, BufferAddress] = {}
         self._repeatable: set[SSAValue] = set()
         self._pending: dict[SSAValue, Operation] = {}
         self._indent = "  "
@@ -121,7 +121,7 @@ class KernelText:
     def atom(self, value: SSAValue) -> Value:
         """A value that may be repeated, or used where it must not be evaluated: a variable or a literal."""
         found = self.value(value)
-        if value in self._repeatable or (isinstance(found, Expression) and found.level == Level.ATOM):
+        if value in self._repeatable or (isinstance(found, Expression) and found.level == Precedence.ATOM):
             return found
         assert isinstance(value.owner, Operation), "an argument of a block is a variable"
         return self._declare(value, found, value.owner)
@@ -170,7 +170,7 @@ class KernelText:
         self._values[result] = value
         if many:
             self._repeatable.add(result)
-        if many or (isinstance(value, Expression) and value.level == Level.ATOM):
+        if many or (isinstance(value, Expression) and value.level == Precedence.ATOM):
             return
         users = [use.operation for use in result.uses if use.operation not in self._dead]
         if len(users) == 1:
@@ -189,12 +189,14 @@ class KernelText:
     def variable(self, value: SSAValue, name: str, *, changes: bool = False) -> None:
         """Binds a value to a variable; `changes`: a loop assigns to it."""
         depends = frozenset((f"={name}",)) if changes else frozenset[str]()
-        text = Expression(name, Level.ATOM, depends)
+        text = Expression(name, Precedence.ATOM, depends)
         self._repeatable.add(value)
         if lanes_of(value.type) is None:
             self._values[value] = text
         else:
-            self._values[value] = Lanes(whole=text, at=lambda lane: Expression(f"{name}[{lane}]", Level.CALL, depends))
+            self._values[value] = Lanes(
+                whole=text, at=lambda lane: Expression(f"{name}[{lane}]", Precedence.CALL, depends)
+            )
 
     def _declare(self, result: SSAValue, value: Value, op: Operation) -> Value:
         self._pending.pop(result, None)
@@ -246,11 +248,11 @@ class KernelText:
 
     # buffers
 
-    def place(self, buffer: SSAValue) -> Place:
+    def place(self, buffer: SSAValue) -> BufferAddress:
         """The place of a buffer."""
         return self._places[buffer]
 
-    def put(self, buffer: SSAValue, place: Place) -> None:
+    def put(self, buffer: SSAValue, place: BufferAddress) -> None:
         """Binds a buffer to its place."""
         self._places[buffer] = place
 

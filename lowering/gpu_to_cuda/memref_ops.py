@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..op_facts import fail, first_element, integers_of
 from .expressions import Expression, Lanes, binary, literal
-from .kernel_text import SHARED, Handler, KernelText, Place, memref_type
+from .kernel_text import SHARED, BufferAddress, Handler, KernelText, memref_type
 from .types import element_of, lanes_of
 
 VIEWS = (
@@ -83,17 +83,17 @@ def _view(kernel: KernelText, op: Operation) -> None:
     distance = moved.distance()
     start = moved.start if distance.number == 0 else f"{moved.start} + {distance.text}"
     text = f"reinterpret_cast<{kernel.pointer_type(result)}*>({start})"
-    kernel.put(result, Place(kernel.pointer(result, text, op), strides_of(op, result), place.space))
+    kernel.put(result, BufferAddress(kernel.pointer(result, text, op), strides_of(op, result), place.space))
 
 
-def _moved(kernel: KernelText, op: Operation, place: Place) -> None:
+def _moved(kernel: KernelText, op: Operation, place: BufferAddress) -> None:
     """A view at a computed offset: gets a pointer variable if it has several uses and the offset is not constant."""
     result, distance = op.results[0], place.distance()
     if distance.number is not None:
         place = replace(place, offset=(), constant=distance.number)
     elif kernel.uses(result) > 1:
         text = f"{place.start} + {distance.text}"
-        place = Place(kernel.pointer(result, text, op), place.strides, place.space)
+        place = BufferAddress(kernel.pointer(result, text, op), place.strides, place.space)
     kernel.put(result, place)
 
 
@@ -139,7 +139,7 @@ def _reinterpret_cast(kernel: KernelText, op: Operation) -> None:
     _moved(kernel, op, made)
 
 
-def _flat(kernel: KernelText, buffer: SSAValue) -> Place:
+def _flat(kernel: KernelText, buffer: SSAValue) -> BufferAddress:
     """The place of a buffer, by a pointer to its first element."""
     place = kernel.place(buffer)
     return replace(place, pointer=place.start, array=()) if place.array else place
@@ -173,13 +173,13 @@ def _alloca(kernel: KernelText, op: Operation) -> None:
     sizes = "".join(f"[{size}]" for size in shape)
     kernel.line(f"{'alignas(16) ' if whole else ''}{kind} {name}{sizes};", op)
     strides = memref_type(result).get_strides()
-    kernel.put(result, Place(name, tuple(each or 0 for each in strides or ()), f"private {name}", array=shape))
+    kernel.put(result, BufferAddress(name, tuple(each or 0 for each in strides or ()), f"private {name}", array=shape))
 
 
 def _shared_memory(kernel: KernelText, op: Operation) -> None:
     name = kernel.names.take("shared")
     kernel.line(f"SHARED_MEMORY({name});", op)
-    kernel.put(op.results[0], Place(name, (1,), SHARED))
+    kernel.put(op.results[0], BufferAddress(name, (1,), SHARED))
 
 
 HANDLERS: dict[str, Handler] = {

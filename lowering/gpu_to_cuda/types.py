@@ -28,7 +28,7 @@ from xdsl.ir import Attribute
 
 from ...dialects.errors import CompileError
 from ...dialects.graph.narrow_types import is_narrow, is_narrow_float, packed_bits
-from .expressions import Expression, Lanes, Level, Value, call, depends_of, literal, unary
+from .expressions import Expression, Lanes, Precedence, Value, call, depends_of, literal, unary
 
 _LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e9  # numbers outside are written in scientific notation
 _INTEGERS = {1: "bool", 8: "i8", 16: "i16", 32: "int", 64: "i64"}
@@ -131,15 +131,15 @@ class Types:
         if type == "i64":
             value = _signed(value, 64)
             text = f"{value}LL" if value != -(2**63) else "(-9223372036854775807LL - 1)"
-            return Expression(text, Level.UNARY if value < 0 else Level.ATOM, number=value)
+            return Expression(text, Precedence.UNARY if value < 0 else Precedence.ATOM, number=value)
         value = _signed(value, int(type[1:]))
-        return Expression(f"{type}({value})", Level.CALL, number=value)
+        return Expression(f"{type}({value})", Precedence.CALL, number=value)
 
 
 def braces(type: str, lanes: list[Expression]) -> Lanes:
     """`vec<float, 2>{a, b}`"""
     text = f"{type}{{{', '.join(each.text for each in lanes)}}}"
-    return Lanes(whole=Expression(text, Level.CALL, depends_of(lanes)))
+    return Lanes(whole=Expression(text, Precedence.CALL, depends_of(lanes)))
 
 
 def _signed(value: int, bits: int) -> int:
@@ -157,4 +157,4 @@ def _float(value: float, rounded: np.floating, suffix: str) -> Expression:
         text = np.format_float_positional(rounded, trim="0")
     else:
         text = np.format_float_scientific(rounded, trim="-", exp_digits=1)
-    return Expression(text + suffix, Level.UNARY if text.startswith("-") else Level.ATOM)
+    return Expression(text + suffix, Precedence.UNARY if text.startswith("-") else Precedence.ATOM)

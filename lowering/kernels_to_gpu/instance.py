@@ -39,7 +39,7 @@ class Grid(Instance[ThreadBuilder]):
     lane: SSAValue
     number: SSAValue
     windows: Sequence[SSAValue] = ()
-    """The launch's arguments besides the kernel's buffers; see Window."""
+    """The launch's arguments besides the kernel's buffers; see LaunchWindow."""
 
     @override
     def part(self, total: Index) -> tuple[Index, Index]:
@@ -58,7 +58,7 @@ class Grid(Instance[ThreadBuilder]):
 
 
 @dataclass(frozen=True)
-class Window:
+class LaunchWindow:
     """A dense part of a buffer that is passed to one launch of several: `sizes` elements from element `offset` on.
 
     The buffer is one of the kernel's distinct ones; for scratch, `offset` is in bytes.
@@ -77,7 +77,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Written:
+class BuiltLaunch:
     """A launch: function, grid, and the kernel's buffers and windows that are its arguments, in this order."""
 
     function: FuncOp
@@ -85,7 +85,7 @@ class Written:
     block: Sizes
     shared: int
     arguments: tuple[int, ...]
-    windows: tuple[Window, ...] = ()
+    windows: tuple[LaunchWindow, ...] = ()
 
 
 @dataclass
@@ -107,22 +107,22 @@ class GpuKernel:
     status: int | None
     aligned: Sequence[int]
     fresh: Callable[[str], str]
-    launches: list[Written] = field(default_factory=list[Written])
+    launches: list[BuiltLaunch] = field(default_factory=list[BuiltLaunch])
 
     def schedule_as(self, kind: type[S]) -> S:
         """The schedule as an instance of the dataclass of its kind."""
         assert isinstance(self.schedule, kind)
         return self.schedule
 
-    def scratch_window(self, name: str, index: int) -> Window:
+    def scratch_window(self, name: str, index: int) -> LaunchWindow:
         """Entry `index`, along the first axis, of a scratch part that all threads share."""
         assert self.scratch is not None
         part = next(each for each in self.schedule.scratch(self.kernel).shared if each.name == name)
         sizes = part.shape[1:]
         step = prod(sizes) * numpy_dtype(part.element).itemsize
-        return Window(self.scratch, part.offset + index * step, part.element, sizes)
+        return LaunchWindow(self.scratch, part.offset + index * step, part.element, sizes)
 
-    def repeat(self, launch: Written, windows: Sequence[Window]) -> None:
+    def repeat(self, launch: BuiltLaunch, windows: Sequence[LaunchWindow]) -> None:
         """Launches the same function again, on other windows of the same types."""
         assert [each.type for each in windows] == [each.type for each in launch.windows]
         self.launches.append(replace(launch, windows=tuple(windows)))
@@ -134,8 +134,8 @@ class GpuKernel:
         write: Callable[[Grid], None],
         *,
         part: str = "",
-        windows: Sequence[Window] = (),
-    ) -> Written:
+        windows: Sequence[LaunchWindow] = (),
+    ) -> BuiltLaunch:
         """Appends a launch: `write` builds its thread's code; `part` names it where a kernel has several.
 
         Launches run one after the other, so each sees what earlier ones wrote. `windows` are what differs between
@@ -184,5 +184,5 @@ class GpuKernel:
             known_grid_size=sizes,
         )
         function.location = self.kernel.location
-        self.launches.append(Written(function, sizes, (block, 1, 1), b.shared_bytes, tuple(used), tuple(windows)))
+        self.launches.append(BuiltLaunch(function, sizes, (block, 1, 1), b.shared_bytes, tuple(used), tuple(windows)))
         return self.launches[-1]

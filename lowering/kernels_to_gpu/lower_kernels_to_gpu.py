@@ -47,7 +47,7 @@ from ..gpu_to_cuda.launch_list import CALL, NODES
 from ..kernel_code.call_types import anywhere, cast_before, sharing_of
 from ..kernel_code.elements.run_checks import positions_checked, write_checks
 from .builder import ACCESS
-from .instance import GpuKernel, Window, Written
+from .instance import BuiltLaunch, GpuKernel, LaunchWindow
 
 MODULE = "kernels"
 CHECK_BLOCK = 128  # threads of a block that checks indices
@@ -60,7 +60,7 @@ def code_of(schedule: str) -> Callable[[GpuKernel], None]:
     return cast("Callable[[GpuKernel], None]", module_named(f"{__package__}.families", schedule).lower)
 
 
-def _build(kernel: KernelOp, call: CallOp, key: Key, target: GpuAttr, fresh: Callable[[str], str]) -> list[Written]:
+def _build(kernel: KernelOp, call: CallOp, key: Key, target: GpuAttr, fresh: Callable[[str], str]) -> list[BuiltLaunch]:
     """Builds the launches of a kernel for this call's buffer types."""
     _, types, sharing, aligned = key
     distinct = [i for i, first in enumerate(sharing) if first == i]
@@ -108,7 +108,7 @@ class LowerKernelsToGpu(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target, main, kernels = gpu_of(op), main_of(op, self.name), kernels_of(op)
-        functions: dict[Key, list[Written]] = {}
+        functions: dict[Key, list[BuiltLaunch]] = {}
         taken: set[str] = set()
         constants, places = IndexConstants(main), Places()
         region = Region(Block())
@@ -165,7 +165,9 @@ def _all_sharing(call: CallOp) -> tuple[int, ...]:
     return (*own, *range(len(own), len(own) + len(call.scratch) + len(call.status)))
 
 
-def _window(buffer: SSAValue, window: Window, call: CallOp, constants: IndexConstants, places: Places) -> SSAValue:
+def _window(
+    buffer: SSAValue, window: LaunchWindow, call: CallOp, constants: IndexConstants, places: Places
+) -> SSAValue:
     """A window of a buffer of main, with the type of the launched function's parameter."""
     type = window.type
     if memref_type(buffer).element_type == i8:
@@ -182,7 +184,7 @@ def _window(buffer: SSAValue, window: Window, call: CallOp, constants: IndexCons
 
 
 def _insert_launch(
-    call: CallOp, written: Written, passed: Sequence[SSAValue], constants: IndexConstants, number: int
+    call: CallOp, written: BuiltLaunch, passed: Sequence[SSAValue], constants: IndexConstants, number: int
 ) -> None:
     """Inserts a launch before its kernel call."""
     shared: Operation | None = None

@@ -86,7 +86,7 @@ from ..geometry.boxes import Box
 from .analysis.buffer_writer import BufferWriter, buffer_for, memref_of
 from .analysis.buffers import INPLACE, Places, buffer_type, interface_of, memref_type
 from .analysis.copy_kernels import CopyKernels
-from .analysis.kv_cache_buffers import added_to, part_of
+from .analysis.kv_cache_buffers import appended_to, part_of
 from .analysis.main_steps import moves_of
 
 _MAKERS = CallOp | ReshapeOp | scf.IfOp | Loop
@@ -395,7 +395,7 @@ class _Bufferizer(BufferWriter):
         if len(targets) != 1 or targets[0] not in self.parts or moved != Box.dense(shape_of(call.res[0])).count:
             return False
         room = self.places[targets[0]]
-        added = added_to(room, moves, [self.places[self.read(call, value)] for value in call.arguments])
+        added = appended_to(room, moves, [self.places[self.read(call, value)] for value in call.arguments])
         if added is None:
             return False
         for root, source, target in added:

@@ -31,7 +31,7 @@ from ...dialects.errors import PlanError
 from ...dialects.graph.host import inner_blocks, main_of
 from ...dialects.kernel.calls import BarrierOp
 from ..statistics import count
-from .analysis.access_sets import Touched
+from .analysis.access_sets import AccessSets
 from .analysis.buffers import Places, argument_with_role
 from .analysis.main_steps import Step
 
@@ -55,15 +55,15 @@ class InsertBarriers(ModulePass):
 class _Scan:
     def __init__(self) -> None:
         self.places = Places()
-        self.pending = Touched()  # accesses since the last barrier
+        self.pending = AccessSets()  # accesses since the last barrier
         self.inserted = 0
 
     def block(self, block: Block) -> None:
         for op in list(block.ops):
             if isinstance(op, BarrierOp):
-                self.pending = Touched()
+                self.pending = AccessSets()
             elif isinstance(op, Step):
-                touched = Touched.by(op, self.places)
+                touched = AccessSets.by(op, self.places)
                 if self.pending.conflicts(touched):
                     self.barrier(op)
                 self.pending.add(touched)
@@ -74,7 +74,7 @@ class _Scan:
         """Surrounds a loop or a branch with barriers, and separates a loop's iterations by one."""
         self.barrier(op)
         for inner in inner_blocks(op):
-            self.pending = Touched()
+            self.pending = AccessSets()
             self.block(inner)
             last = inner.last_op
             assert last is not None
@@ -85,5 +85,5 @@ class _Scan:
         block = place.parent
         assert block is not None
         block.insert_op_before(BarrierOp.create(), place)
-        self.pending = Touched()
+        self.pending = AccessSets()
         self.inserted += 1

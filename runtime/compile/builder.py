@@ -18,7 +18,7 @@ from ..engine import CompiledModel, Engine
 from ..file_cache import FileCache
 from ..limits import give_back_memory, memory_for
 from ..native.cpu_targets import host_target
-from ..progress import LOG, Progress, Steps
+from ..progress import LOG, Progress, StepCounter
 from ..session import compute_device
 from .module_to_plan import build_plan, compilers_for, pass_names
 from .source import Best, Source
@@ -45,7 +45,7 @@ class Builder:
         """Compiles the model. Raises as `compile` does."""
         start, config = time.perf_counter(), self.config
         compute_device(config.place).open()
-        steps = Steps(("import", *pass_names(config), "machine code"), self.progress)
+        steps = StepCounter(("import", *pass_names(config), "machine code"), self.progress)
         with collection_paused(), memory_for("compiling the model"), Guards().collecting() as guards:
             module, ctx = self.source.load(config, best)
             if self.prepare is not None:

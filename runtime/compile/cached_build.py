@@ -19,7 +19,7 @@ from ..file_cache import key_of
 from ..kept.cache_folders import CacheFolder
 from ..kept.keys import Digests, compiler_text, machine_text, options_text, stamp
 from ..kept.model_cache import find, keep
-from ..progress import Progress, Steps
+from ..progress import Progress, StepCounter
 from .source import Best, ModuleSource, Source
 
 
@@ -59,7 +59,7 @@ class CachedBuild:
         """The model compiled for the shapes `best`. Raises as `build` does."""
         first = self._identity
         if first is not None and (found := find(self.folder, self._key(first, best), self.config)) is not None:
-            Steps(("load",), self.progress).next()
+            StepCounter(("load",), self.progress).next()
             return found
         before = self.identity(read=True)
         self.folder.warn_where_unwritable()

@@ -13,7 +13,7 @@ from ...dialects.errors import ConfigError
 from ..config import CompileOptions, EngineConfig
 from ..engine import CompiledModel
 from ..kept.artifact import write_artifact
-from ..kept.cpu_levels import OWN, Level, level_named, usual_levels
+from ..kept.cpu_levels import OWN, CpuLevel, level_named, usual_levels
 from ..kept.cpus import host_cpu
 from ..native.team import team_image
 from ..shapes.shape_family import ShapeFamily
@@ -64,7 +64,7 @@ def build(
     levels = [level_named(name, host) for name in dict.fromkeys(cpus or usual_levels(host))]
     if any(level.name == OWN and not host.model for level in levels):
         raise ConfigError("this system doesn't tell its CPU's model: name a level instead of native")
-    built: list[tuple[Level, Sequence[CompiledModel]]] = []
+    built: list[tuple[CpuLevel, Sequence[CompiledModel]]] = []
     for level in levels:
         tell(level.name)
         built.append((level, _built(source, config, level, at)))
@@ -75,7 +75,7 @@ def build(
 
 
 def _built(
-    source: Source, config: EngineConfig, level: Level, shapes: Sequence[Mapping[str, Sequence[int]]]
+    source: Source, config: EngineConfig, level: CpuLevel, shapes: Sequence[Mapping[str, Sequence[int]]]
 ) -> list[CompiledModel]:
     """The model for one CPU: one artifact, or with ranges of sizes as many as the shapes need."""
     cpu = "" if level.name == OWN else level.name

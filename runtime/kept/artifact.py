@@ -17,7 +17,7 @@ from ..profile import OptimizationProfile
 from ..shapes.start_engine import start_engine
 from ..specs import TensorSpec
 from .container import Blob, Container, write
-from .cpu_levels import Level
+from .cpu_levels import CpuLevel
 from .cpus import HostCpu, host_cpu
 from .kept_plans import plain_plan, read_plan, read_record
 from .keys import interface_text, options_text, version
@@ -33,7 +33,7 @@ def write_artifact(
     path: str | os.PathLike[str],
     model: str,
     config: EngineConfig,
-    built: Sequence[tuple[Level, Sequence[CompiledModel]]],
+    built: Sequence[tuple[CpuLevel, Sequence[CompiledModel]]],
     teams: Mapping[str, Image],
 ) -> int:
     """Writes a file with plans for CPUs, best first, and `teams` by architecture; returns its size in bytes.
@@ -114,7 +114,7 @@ def _engine(container: Container, cpu: HostCpu) -> Engine:
     about = container.about
     _check_interface(container)
     read = Reader().read
-    levels: list[Level] = [read(Level, each["level"], "level") for each in about["variants"]]
+    levels: list[CpuLevel] = [read(CpuLevel, each["level"], "level") for each in about["variants"]]
     plans = [each["plans"] for level, each in zip(levels, about["variants"], strict=True) if level.suits(cpu)]
     if not plans:
         known = ", ".join(level.name for level in levels)

@@ -16,7 +16,7 @@ OWN = "native"
 
 
 @dataclass(frozen=True)
-class Level:
+class CpuLevel:
     """A CPU target: LLVM's name, and the features, by Linux's names, that a CPU needs to run its code."""
 
     name: str
@@ -33,16 +33,16 @@ class Level:
         return same and cpu.flags.issuperset(self.flags)
 
 
-def level_named(name: str, host: HostCpu) -> Level:
+def level_named(name: str, host: HostCpu) -> CpuLevel:
     """A level: x86-64, -v2, -v3, -v4, aarch64, or native. Raises ConfigError for any other."""
     if name in _LEVELS:
         machine = name if host.architecture == "x86_64" else f"{_TRIPLES['x86_64']}:{name}"
-        return Level(name, "x86_64", machine, _LEVELS[name])
+        return CpuLevel(name, "x86_64", machine, _LEVELS[name])
     if name == "aarch64":
         machine = "generic" if host.architecture == "aarch64" else f"{_TRIPLES['aarch64']}:generic"
-        return Level(name, "aarch64", machine, ("asimd",))
+        return CpuLevel(name, "aarch64", machine, ("asimd",))
     if name == OWN:
-        return Level(name, host.architecture, "", _known_to_llvm(host), host.model)
+        return CpuLevel(name, host.architecture, "", _known_to_llvm(host), host.model)
     raise ConfigError(f"there is no CPU level {name!r}; there are {', '.join((*_LEVELS, 'aarch64', OWN))}")
 
 

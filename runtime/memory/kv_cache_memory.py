@@ -18,7 +18,7 @@ from .host_memory import aligned_bytes
 ALIGNMENT = 64  # bytes: alignment of a cache line, and of the widest vector
 
 
-class Room:
+class CacheBuffer:
     """The buffer of a cache. Arrays in it have it as the last of their bases."""
 
     def __init__(self, spec: TensorSpec) -> None:
@@ -36,15 +36,15 @@ class Room:
         return np.asarray(self).view(self._spec.dtype).reshape(self._spec.shape)
 
 
-def lies_in(array: Array) -> Room | None:
+def lies_in(array: Array) -> CacheBuffer | None:
     """The cache buffer of which an array is a view, if any."""
     found: Any = array
     while isinstance(found, np.ndarray):
         found = cast("Array", found).base
-    return found if isinstance(found, Room) else None
+    return found if isinstance(found, CacheBuffer) else None
 
 
-def room_of(spec: TensorSpec, past: Array, taken: set[Room]) -> Array:
+def room_of(spec: TensorSpec, past: Array, taken: set[CacheBuffer]) -> Array:
     """The cache buffer that starts with `past`, as an array.
 
     `past` is copied to a new buffer if it is no view of one of this shape, if it is read-only, or if its buffer is
@@ -55,7 +55,7 @@ def room_of(spec: TensorSpec, past: Array, taken: set[Room]) -> Array:
     if room is not None and usable and room.fits(spec) and _begins(room.array(), past):
         taken.add(room)
         return room.array()
-    whole = Room(spec).array()
+    whole = CacheBuffer(spec).array()
     beginning(whole, past.shape)[...] = past
     return whole
 

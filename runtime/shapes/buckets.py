@@ -26,20 +26,20 @@ PLANNING_STEPS = 2000  # of the search for a plan that is no higher than that of
 
 
 @dataclass(frozen=True)
-class Placed:
+class BucketPlan:
     """A plan, and its offsets in the order of the problem's buffers."""
 
     plan: Plan
     offsets: Array  # int64, bytes
 
 
-class Places:
+class BucketPlans:
     """Offsets of a problem's buffers, whose sizes are symbolic."""
 
     def __init__(self, problem: Problem, symbols: Sequence[Symbol], bounded: bool) -> None:
         """With `bounded`, there is a largest size, under which all plans stay."""
         self.problem, self.symbols, self.bounded = problem, tuple(symbols), bounded
-        self._known: OrderedDict[tuple[int, ...], Placed] = OrderedDict()
+        self._known: OrderedDict[tuple[int, ...], BucketPlan] = OrderedDict()
         self._lock = ForkSafeLock()
 
     @cached_property
@@ -57,7 +57,7 @@ class Places:
         """Bytes of an arena for all shapes; 0 if they are unbounded."""
         return 0 if self.largest is None else self.largest.height
 
-    def at(self, values: tuple[int, ...]) -> Placed:
+    def at(self, values: tuple[int, ...]) -> BucketPlan:
         """The places of the buffers at these values of the symbols."""
         rounded = self._rounded(values)
         with self._lock:
@@ -66,7 +66,7 @@ class Places:
                 self._known.move_to_end(rounded)
                 return known
         plan = self._plan(self._sized(self._limits(*rounded)))
-        placed = Placed(plan, np.array([plan.offsets[buffer.id] for buffer in self.problem.buffers], np.int64))
+        placed = BucketPlan(plan, np.array([plan.offsets[buffer.id] for buffer in self.problem.buffers], np.int64))
         with self._lock:
             self._known[rounded] = placed
             if len(self._known) > MOST_PLACES:

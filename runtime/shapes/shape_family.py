@@ -28,7 +28,7 @@ from ..engine import CompiledModel
 from ..forks import ForkSafeLock
 from ..plan import ExecutionContext, InferencePlan, PlanFamily, Shapes
 from ..specs import SymbolicSpec, TensorSpec
-from .buckets import Placed, Places
+from .buckets import BucketPlan, BucketPlans
 
 if TYPE_CHECKING:
     from ...passes.memory.report.memory_plan import MemoryPlan
@@ -49,7 +49,7 @@ class ShapeFamily(PlanFamily):
         self.arena = base.arena or Arena(Problem(()), ())
         self._sites = _sites(base.inputs)
         self._symbols: tuple[Symbol, ...] = tuple(symbol for _, _, symbol in self._sites)
-        self._places = Places(self.arena.problem, self._symbols, bounded=not base.config.enable_dynamic_shapes)
+        self._places = BucketPlans(self.arena.problem, self._symbols, bounded=not base.config.enable_dynamic_shapes)
         self._plans: OrderedDict[Shapes, InferencePlan] = OrderedDict()
         self._lock = ForkSafeLock()
         self.idle: deque[ExecutionContext] = deque()
@@ -210,7 +210,7 @@ class ShapeFamily(PlanFamily):
             family=self,
         )
 
-    def _report(self, values: tuple[int, ...], placed: Placed) -> MemoryPlan:
+    def _report(self, values: tuple[int, ...], placed: BucketPlan) -> MemoryPlan:
         """The memory plan at these sizes."""
         plan, bound = placed.plan, self._places.bound(values)
         offsets = self.arena.symbols[len(self.arena.symbols) - len(placed.offsets) :]

@@ -399,7 +399,7 @@ def over_long_names() -> ModelProto:
 
 _MEMORY = r"OutOfMemoryError: a run needs \d+\.\d\d GB \(arena .*\), but there are \d+\.\d\d GB of memory; .*"
 _ADDRESSES = "a tensor of shape .* is too large for 64-bit addresses"
-_RANK = "a tensor of rank .* is too deep: the rank is at most 32"
+_RANK = "a rank of .* is too large: it is at most 32"
 _MADE = "a constant of .* elements is too much: import makes 1073741824 bytes in all"
 _DEEP = "functions and branches are nested more than 64 deep"
 _NODES = "functions and branches hold more than 50000 nodes in all"

@@ -24,7 +24,7 @@ from ...lowering.levels import Level
 from ...lowering.pipelines import phases, remaining_phases, run_phases
 from ...passes.kernels.schedules import schedule_of
 from ...passes.kernels.schedules.cuda.cost import limit_seconds
-from ...passes.memory.analysis.access_sets import Touched
+from ...passes.memory.analysis.access_sets import AccessSets
 from ...passes.memory.analysis.buffers import Places
 from ...passes.memory.analysis.main_steps import calls_of
 from ...runtime.compile.source import source_of
@@ -35,7 +35,7 @@ LEVELS: tuple[Level, Level] = ("arena", "buffers")
 """The level at which calls share the arena's bytes, and the level at which buffers are separate."""
 
 
-def longest_chain(seconds: Sequence[float], touched: Sequence[Touched]) -> float:
+def longest_chain(seconds: Sequence[float], touched: Sequence[AccessSets]) -> float:
     """The time of the critical path of calls in this order."""
     ends: list[float] = []
     for number, (own, time) in enumerate(zip(touched, seconds, strict=True)):
@@ -75,7 +75,7 @@ def _times(model: Path, target: GpuAttr, level: Level) -> tuple[int, float, floa
     calls = list(calls_of(main_of(module)))
     called = [kernels[call.callee.string_value()] for call in calls]
     seconds = [schedule_of(kernel, target.device).cost(kernel, target) for kernel in called]
-    chain = longest_chain(seconds, [Touched.by(call, places) for call in calls])
+    chain = longest_chain(seconds, [AccessSets.by(call, places) for call in calls])
     return len(calls), sum(seconds), chain, sum(limit_seconds(kernel, target) for kernel in called)
 
 

@@ -19,7 +19,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...byte_dot import GROUP
 from ..base import require
-from ..movement_steps import Steps
+from ..movement_steps import MovementChain
 from ..values import Array
 
 
@@ -60,7 +60,7 @@ class ColumnPacking(Packing):
     def _panels(self, columns: int) -> int:
         return -(-columns // self.nr)
 
-    def _cut(self, steps: Steps) -> list[Operation]:
+    def _cut(self, steps: MovementChain) -> list[Operation]:
         """[..., K, N] -> [..., ceil(N / nr), K, nr]"""
         *leading, depth, columns = steps.shape
         panels, rank = self._panels(columns), len(leading)
@@ -98,7 +98,7 @@ class PanelPacking(ColumnPacking):
 
     @override
     def ops(self, value: SSAValue) -> list[Operation]:
-        steps = Steps(value)
+        steps = MovementChain(value)
         steps.transpose(self._turned(range(len(steps.shape))))
         return self._cut(steps)
 
@@ -138,7 +138,7 @@ class PairedPanelPacking(PanelPacking):
 
     @override
     def ops(self, value: SSAValue) -> list[Operation]:
-        steps, half = Steps(value), self.nr // 2
+        steps, half = MovementChain(value), self.nr // 2
         steps.transpose(self._turned(range(len(steps.shape))))
         *leading, depth, columns = steps.shape
         panels, rank = -(-columns // self.nr), len(leading)
@@ -182,7 +182,7 @@ class ConvPacking(ColumnPacking):
 
     @override
     def ops(self, value: SSAValue) -> list[Operation]:
-        steps = Steps(value)
+        steps = MovementChain(value)
         outputs, inputs, *kernel = steps.shape
         filters, taps = outputs // self.groups, prod(kernel)
         steps.reshape((self.groups, filters, inputs, taps))
@@ -212,7 +212,7 @@ class DepthwisePacking(ColumnPacking):
 
     @override
     def ops(self, value: SSAValue) -> list[Operation]:
-        steps = Steps(value)
+        steps = MovementChain(value)
         steps.reshape((steps.shape[0], prod(steps.shape[1:])))
         steps.transpose((1, 0))
         return self._cut(steps)
@@ -258,7 +258,7 @@ class FilterPacking(Packing):
 
     @override
     def ops(self, value: SSAValue) -> list[Operation]:
-        steps = Steps(value)
+        steps = MovementChain(value)
         shape = tuple(steps.shape)
         outputs, inputs, *kernel = shape
         steps.reshape((self.groups, outputs // self.groups, inputs, prod(kernel)))
@@ -294,7 +294,7 @@ class BytePanelPacking(PanelPacking):
 
     @override
     def ops(self, value: SSAValue) -> list[Operation]:
-        steps = Steps(value)
+        steps = MovementChain(value)
         steps.transpose(self._turned(range(len(steps.shape))))
         *leading, depth, columns = steps.shape
         steps.reshape((*leading, 1, depth, columns))
@@ -329,7 +329,7 @@ class ByteConvPacking(ConvPacking):
 
     @override
     def ops(self, value: SSAValue) -> list[Operation]:
-        steps = Steps(value)
+        steps = MovementChain(value)
         outputs, inputs, *kernel = steps.shape
         steps.reshape((self.groups, outputs // self.groups, inputs, prod(kernel)))
         steps.transpose((0, 3, 2, 1))
@@ -386,7 +386,7 @@ def _from_byte_panels(packed: Array, runs: int, depth: int, count: int) -> Array
     return cut.reshape(*first, runs, rows // runs, panels * nr)[..., :depth, :count]
 
 
-def _to_byte_panels_by_ops(steps: Steps, nr: int) -> list[Operation]:
+def _to_byte_panels_by_ops(steps: MovementChain, nr: int) -> list[Operation]:
     """[..., runs, K, N] -> [..., ceil(N / nr), runs * K padded to groups, nr]"""
     *first, runs, depth, count = steps.shape
     rows, panels, rank = whole_groups(depth), -(-count // nr), len(first)

@@ -38,7 +38,7 @@ MOST_WRITTEN = 10_000  # total number of nodes of an unrolled loop
 
 
 @dataclass(frozen=True)
-class Turn:
+class Iteration:
     """The results of one iteration."""
 
     carried: Sequence[SSAValue]
@@ -48,7 +48,7 @@ class Turn:
     """Whether there is another iteration, if that is computed: a boolean of rank 0."""
 
 
-Write: TypeAlias = Callable[[SSAValue, Sequence[SSAValue]], Turn]
+Write: TypeAlias = Callable[[SSAValue, Sequence[SSAValue]], Iteration]
 """Emits an iteration, given its number and the carried values."""
 
 
@@ -139,7 +139,7 @@ class _Loop:
             collected = [node.bound(value, 0, results[0]) for value in collected]
         return Repeated(values[: len(self.initial)], collected)
 
-    def alike(self, made: Turn) -> list[SSAValue]:
+    def alike(self, made: Iteration) -> list[SSAValue]:
         """The values that an iteration yields, with sizes spelled like those it was given."""
         for index, (before, after) in enumerate(zip(self.initial, made.carried, strict=True)):
             if not self.node.is_alike(before, after):
@@ -221,11 +221,11 @@ def _loop(node: Node) -> Sequence[Held]:
     if len(initial) < len(given):
         return _unrolled(node, body, count, first, given, "it carries a sequence or an optional")
 
-    def turn(number: SSAValue, carried: Sequence[SSAValue]) -> Turn:
+    def turn(number: SSAValue, carried: Sequence[SSAValue]) -> Iteration:
         goes_on, *made = node.branch(body, [number, node.array(np.array(True)), *carried])
         _check_results(node, made, len(initial))
         collected = [(value, number) for value in made[len(initial) :]]
-        return Turn(made[: len(initial)], collected, node.reshape(goes_on, ()))
+        return Iteration(made[: len(initial)], collected, node.reshape(goes_on, ()))
 
     try:
         done = repeat(node, count, first, initial, turn)
@@ -298,7 +298,7 @@ def _scan_axes(node: Node) -> Sequence[SSAValue]:
         lengths = sorted({length, *others})
         raise node.invalid(f"its scan inputs have different lengths: {', '.join(map(str, lengths))}")
 
-    def turn(number: SSAValue, carried: Sequence[SSAValue]) -> Turn:
+    def turn(number: SSAValue, carried: Sequence[SSAValue]) -> Iteration:
         def place(from_the_end: int) -> SSAValue:
             return node.emit(SubOp(node.scalar(length - 1, i64), number)) if from_the_end else number
 
@@ -309,7 +309,7 @@ def _scan_axes(node: Node) -> Sequence[SSAValue]:
         results = node.branch(body, [*carried, *slices])
         _check_results(node, results, len(initial))
         collected = zip(results[len(initial) :], map(place, out_backwards), strict=False)
-        return Turn(results[: len(initial)], list(collected))
+        return Iteration(results[: len(initial)], list(collected))
 
     done = _carried(node, node.scalar(length, i64), initial, turn)
     moved = [_moved(node, rows, axis) for rows, axis in zip(done.collected, out_axes, strict=False)]
@@ -361,22 +361,22 @@ def _scan_batches(node: Node) -> Sequence[SSAValue]:
     if not all(fits):
         raise node.invalid(f"its operands have other batches than {batch}, or other lengths than {length}")
 
-    def entry(number: SSAValue, _: Sequence[SSAValue]) -> Turn:
+    def entry(number: SSAValue, _: Sequence[SSAValue]) -> Iteration:
         begin, own = ([node.emit(GatherOp(x, number, 0)) for x in each] for each in (initial, scanned))
         last = node.scalar(length, i64)
         count = last if lengths is None else node.cast(node.emit(GatherOp(lengths, number, 0)), i64)
 
-        def turn(step: SSAValue, carried: Sequence[SSAValue]) -> Turn:
+        def turn(step: SSAValue, carried: Sequence[SSAValue]) -> Iteration:
             back = node.emit(SubOp(node.emit(SubOp(count, node.scalar(1, i64))), step)) if any(backwards) else step
             slices = [
                 node.emit(GatherOp(x, back if turned else step, 0)) for x, turned in zip(own, backwards, strict=True)
             ]
             results = node.branch(body, [*carried, *slices])
             _check_results(node, results, len(initial))
-            return Turn(results[: len(initial)], [(each, step) for each in results[len(initial) :]])
+            return Iteration(results[: len(initial)], [(each, step) for each in results[len(initial) :]])
 
         done = _carried(node, count, begin, turn, rows=length)
-        return Turn([], [(value, number) for value in (*done.carried, *done.collected)])
+        return Iteration([], [(value, number) for value in (*done.carried, *done.collected)])
 
     return _carried(node, node.scalar(batch, i64), [], entry).collected
 

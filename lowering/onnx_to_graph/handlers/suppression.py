@@ -34,7 +34,7 @@ from ....dialects.graph.values import shape_of
 from ....dialects.sizes.sizes import equal
 from ..node import Handler, Node
 from .indexing import positions
-from .loops import ShapeChangesError, Turn, repeat
+from .loops import Iteration, ShapeChangesError, repeat
 from .movement import slice_axis
 from .selecting import coordinates, marked
 
@@ -105,7 +105,7 @@ def _non_max_suppression(node: Node) -> SSAValue:
     corner = _Boxes(node, boxes, centered=bool(center))
     numbers = positions(node, count)
 
-    def turn(number: SSAValue, carried: Sequence[SSAValue]) -> Turn:
+    def turn(number: SSAValue, carried: Sequence[SSAValue]) -> Iteration:
         (left,) = carried
         best = node.emit(ArgMaxOp(left, 2))
         score = node.emit(ReduceMaxOp(left, [2]))
@@ -116,7 +116,7 @@ def _non_max_suppression(node: Node) -> SSAValue:
         taken = node.emit(WhereOp(valid, best, node.scalar(-1, i64)))
         one = node.emit(AddOp(taken, node.scalar(1, i64)))  # 0 means no box, as for iterations that did not run
         any_left = node.emit(ReduceMaxOp(node.cast(valid, i64), [0, 1]))
-        return Turn([after], [(one, number)], node.cast(any_left, i1))
+        return Iteration([after], [(one, number)], node.cast(any_left, i1))
 
     most = node.emit(MinOp(wanted, node.scalar(count, i64)))
     known = node.known(most)

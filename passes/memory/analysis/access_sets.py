@@ -13,7 +13,7 @@ from .buffers import Places
 from .main_steps import Step, read_by, scratch_of, written_by
 
 
-class Touched:
+class AccessSets:
     """Bytes read and written, by space (the arena, an argument, a weight)."""
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Touched:
         self.writes: dict[SSAValue, list[Box]] = {}
 
     @classmethod
-    def by(cls, step: Step, places: Places) -> Touched:
+    def by(cls, step: Step, places: Places) -> AccessSets:
         """The read and write sets of a call or load."""
         touched = cls()
         for into, values in ((touched.reads, read_by(step)), (touched.writes, (*written_by(step), *scratch_of(step)))):
@@ -30,11 +30,11 @@ class Touched:
                 into.setdefault(place.root, []).append(place.bytes)
         return touched
 
-    def conflicts(self, other: Touched) -> bool:
+    def conflicts(self, other: AccessSets) -> bool:
         """Whether one set writes bytes that the other reads or writes."""
         return _meet(self.writes, other.writes) or _meet(self.writes, other.reads) or _meet(self.reads, other.writes)
 
-    def add(self, other: Touched) -> None:
+    def add(self, other: AccessSets) -> None:
         """Adds another call's sets to these."""
         for mine, theirs in ((self.reads, other.reads), (self.writes, other.writes)):
             for space, boxes in theirs.items():

@@ -19,7 +19,7 @@ def part_of(cache: CacheAttr, type: AnyTensor) -> Box:
     return Box(0, type.get_shape(), row_major(cache.room.get_shape()))
 
 
-class Added(NamedTuple):
+class Appended(NamedTuple):
     """A box of an operand that is copied to a box of the cache's buffer."""
 
     root: SSAValue
@@ -27,16 +27,16 @@ class Added(NamedTuple):
     target: Box
 
 
-def added_to(room: Place, moves: Sequence[Move], operands: Sequence[Place]) -> list[Added] | None:
+def appended_to(room: Place, moves: Sequence[Move], operands: Sequence[Place]) -> list[Appended] | None:
     """The copies that append to a cache. None where a kernel also moves the past, or computes other elements."""
-    added: list[Added] = []
+    added: list[Appended] = []
     for move in moves:
         place = operands[move.operand]
         source, target = placed(move.source, place.box), placed(move.target, room.box)
         if source is None or target is None:
             return None
         if place.root is not room.root:
-            added.append(Added(place.root, source, target))
+            added.append(Appended(place.root, source, target))
         elif source != target or source.count != place.box.count:
             return None
     return added if len(added) < len(moves) else None

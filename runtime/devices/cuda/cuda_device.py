@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from ....dialects.errors import ConfigError, InvalidInputError
-from ...device import Array, Code, Device, Memory, Placed
+from ...device import Array, ByteLayout, Code, Device, Memory
 from ...session import LoadedPlan, Session
 from ..launching import LaunchDevice
 from .cupy_calls import Gpu, Stream, faults
@@ -66,7 +66,7 @@ class CudaMemory(Memory):
             stream.fetch(self.address + offset, data)
 
     @override
-    def array(self, place: Placed) -> Any:
+    def array(self, place: ByteLayout) -> Any:
         return self._gpu.array(self._pointer, place)
 
     @contextmanager
@@ -155,7 +155,7 @@ class Cuda(LaunchDevice):
         return CudaMemory(self.gpu, pointer, nbytes)
 
     @override
-    def place(self, memory: object) -> tuple[Memory, Placed]:
+    def place(self, memory: object) -> tuple[Memory, ByteLayout]:
         pointer, nbytes, place = self.gpu.taken(memory)
         return CudaMemory(self.gpu, pointer, nbytes), place
 

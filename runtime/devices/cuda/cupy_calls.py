@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....dialects.errors import CompileError, ConfigError, DeviceError, InvalidInputError
-from ...device import Array, Placed
+from ...device import Array, ByteLayout
 
 if TYPE_CHECKING:
     from ....lowering.gpu_to_cuda.launch_list import Launch
@@ -104,12 +104,12 @@ class Gpu:
         found[:] = 0
         return found[:nbytes]
 
-    def array(self, pointer: Any, place: Placed) -> Any:
+    def array(self, pointer: Any, place: ByteLayout) -> Any:
         """A CuPy array over a tensor at a pointer."""
         with self.active():
             return cupy().ndarray(place.shape, place.dtype, memptr=pointer + place.offset, strides=place.strides)
 
-    def taken(self, memory: object) -> tuple[Any, int, Placed]:
+    def taken(self, memory: object) -> tuple[Any, int, ByteLayout]:
         """DLPack memory: a pointer to its first byte, its size, and the tensor's layout in it."""
         try:
             with self.active():
@@ -121,7 +121,7 @@ class Gpu:
         reaches = [(size - 1) * step for size, step in zip(array.shape, array.strides, strict=True) if array.size]
         low = sum(min(0, reach) for reach in reaches)
         nbytes = sum(map(abs, reaches)) + array.itemsize if array.size else 0
-        return array.data + low, nbytes, Placed(array.shape, np.dtype(array.dtype), -low, array.strides)
+        return array.data + low, nbytes, ByteLayout(array.shape, np.dtype(array.dtype), -low, array.strides)
 
     def load(self, cubin: bytes) -> Any:
         """Loads the kernels of a cubin, which must be for this GPU's architecture."""

@@ -12,14 +12,14 @@ from xdsl.ir import Operation
 
 from ...device import Array
 from .batch import Batch, active
-from .memory import GlobalMemory, PrivateMemory, SharedMemory, Site, Window
+from .memory import GlobalMemory, MemoryView, PrivateMemory, SharedMemory, Site
 from .memory import viewed as unchecked_view
 from .races import Access, GlobalRaces, Races
 from .thread_values import Mask, Value, broadcast_to, varies
 
 
 @dataclass(frozen=True)
-class Place:
+class GlobalRange:
     """Bytes of an allocation from `offset` on, passed to a kernel.
 
     `written` has a byte for each of the allocation's, 1 where it is initialised; None if all are. The status, which
@@ -31,7 +31,7 @@ class Place:
     written: Array | None = None
     is_status: bool = False
 
-    def behind(self, offset: int) -> Place:
+    def behind(self, offset: int) -> GlobalRange:
         """The place `offset` bytes further."""
         return replace(self, offset=self.offset + offset)
 
@@ -46,28 +46,28 @@ class Tracked:
     races: GlobalRaces
 
 
-def load(site: Site, window: Window, indices: Sequence[Value], mask: Mask) -> Value:
+def load(site: Site, window: MemoryView, indices: Sequence[Value], mask: Mask) -> Value:
     """memref.load and vector.load"""
-    if isinstance(window.room, PrivateMemory):
+    if isinstance(window.space, PrivateMemory):
         at = known_place(window, indices)
         if at >= 0 and not site.lanes:
-            value = window.room.slots[at]
+            value = window.space.slots[at]
             if value is not None:
                 return value
-    return window.room.load(site, place(site, window, indices, mask), mask)
+    return window.space.load(site, place(site, window, indices, mask), mask)
 
 
-def store(site: Site, value: Value, window: Window, indices: Sequence[Value], mask: Mask) -> None:
+def store(site: Site, value: Value, window: MemoryView, indices: Sequence[Value], mask: Mask) -> None:
     """memref.store and vector.store"""
-    if mask is True and isinstance(window.room, PrivateMemory):
+    if mask is True and isinstance(window.space, PrivateMemory):
         at = known_place(window, indices)
         if at >= 0 and not site.lanes:
-            window.room.slots[at] = value
+            window.space.slots[at] = value
             return
-    window.room.store(site, place(site, window, indices, mask), value, mask)
+    window.space.store(site, place(site, window, indices, mask), value, mask)
 
 
-def known_place(window: Window, indices: Sequence[Value]) -> int:
+def known_place(window: MemoryView, indices: Sequence[Value]) -> int:
     """The position of a buffer's element if it is the same in all threads and in bounds, else -1."""
     at = window.offset
     for index, size, stride in zip(indices, window.sizes, window.strides, strict=True):
@@ -77,7 +77,7 @@ def known_place(window: Window, indices: Sequence[Value]) -> int:
     return at if type(at) is int else -1
 
 
-def place(site: Site, window: Window, indices: Sequence[Value], mask: Mask) -> Value:
+def place(site: Site, window: MemoryView, indices: Sequence[Value], mask: Mask) -> Value:
     """The position of a buffer's element, checked to be in bounds."""
     at = window.offset
     last = len(indices) - 1
@@ -86,7 +86,7 @@ def place(site: Site, window: Window, indices: Sequence[Value], mask: Mask) -> V
         bad = outside(index, end, mask)
         if bad is not None:
             what = f" with {site.lanes} lanes" if site.lanes and axis == last else ""
-            window.room.fail(
+            window.space.fail(
                 site.op,
                 f"index {{index}}{what} is outside of dimension {axis} of {{size}}",
                 bad,
@@ -97,12 +97,14 @@ def place(site: Site, window: Window, indices: Sequence[Value], mask: Mask) -> V
     return at
 
 
-def viewed(op: Operation, window: Window, shift: Value, sizes: Sequence[Value], itemsize: int, mask: Mask) -> Window:
+def viewed(
+    op: Operation, window: MemoryView, shift: Value, sizes: Sequence[Value], itemsize: int, mask: Mask
+) -> MemoryView:
     """memref.view, whose elements must be aligned to their size."""
     start = window.offset + shift
     bad = _active(start % itemsize != 0, mask)
     if bad is not None:
-        window.room.fail(op, f"byte {{start}} is no multiple of {itemsize}", bad, start=start)
+        window.space.fail(op, f"byte {{start}} is no multiple of {itemsize}", bad, start=start)
     return unchecked_view(window, shift, sizes, itemsize)
 
 
@@ -125,7 +127,7 @@ def _active(bad: Value, mask: Mask) -> Mask | None:
 class CheckedGlobal(GlobalMemory):
     """One argument of a kernel: bytes of an allocation up to `high`."""
 
-    def __init__(self, batch: Batch, given: Place, high: int) -> None:
+    def __init__(self, batch: Batch, given: GlobalRange, high: int) -> None:
         super().__init__(batch, given.allocation)
         self._low, self._high = given.offset, min(high, len(given.allocation))
         self._given = given
@@ -187,12 +189,12 @@ class CheckedGlobal(GlobalMemory):
         tracked.races.note(Access(site.op, first, cells * site.elements, mask, writes))
 
 
-def check_aligned(room: GlobalMemory | SharedMemory, site: Site, at: Value, mask: Mask) -> None:
+def check_aligned(space: GlobalMemory | SharedMemory, site: Site, at: Value, mask: Mask) -> None:
     """Checks that a vector access is aligned to its size."""
     if site.lanes > 1 and site.unit is not None:
         bad = _active(at % site.lanes != 0, mask)
         if bad is not None:
-            room.fail(site.op, f"byte {{byte}} is no multiple of {site.nbytes}", bad, byte=at * site.stored.itemsize)
+            space.fail(site.op, f"byte {{byte}} is no multiple of {site.nbytes}", bad, byte=at * site.stored.itemsize)
 
 
 def _each(site: Site, at: Value) -> Array:

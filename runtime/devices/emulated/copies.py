@@ -9,7 +9,7 @@ import numpy as np
 
 from . import checked_memory, memory
 from .batch import Batch
-from .memory import SharedMemory, Site, Window
+from .memory import MemoryView, SharedMemory, Site
 from .thread_values import Mask, Value, split, spread, where
 
 
@@ -18,7 +18,7 @@ class _Copy:
     """A pending copy of the threads in the mask, part of the group of that number."""
 
     site: Site
-    room: SharedMemory
+    space: SharedMemory
     at: Value
     data: Value
     mask: Mask
@@ -37,23 +37,23 @@ class Copies:
     def begin(
         self,
         site: Site,
-        source: Window,
+        source: MemoryView,
         source_indices: Sequence[Value],
-        target: Window,
+        target: MemoryView,
         target_indices: Sequence[Value],
         valid: Value | None,
         mask: Mask,
     ) -> None:
         """nvgpu.device_async_copy; `valid` elements are loaded, the others are zeros."""
-        room = target.room
-        assert isinstance(room, SharedMemory)
+        space = target.space
+        assert isinstance(space, SharedMemory)
         at = self._access.place(site, target, target_indices, mask)
-        if isinstance(room, checked_memory.CheckedShared):
-            room.begin_copy(site, at, mask)
+        if isinstance(space, checked_memory.CheckedShared):
+            space.begin_copy(site, at, mask)
         data = self._read(site, source, source_indices, site.lanes if valid is None else valid, mask)
-        self._pending.append(_Copy(site, room, at, data, mask, self._groups))
+        self._pending.append(_Copy(site, space, at, data, mask, self._groups))
 
-    def _read(self, site: Site, source: Window, indices: Sequence[Value], valid: Value, mask: Mask) -> Value:
+    def _read(self, site: Site, source: MemoryView, indices: Sequence[Value], valid: Value, mask: Mask) -> Value:
         bad = checked_memory.outside(valid, site.lanes + 1, mask)
         if bad is not None:
             self._batch.fail(site.op, f"{{valid}} of {site.lanes} elements are valid", bad, valid=valid)
@@ -68,7 +68,7 @@ class Copies:
         return data
 
     def _some(
-        self, site: Site, source: Window, indices: Sequence[Value], valid: Value, mask: Mask, data: Value
+        self, site: Site, source: MemoryView, indices: Sequence[Value], valid: Value, mask: Mask, data: Value
     ) -> Value:
         """Loads the valid elements one by one, in threads where not all are valid."""
         single = replace(site, lanes=0, unit=site.stored)
@@ -102,9 +102,9 @@ class Copies:
         self._pending = pending
 
     def _store(self, copy: _Copy, mask: Mask, last: bool) -> None:
-        if isinstance(copy.room, checked_memory.CheckedShared):
-            copy.room.end_copy(copy.site, copy.at, mask, last)
-        copy.room.store(copy.site, copy.at, copy.data, mask)
+        if isinstance(copy.space, checked_memory.CheckedShared):
+            copy.space.end_copy(copy.site, copy.at, mask, last)
+        copy.space.store(copy.site, copy.at, copy.data, mask)
 
 
 def _both(ready: Mask, mask: Mask) -> tuple[Mask, Mask]:

@@ -22,7 +22,7 @@ from ...memory.host_memory import HostMemory, aligned_bytes
 from ...session import LoadedPlan, Session
 from ..launching import LaunchDevice
 from ..remote_session import RemoteSession
-from .checked_memory import Place
+from .checked_memory import GlobalRange
 from .gpu_interpreter import Kernel
 
 if TYPE_CHECKING:
@@ -89,11 +89,11 @@ class InterpretedCode(EmulatedCode):
     def launch(self, plan: LoadedPlan, addresses: Sequence[int]) -> None:
         first, last = len(plan.inputs), len(plan.inputs) + len(plan.written)
         status = last + 1 if plan.checks else None
-        roots: list[Place] = []
+        roots: list[GlobalRange] = []
         for number, address in enumerate(addresses):
             allocation, offset = located(address)
             written = np.zeros(len(allocation), np.uint8) if first <= number <= last else None
-            roots.append(Place(allocation, offset, written, number == status))
+            roots.append(GlobalRange(allocation, offset, written, number == status))
         for each in plan.launches:
             places = [roots[argument.root].behind(argument.offset) for argument in each.arguments]
             self._kernels[each.kernel].run(each.grid, each.block, each.shared, places, nodes=each.nodes)

@@ -20,9 +20,9 @@ from ....dialects.gpu.kernels import FuncOp
 from ....dialects.gpu.memory_spaces import PRIVATE, WORKGROUP
 from . import checked_memory, memory, warps
 from .batch import Batch, Sizes
-from .checked_memory import CheckedGlobal, CheckedShared, Place, Tracked
+from .checked_memory import CheckedGlobal, CheckedShared, GlobalRange, Tracked
 from .copies import Copies
-from .memory import GlobalMemory, PrivateMemory, SharedMemory, Window, element_bytes, strides_of
+from .memory import GlobalMemory, MemoryView, PrivateMemory, SharedMemory, element_bytes, strides_of
 from .races import GlobalRaces
 from .thread_values import Mask, Value, joined, joined_lanes, merged, merged_lanes, split, trips
 from .translate import translate
@@ -74,7 +74,7 @@ class Kernel:
         grid: Sizes,
         block: Sizes,
         shared: int,
-        arguments: Sequence[Place],
+        arguments: Sequence[GlobalRange],
         *,
         checked: bool = True,
         nodes: Sequence[str] = (),
@@ -98,23 +98,23 @@ class Kernel:
                 state.finish()
 
     def _window(
-        self, batch: Batch, type: MemRefType[Attribute], given: Place, checked: bool, tracked: dict[int, Tracked]
-    ) -> Window:
+        self, batch: Batch, type: MemRefType[Attribute], given: GlobalRange, checked: bool, tracked: dict[int, Tracked]
+    ) -> MemoryView:
         size, sizes = element_bytes(type), type.get_shape()
         strides = cast("Sequence[int]", type.get_strides())
         high = given.offset + _extent(type)
         if given.offset % size:
             raise CompileError(f"{self.name}: an argument at byte {given.offset} is no multiple of {size}")
         if checked:
-            room = CheckedGlobal(batch, given, high)
+            space = CheckedGlobal(batch, given, high)
             of = tracked.get(given.allocation.ctypes.data)
             if of is not None and given.offset < of.high and of.low < high:
-                room.tracked = of
+                space.tracked = of
         else:
-            room = GlobalMemory(batch, given.allocation)
-        return Window(room, given.offset // size, sizes, strides, size)
+            space = GlobalMemory(batch, given.allocation)
+        return MemoryView(space, given.offset // size, sizes, strides, size)
 
-    def _tracked(self, arguments: Sequence[Place]) -> dict[int, Tracked]:
+    def _tracked(self, arguments: Sequence[GlobalRange]) -> dict[int, Tracked]:
         """The ranges of allocations that the kernel may write."""
         ranges: dict[int, list[tuple[int, int]]] = {}
         for number, (type, given) in enumerate(zip(self._types, arguments, strict=True)):
@@ -137,18 +137,18 @@ class _Run:
         self._batch = batch
         self._tracked = tracked
         self._checked = checked
-        self._room = CheckedShared(batch, shared, min(sizes)) if checked else SharedMemory(batch, shared)
-        self.shared = Window(self._room, 0, (shared,), (1,), 1)
+        self._space = CheckedShared(batch, shared, min(sizes)) if checked else SharedMemory(batch, shared)
+        self.shared = MemoryView(self._space, 0, (shared,), (1,), 1)
         self.copies = Copies(batch, checked)
         self.id = batch.id
 
-    def private(self, sizes: Sequence[int]) -> Window:
+    def private(self, sizes: Sequence[int]) -> MemoryView:
         """memref.alloca"""
-        return Window(PrivateMemory(self._batch, prod(sizes)), 0, sizes, strides_of(sizes), 1)
+        return MemoryView(PrivateMemory(self._batch, prod(sizes)), 0, sizes, strides_of(sizes), 1)
 
     def viewed(
-        self, op: Operation, window: Window, shift: Value, sizes: Sequence[Value], size: int, mask: Mask
-    ) -> Window:
+        self, op: Operation, window: MemoryView, shift: Value, sizes: Sequence[Value], size: int, mask: Mask
+    ) -> MemoryView:
         """memref.view"""
         if self._checked:
             return checked_memory.viewed(op, window, shift, sizes, size, mask)
@@ -175,8 +175,8 @@ class _Run:
             self._pass(True)
 
     def _pass(self, passed: Mask) -> None:
-        if isinstance(self._room, CheckedShared):
-            self._room.races.barrier(passed)
+        if isinstance(self._space, CheckedShared):
+            self._space.races.barrier(passed)
         for each in self._tracked.values():
             each.races.barrier(passed)
 

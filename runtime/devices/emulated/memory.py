@@ -54,7 +54,7 @@ def site_of(op: Operation, type: Attribute, lanes: int | None = None) -> Site:
     return Site(op, dtype_of(type), stored, lanes, unit)
 
 
-class Room(ABC):
+class MemorySpace(ABC):
     """A memory space of buffers. Positions are in elements of the accessed type."""
 
     @abstractmethod
@@ -71,10 +71,10 @@ class Room(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
+class MemoryView:
     """A buffer: the position of its first element, its sizes and its strides in elements."""
 
-    room: Room
+    space: MemorySpace
     offset: Value
     sizes: Sequence[Value]
     strides: Sequence[Value]
@@ -91,7 +91,7 @@ def strides_of(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides)
 
 
-def place(site: Site, window: Window, indices: Sequence[Value], mask: Mask) -> Value:
+def place(site: Site, window: MemoryView, indices: Sequence[Value], mask: Mask) -> Value:
     """The position of a buffer's element."""
     at = window.offset
     for index, stride in zip(indices, window.strides, strict=True):
@@ -99,30 +99,30 @@ def place(site: Site, window: Window, indices: Sequence[Value], mask: Mask) -> V
     return at
 
 
-def load(site: Site, window: Window, indices: Sequence[Value], mask: Mask) -> Value:
+def load(site: Site, window: MemoryView, indices: Sequence[Value], mask: Mask) -> Value:
     """memref.load and vector.load"""
-    return window.room.load(site, place(site, window, indices, mask), mask)
+    return window.space.load(site, place(site, window, indices, mask), mask)
 
 
-def store(site: Site, value: Value, window: Window, indices: Sequence[Value], mask: Mask) -> None:
+def store(site: Site, value: Value, window: MemoryView, indices: Sequence[Value], mask: Mask) -> None:
     """memref.store and vector.store"""
-    window.room.store(site, place(site, window, indices, mask), value, mask)
+    window.space.store(site, place(site, window, indices, mask), value, mask)
 
 
 # Windows on windows
 
 
-def moved(window: Window, offset: Value, sizes: Sequence[Value], strides: Sequence[Value]) -> Window:
+def moved(window: MemoryView, offset: Value, sizes: Sequence[Value], strides: Sequence[Value]) -> MemoryView:
     """A window that starts `offset` elements further."""
-    return Window(window.room, window.offset + offset, sizes, strides, window.itemsize)
+    return MemoryView(window.space, window.offset + offset, sizes, strides, window.itemsize)
 
 
-def viewed(window: Window, shift: Value, sizes: Sequence[Value], itemsize: int) -> Window:
+def viewed(window: MemoryView, shift: Value, sizes: Sequence[Value], itemsize: int) -> MemoryView:
     """memref.view: bytes as elements of another type. The shift is in bytes."""
-    return Window(window.room, (window.offset + shift) // itemsize, sizes, strides_of(sizes), itemsize)
+    return MemoryView(window.space, (window.offset + shift) // itemsize, sizes, strides_of(sizes), itemsize)
 
 
-def subview(window: Window, offsets: Sequence[Value], sizes: Sequence[Value], steps: Sequence[int]) -> Window:
+def subview(window: MemoryView, offsets: Sequence[Value], sizes: Sequence[Value], steps: Sequence[int]) -> MemoryView:
     """memref.subview of all dimensions."""
     strides = [stride * step for stride, step in zip(window.strides, steps, strict=True)]
     shift: Value = 0
@@ -164,7 +164,7 @@ def _scaled(site: Site, at: Value) -> Value:
     return (at[..., None] if varies(at) else at) + np.arange(site.lanes)
 
 
-class Bytes(Room):
+class Bytes(MemorySpace):
     """Bytes shared by all threads of a batch, or by the threads of each block: one row for each."""
 
     def __init__(self, batch: Batch, data: Array) -> None:
@@ -252,7 +252,7 @@ class SharedMemory(Bytes):
         _put(units.reshape(-1), place + (rows[..., None] if by_lane else rows), new, mask, by_lane)
 
 
-class PrivateMemory(Room):
+class PrivateMemory(MemorySpace):
     """A thread-local array, stored as values: most indices are constant after unrolling."""
 
     def __init__(self, batch: Batch, count: int) -> None:

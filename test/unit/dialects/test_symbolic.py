@@ -295,7 +295,7 @@ def test_a_size_becomes_a_number_only_with_a_guard(
     convert: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Guards().collecting() as guards:
-        with pytest.raises(LostSizeError, match=r"c becomes a number"):
+        with pytest.raises(LostSizeError, match=r"c is converted to a number"):
             convert(C)
         with unguarded():
             convert(C)

@@ -203,7 +203,7 @@ def test_what_cannot_be_built_is_refused(tmp_path: Path) -> None:
         mi.build(mlp(), tmp_path / "model.mi", cpus=["z80"])
     with pytest.raises(mi.ConfigError, match="a file is for CPUs, without check_memory"):
         mi.build(mlp(), tmp_path / "model.mi", check_memory=True)
-    with pytest.raises(mi.ConfigError, match="a file for any shapes needs some that there is to be code for"):
+    with pytest.raises(mi.ConfigError, match="a file for any shapes needs shapes to compile for"):
         mi.build(mlp(), tmp_path / "model.mi", enable_dynamic_shapes=True)
     with pytest.raises(mi.ConfigError, match="cpus is 'native'; it must be a list of names"):
         mi.build(mlp(), tmp_path / "model.mi", cpus="native")

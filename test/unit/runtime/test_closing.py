@@ -120,7 +120,7 @@ def test_a_lent_arena_is_given_back() -> None:
 
 def test_a_context_that_runs_is_not_closed() -> None:
     context = compiled().plan.create_execution_context()
-    with context._turn, pytest.raises(mi.InvalidInputError, match="runs in another thread"):  # pyright: ignore[reportPrivateUsage]
+    with context._run_guard, pytest.raises(mi.InvalidInputError, match="runs in another thread"):  # pyright: ignore[reportPrivateUsage]
         context.close()
     context.run({"x": X})
 

@@ -45,13 +45,13 @@ def lower(k: GpuKernel) -> None:
     if elements == 0:
         return
     part = "parts" if options.splits > 1 else ""
-    k.launch(options.blocks(sizes), options.threads, lambda grid: _Block(k, grid, root).write(), part=part)
+    k.launch(options.blocks(sizes), options.threads, lambda grid: _FlashBlock(k, grid, root).write(), part=part)
     if options.splits > 1:
         blocks = -(-elements // COMBINE_BLOCK)
         k.launch(blocks, COMBINE_BLOCK, lambda grid: _put_together(grid, root, options, sizes), part="whole")
 
 
-class _Block(AttentionBlock):
+class _FlashBlock(AttentionBlock):
     """The code of a block; `lane` and `group` are this thread's position in it."""
 
     def __init__(self, k: GpuKernel, grid: Grid, root: AttentionOp) -> None:

@@ -46,10 +46,10 @@ def lower(k: GpuKernel) -> None:
     root = the_root(k.kernel, AttentionOp)
     options, sizes = k.schedule_as(FlashTensor), attention_sizes(root)
     if sizes.batch * sizes.heads * sizes.queries * sizes.width:
-        k.launch(options.blocks(sizes), options.threads, lambda grid: _Block(k, grid, root).write())
+        k.launch(options.blocks(sizes), options.threads, lambda grid: _FlashTensorBlock(k, grid, root).write())
 
 
-class _Block(AttentionBlock):
+class _FlashTensorBlock(AttentionBlock):
     """The code of a warp; `g` and `t` are this lane's coordinates in fragments."""
 
     def __init__(self, k: GpuKernel, grid: Grid, root: AttentionOp) -> None:

@@ -31,14 +31,14 @@ WIDEST = 4
 
 
 @dataclass(frozen=True)
-class Steps:
+class StridedDims:
     """A mixed-radix counter: dimensions with strides, indexed by one linear number."""
 
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
 
     @classmethod
-    def of(cls, sizes: Sequence[int], strides: Sequence[int]) -> Steps:
+    def of(cls, sizes: Sequence[int], strides: Sequence[int]) -> StridedDims:
         """Merges adjacent dimensions that one stride covers."""
         merged, (steps,) = collapse(sizes, [strides])
         return cls(tuple(merged), tuple(steps))
@@ -93,7 +93,7 @@ class Operand(ABC):
 class MatrixOperand(Operand):
     """A matrix with a stride for each dimension of its rows, and one for its depth."""
 
-    steps: Steps
+    steps: StridedDims
     depth_stride: int
 
     @override
@@ -154,14 +154,14 @@ def left_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index) 
         strides = _aligned(view.sizes, view.strides, len(shape.outer) + len(shape.inner) + 1)
         if root.transpose_a is not None:
             strides[-1], strides[-2] = strides[-2], strides[-1]
-        outer = Steps(shape.outer_sizes, tuple(strides[axis] for axis in shape.outer))
-        rows = Steps.of(shape.inner_sizes, [strides[axis] for axis in shape.inner])
+        outer = StridedDims(shape.outer_sizes, tuple(strides[axis] for axis in shape.outer))
+        rows = StridedDims.of(shape.inner_sizes, [strides[axis] for axis in shape.inner])
         return _matrix(k, grid, view.base, view.offset, outer, batch, rows, (shape.rows, shape.depth), strides[-1])
     g, buffer = conv_geometry(root), _buffer(grid, form.lhs)
     image, row, column = picture_strides(buffer)
-    groups = Steps((g.groups,), (g.channels // g.groups,))
+    groups = StridedDims((g.groups,), (g.channels // g.groups,))
     if g.pointwise:
-        rows = Steps.of((g.batch, g.out_height, g.out_width), (image, row * g.stride[0], column * g.stride[1]))
+        rows = StridedDims.of((g.batch, g.out_height, g.out_width), (image, row * g.stride[0], column * g.stride[1]))
         return _matrix(k, grid, buffer, 0, groups, batch, rows, (shape.rows, shape.depth), 1)
     strides = (image, row, column)
     lanes = _lanes(k, grid, buffer)
@@ -184,14 +184,14 @@ def right_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index)
         packing = form.unpack.packing.packing
         turned = isinstance(packing, FilterPacking) and packing.transposed
         depth, column = (second, first) if turned else (first, second)
-        outer, rows = Steps(shape.outer_sizes, (group,)), Steps((shape.columns,), (column,))
+        outer, rows = StridedDims(shape.outer_sizes, (group,)), StridedDims((shape.columns,), (column,))
         return _matrix(k, grid, buffer, 0, outer, batch, rows, sizes, depth)
     view = grid.window(form.rhs)
     strides = _aligned(view.sizes, view.strides, len(shape.outer) + len(shape.inner) + 1)
     if root.transpose_b is not None:
         strides[-1], strides[-2] = strides[-2], strides[-1]
-    outer = Steps(shape.outer_sizes, tuple(strides[axis] for axis in shape.outer))
-    rows = Steps((shape.columns,), (strides[-1],))
+    outer = StridedDims(shape.outer_sizes, tuple(strides[axis] for axis in shape.outer))
+    rows = StridedDims((shape.columns,), (strides[-1],))
     return _matrix(k, grid, view.base, view.offset, outer, batch, rows, sizes, strides[-2])
 
 
@@ -206,9 +206,9 @@ def _matrix(
     grid: Grid,
     buffer: SSAValue,
     offset: int,
-    outer: Steps,
+    outer: StridedDims,
     batch: Index,
-    rows: Steps,
+    rows: StridedDims,
     sizes: tuple[int, int],
     depth_stride: int,
 ) -> MatrixOperand:

@@ -15,7 +15,7 @@ from .....passes.kernels.schedules.cuda.steps import BLOCK, blocks_of
 from ....kernel_code.arithmetic import Arithmetic
 from ....kernel_code.builder import Index
 from ...builder import ACCESS
-from ...instance import GpuKernel, Grid, Window
+from ...instance import GpuKernel, Grid, LaunchWindow
 from .sums import Share, own_row, sums_of
 
 Begin = Callable[[Grid], None]
@@ -79,7 +79,9 @@ class Layer:
 
     # the input's share
 
-    def launch_inputs(self, lanes: int, rows: int, begin: Begin | None = None, windows: Sequence[Window] = ()) -> None:
+    def launch_inputs(
+        self, lanes: int, rows: int, begin: Begin | None = None, windows: Sequence[LaunchWindow] = ()
+    ) -> None:
         """The launch of from_input[step, direction, batch] = x w^T + bias of w, in order of each direction's steps.
 
         `begin` adds further code to the launch.

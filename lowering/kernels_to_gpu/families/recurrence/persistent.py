@@ -32,10 +32,10 @@ def lower(k: GpuKernel) -> None:
     if layer.steps:
         layer.launch_inputs(o.input_lanes, o.input_rows)
     blocks = layer.directions * -(-layer.batch // o.rows)
-    k.launch(blocks, o.threads(layer.root), lambda grid: _Block(layer, grid).write(), part="all_steps")
+    k.launch(blocks, o.threads(layer.root), lambda grid: _PersistentBlock(layer, grid).write(), part="all_steps")
 
 
-class _Block:
+class _PersistentBlock:
     """The code of a block."""
 
     def __init__(self, layer: Layer, grid: Grid) -> None:

@@ -21,7 +21,7 @@ from .....passes.kernels.schedules.cuda.steps import BLOCK, Steps, blocks_of
 from ....kernel_code.builder import Index
 from ....kernel_code.recurrence_cells import CellPhase, phases_of
 from ...builder import ThreadBuilder
-from ...instance import GpuKernel, Grid, Window, Written
+from ...instance import BuiltLaunch, GpuKernel, Grid, LaunchWindow
 from .layer import Layer
 from .sums import Share, own_row, sums_of
 from .unit import cell, given_by_input, where_kept
@@ -35,7 +35,7 @@ def lower(k: GpuKernel) -> None:
     initial = [_state(layer, name, 0) for name in layer.states]
     layer.launch_inputs(o.input_lanes, o.input_rows, partial(_start, layer), initial)
     phases = phases_of(layer.root)
-    written: list[Written] = []
+    written: list[BuiltLaunch] = []
     for step in range(layer.steps):
         windows = _windows(layer, step)
         for number, phase in enumerate(phases):
@@ -48,16 +48,16 @@ def lower(k: GpuKernel) -> None:
             written.append(k.launch(blocks, BLOCK, write, part=part, windows=list(windows.values())))
 
 
-def _state(layer: Layer, name: str, step: int) -> Window:
+def _state(layer: Layer, name: str, step: int) -> LaunchWindow:
     """The window of a state before a step; after the last step it is the kernel's result, if used."""
     result = layer.last_state(name)
     if step == layer.steps and result is not None:
         sizes = (layer.directions, layer.batch, layer.hidden)
-        return Window(layer.k.results[result], 0, layer.element, sizes)
+        return LaunchWindow(layer.k.results[result], 0, layer.element, sizes)
     return layer.k.scratch_window(name, step % 2)
 
 
-def _windows(layer: Layer, step: int) -> dict[str, Window]:
+def _windows(layer: Layer, step: int) -> dict[str, LaunchWindow]:
     """The windows that a step is given, by name."""
     windows = {"from_input": layer.k.scratch_window("from_input", step)}
     for name in layer.states:
@@ -69,11 +69,11 @@ def _windows(layer: Layer, step: int) -> dict[str, Window]:
         time = layer.steps - 1 - step if layer.is_backwards(direction) else step
         if mask is not None:
             at, type = time * layer.batch, element_type_of_value(mask)
-            windows[f"mask{direction}"] = Window(layer.operand(mask), at, type, (layer.batch,))
+            windows[f"mask{direction}"] = LaunchWindow(layer.operand(mask), at, type, (layer.batch,))
         if y is not None:
             piece = layer.batch * layer.hidden
             at = (time * layer.directions + direction) * piece
-            windows[f"y{direction}"] = Window(layer.k.results[y], at, layer.element, (layer.batch, layer.hidden))
+            windows[f"y{direction}"] = LaunchWindow(layer.k.results[y], at, layer.element, (layer.batch, layer.hidden))
     return windows
 
 

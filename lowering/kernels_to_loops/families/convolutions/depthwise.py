@@ -84,7 +84,7 @@ class _Means:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _PatchArguments:
     """Run-time arguments of a patch's function: the position of the first tile, and the number of tiles."""
 
     x: _Pixels
@@ -203,7 +203,7 @@ class DepthwiseRows:
         x = patch.columns.start
         top = b.sub(b.mul(y, g.stride[0]), g.pad[0])
         left = b.sub(b.mul(x, g.stride[1]), g.pad[1])
-        told = _Told(
+        told = _PatchArguments(
             x=self._pixels(self.x.buffer, self._at(self.x, image, top, left)),
             out=self._pixels(self.out.buffer, self._at(self.out, image, y, x)),
             operand=tuple(
@@ -220,7 +220,7 @@ class DepthwiseRows:
             tiles=b.index(patch.columns.count) if patch.repeats else 1,
         )
 
-        def write(b: LoopBuilder, told: _Told) -> None:
+        def write(b: LoopBuilder, told: _PatchArguments) -> None:
             def tile(number: Index, _: Sequence[SSAValue]) -> None:
                 there = _Patch(self, b, patch, told, number)
                 b.loop(told.first, told.last, lambda block, _: there.write(block))
@@ -284,7 +284,7 @@ class DepthwiseRows:
 class _Patch:
     """The code of a tile, at a number of tiles to the right of the first."""
 
-    def __init__(self, of: DepthwiseRows, b: LoopBuilder, patch: Patch, told: _Told, number: Index) -> None:
+    def __init__(self, of: DepthwiseRows, b: LoopBuilder, patch: Patch, told: _PatchArguments, number: Index) -> None:
         g = of.g
         self.b, self.g, self.patch, self.epilogue = b, g, patch, of.epilogue
         self.lanes, self.group, self.panel, self.whole = of.lanes, of.group, of.panel, of.whole

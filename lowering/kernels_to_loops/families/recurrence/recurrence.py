@@ -47,7 +47,7 @@ def lower(k: KernelInstance) -> None:
 
 
 @dataclass(frozen=True)
-class _Block:
+class _BatchBlock:
     """A block of batch elements that a thread processes together, from `first` on, in one direction."""
 
     direction: Index
@@ -138,14 +138,14 @@ class _Writer:
 
             def some(block: TileClass) -> None:
                 first = b.add(b.mul(b.sub(index, block.first), block.rows), block.start)
-                self._sequence(_Block(direction, first, block.rows))
+                self._sequence(_BatchBlock(direction, first, block.rows))
 
             by_class(b, classes, index, some)
 
         if blocks != 0:
             self.k.items(b.mul(self.directions, blocks), block_of)
 
-    def _sequence(self, block: _Block) -> None:
+    def _sequence(self, block: _BatchBlock) -> None:
         b = self.b
         names = "hc"[: len(self.root.states)]
         self._input_product(block)
@@ -173,7 +173,7 @@ class _Writer:
             case _:
                 return b.add(t, b.mul(direction, b.sub(last, b.mul(t, 2))))
 
-    def _input_product(self, batch: _Block) -> None:
+    def _input_product(self, batch: _BatchBlock) -> None:
         """from_input[steps, rows] = x w^T + bias of w, panel by panel."""
         b, size = self.b, self.inputs * self.nr
         x = self.k.buffer_of(self.root.x)
@@ -231,7 +231,7 @@ class _Writer:
         if whole < self.panels:
             panel(whole, tail)
 
-    def _start(self, initial: SSAValue | None, block: _Block, state: SSAValue) -> None:
+    def _start(self, initial: SSAValue | None, block: _BatchBlock, state: SSAValue) -> None:
         """Initialises the state before the first step."""
 
         def unit(row: Index, channel: Index, valid: Index | None) -> None:
@@ -244,7 +244,7 @@ class _Writer:
 
         self._units(self.b, block.rows, unit)
 
-    def _finish(self, result: SSAValue, block: _Block, state: SSAValue) -> None:
+    def _finish(self, result: SSAValue, block: _BatchBlock, state: SSAValue) -> None:
         """Stores the state after the last step, if it is used."""
         for buffer in self._buffers_of(result):
 
@@ -270,7 +270,7 @@ class _Writer:
 
         b.loop(0, rows, element)
 
-    def _recurrent_product(self, phase: CellPhase, block: _Block, t: Index) -> None:
+    def _recurrent_product(self, phase: CellPhase, block: _BatchBlock, t: Index) -> None:
         """products = r state in step `t`, for the panels of the phase's gates."""
         b, size = self.b, self.hidden * self.nr
         at = b.mul(block.direction, self.panels * size)
@@ -327,7 +327,7 @@ class _Writer:
         b.ret()
         return function
 
-    def _cell(self, phase: CellPhase, block: _Block, time: Index) -> None:
+    def _cell(self, phase: CellPhase, block: _BatchBlock, time: Index) -> None:
         """Applies the cell to one step's products: new states, and y from h."""
         b = self.b
         row = [self.width, 1]

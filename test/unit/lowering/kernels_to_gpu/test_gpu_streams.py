@@ -6,15 +6,15 @@ from xdsl.dialects.builtin import MemRefType, i8
 from xdsl.ir import Block
 
 from mini_infer.passes.geometry.boxes import Box
-from mini_infer.passes.memory.analysis.access_sets import Touched
+from mini_infer.passes.memory.analysis.access_sets import AccessSets
 from mini_infer.tools.bench.gpu_streams import longest_chain
 
 ARENA = Block(arg_types=[MemRefType(i8, [100])]).args[0]
 
 
-def touched(reads: tuple[int, int] | None, writes: tuple[int, int]) -> Touched:
+def touched(reads: tuple[int, int] | None, writes: tuple[int, int]) -> AccessSets:
     """Bytes [first, last) that are read, and those that are written."""
-    made = Touched()
+    made = AccessSets()
     for into, bytes in (made.reads, reads), (made.writes, writes):
         if bytes is not None:
             into[ARENA] = [Box.dense([bytes[1] - bytes[0]], bytes[0])]

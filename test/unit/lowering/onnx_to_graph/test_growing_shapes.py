@@ -20,7 +20,7 @@ from mini_infer.dialects.sizes.formulas import formulas, grows
 from mini_infer.dialects.sizes.polynomials import Symbol
 from mini_infer.dialects.sizes.sizes import size_of, terms_of, value_at
 from mini_infer.passes.planning import Buffer, Problem, check, lower_bound
-from mini_infer.runtime.shapes.buckets import Places
+from mini_infer.runtime.shapes.buckets import BucketPlans
 from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
 
 N, M = Symbol("n", 0, 40), Symbol("m", 1, 9)
@@ -178,7 +178,7 @@ def test_places_do_for_all_sizes_that_share_them(bounded: bool) -> None:
     given_sizes = [n * 64, m * n * 8, 64 * (40 - n), (n + 3) // 4 * 64, 128]
     lives = [(0, 2), (1, 3), (2, 4), (0, 4), (3, 5)]
     buffers = [Buffer(i, size, *live) for i, (size, live) in enumerate(zip(given_sizes, lives, strict=True))]
-    places = Places(Problem(tuple(buffers), alignment=64), [N, M], bounded)
+    places = BucketPlans(Problem(tuple(buffers), alignment=64), [N, M], bounded)
     seen: set[int] = set()
     for values in [(a, b) for a in range(41) for b in (1, 2, 5, 9)]:
         placed = places.at(values)

@@ -18,13 +18,13 @@ from mini_infer.dialects.sizes.sizes import value_at
 from mini_infer.passes.memory.plan_arena import settled as sized
 from mini_infer.passes.memory.verify_arena import VerifyArena
 from mini_infer.runtime.compile.module_to_plan import arena_of
-from mini_infer.runtime.shapes.buckets import Places
+from mini_infer.runtime.shapes.buckets import BucketPlans
 
 SPANS = {"n": (9, 64, 200), "m": (9, 96, 200)}
 SHAPES = [{"n": n, "m": m} for n, m in ((64, 96), (200, 200), (9, 9), (9, 200), (200, 9), (77, 31), (128, 129))]
 
 
-def at_shape(module: ModuleOp, places: Places, values: tuple[int, ...]) -> tuple[ModuleOp, int]:
+def at_shape(module: ModuleOp, places: BucketPlans, values: tuple[int, ...]) -> tuple[ModuleOp, int]:
     """The module with numbers for its sizes and for the places of buffers, and how far these reach."""
     arena = arena_of(module)
     assert arena is not None
@@ -52,7 +52,7 @@ def test_the_plan_of_every_shape_is_right_and_fits(build: Build) -> None:
     module, ctx, _ = planned(build, SPANS)
     arena = arena_of(module)
     assert arena is not None
-    places = Places(arena.problem, arena.dims, bounded=True)
+    places = BucketPlans(arena.problem, arena.dims, bounded=True)
     for given in SHAPES:
         values = tuple(given[each.name.split()[0]] // each.unit for each in arena.dims if isinstance(each, InputSymbol))
         made, height = at_shape(module, places, values)
@@ -66,7 +66,7 @@ def test_a_plan_for_smaller_sizes_is_refused() -> None:
     module, _, _ = planned(attention, SPANS)
     arena = arena_of(module)
     assert arena is not None
-    places = Places(arena.problem, arena.dims, bounded=True)
+    places = BucketPlans(arena.problem, arena.dims, bounded=True)
     small = places.at((16,))
     places.at = lambda values: small
     made, _ = at_shape(module, places, (200,))

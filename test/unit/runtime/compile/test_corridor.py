@@ -25,7 +25,7 @@ from mini_infer.runtime.compile.cached_build import CachedBuild
 from mini_infer.runtime.compile.module_to_plan import Lowered
 from mini_infer.runtime.compile.source import Source
 from mini_infer.runtime.native.machine_code import MachineCode
-from mini_infer.runtime.progress import Steps
+from mini_infer.runtime.progress import StepCounter
 from mini_infer.runtime.session import LoadedPlan
 from mini_infer.runtime.shapes.shape_family import ShapeFamily
 from mini_infer.runtime.specs import Signature
@@ -86,7 +86,7 @@ def _only_tells(frame: FrameType, given: list[Any]) -> bool:
 
 def _only_watches(frame: FrameType) -> bool:
     code = frame.f_code
-    return code.co_name == "observer" or code is Steps.__call__.__code__ or "pipelines" in code.co_filename
+    return code.co_name == "observer" or code is StepCounter.__call__.__code__ or "pipelines" in code.co_filename
 
 
 def _callers(frame: FrameType | None) -> Iterator[FrameType]:

@@ -10,7 +10,7 @@ from gpu_runs import kernel_function, run
 
 from mini_infer.dialects.errors import KernelError
 from mini_infer.dialects.graph.values import Array
-from mini_infer.runtime.devices.emulated.checked_memory import Place
+from mini_infer.runtime.devices.emulated.checked_memory import GlobalRange
 from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 
 X = "memref<64xf32>"
@@ -146,7 +146,7 @@ FAULTS = {
     ),
     "a barrier in a loop that ends early for some": Fault(
         f"scf.for %k = %c0 to %tid step %c1 {{\n{BARRIER}}}",
-        r"don't get here",
+        r"don't reach it",
         f"scf.for %k = %c0 to %c4 step %c1 {{\n{BARRIER}}}",
     ),
     "a warp's words through shared memory without a barrier": Fault(
@@ -239,10 +239,10 @@ def test_code_without_the_fault_runs(name: str) -> None:
 def test_status_may_be_written_by_several_threads() -> None:
     kernel = Kernel(kernel_function("%x: memref<1xf32>", COMMON + "memref.store %one, %x[%c0] : memref<1xf32>"))
     data = np.zeros(4, np.uint8)
-    kernel.run((2, 1, 1), (64, 1, 1), 256, [Place(data, is_status=True)])
+    kernel.run((2, 1, 1), (64, 1, 1), 256, [GlobalRange(data, is_status=True)])
     assert data.view(np.float32)[0] == 1
     with pytest.raises(KernelError):
-        kernel.run((2, 1, 1), (64, 1, 1), 256, [Place(data)])
+        kernel.run((2, 1, 1), (64, 1, 1), 256, [GlobalRange(data)])
 
 
 def test_memory_that_may_only_be_read() -> None:
@@ -250,7 +250,7 @@ def test_memory_that_may_only_be_read() -> None:
     data = np.zeros(256, np.uint8)
     data.flags.writeable = False
     with pytest.raises(KernelError, match="memory that may only be read"):
-        kernel.run((1, 1, 1), (64, 1, 1), 256, [Place(data)])
+        kernel.run((1, 1, 1), (64, 1, 1), 256, [GlobalRange(data)])
 
 
 def test_races_between_batches_of_blocks_are_found() -> None:

@@ -19,7 +19,7 @@ from mini_infer.dialects.gpu.kernels import FuncOp, ModuleOp, ReturnOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.kernel_code.builder import Index
 from mini_infer.lowering.kernels_to_gpu.builder import ThreadBuilder
-from mini_infer.runtime.devices.emulated.checked_memory import Place
+from mini_infer.runtime.devices.emulated.checked_memory import GlobalRange
 from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 
 RANDOM = np.random.default_rng(0)
@@ -193,7 +193,7 @@ def product_run(function: FuncOp, size: int = 64, checked: bool = True) -> tuple
     c = np.zeros_like(a)
     kernel = Kernel(function)
     places = [array.reshape(-1).view(np.uint8) for array in (a, x, c)]
-    kernel.run((size // 32, size // 32, 1), (64, 1, 1), 8192, [Place(place) for place in places], checked=checked)
+    kernel.run((size // 32, size // 32, 1), (64, 1, 1), 8192, [GlobalRange(place) for place in places], checked=checked)
     return c, a.astype(np.float64) @ x.astype(np.float64)
 
 
@@ -292,7 +292,7 @@ def gathered(b: ThreadBuilder, values: list[SSAValue]) -> SSAValue:
 def staged_run(function: FuncOp, dtype: Any = np.float32) -> tuple[Array, Array]:
     a, x = (RANDOM.standard_normal(shape).astype(dtype) for shape in ((32, 96), (96, 32)))
     c = np.zeros((32, 32), np.float32)
-    places = [Place(array.reshape(-1).view(np.uint8)) for array in (a, x, c)]
+    places = [GlobalRange(array.reshape(-1).view(np.uint8)) for array in (a, x, c)]
     Kernel(function).run((4, 2, 1), (32, 1, 1), 8192, places)
     return c, a.astype(np.float64) @ x.astype(np.float64)
 

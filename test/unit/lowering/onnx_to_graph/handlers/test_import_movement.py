@@ -169,7 +169,7 @@ def test_sequences_are_reversed_as_slices() -> None:
         (Case("Unsqueeze", [X], 11), "axes are missing"),
         (Case("Flatten", [X], 13, {"axis": 4}), "axis 4 is outside of a tensor of rank 3"),
         (Case("Transpose", [X], 13, {"perm": [0, 1]}), "is no permutation of 3 dimensions"),
-        (Case("Concat", [X, random(2, 3)], 13, {"axis": 1}), "differ beside axis 1"),
+        (Case("Concat", [X, random(2, 3)], 13, {"axis": 1}), "differ outside of axis 1"),
         (Case("Concat", [X, X], 13, {"axis": 3}), "axis 3 is outside of a tensor of rank 3"),
         (
             Case("Split", [X, ints(1, 1)], 13, {"axis": 2}, known=[1], results=2),

@@ -260,7 +260,7 @@ def test_unsupported(case: Case, message: str) -> None:
     [
         (Case("MaxUnpool", [UNPOOLED[0], UNPOOLED[1][0]], 11, SQUARE), "indices of shape .* but an operand of shape"),
         (Case("MaxUnpool", [*UNPOOLED, ints(1, 2, 3, 4)], 11, SQUARE, known=[2]), "has no room for"),
-        (Case("MaxUnpool", [*UNPOOLED], 11, {"kernel_shape": [2, 2], "pads": [2, 2, 2, 2]}), "take away more"),
+        (Case("MaxUnpool", [*UNPOOLED], 11, {"kernel_shape": [2, 2], "pads": [2, 2, 2, 2]}), "crop more"),
         (Case("GridSample", [IMAGE, grid(2, 3, 3, 3)], 20), "a grid of shape .* for an operand of shape"),
         (Case("GridSample", [IMAGE, grid(1, 3, 3, 2)], 20), "2 samples, but positions for 1"),
         (Case("GridSample", [IMAGE, grid(2, 3, 3, 2)], 20, {"mode": "area"}), "mode area or padding_mode zeros is"),
