@@ -3,7 +3,8 @@
 An op declares its operands and attributes, `infer_types` (the type rule, which raises VerifyException with the violated
 fact) and `evaluate` (the reference implementation in numpy). The constructor takes result types from the rule, and the
 verifier compares the IR with it. `evaluate` computes in the type of the arrays it is given, not in the declared one: a
-float32 module evaluated on float64 arrays is the float64 reference.
+float32 module evaluated on float64 arrays is the float64 reference. `operand_axes` says how axes of operands map to
+those of results (axes.py).
 """
 
 from __future__ import annotations
@@ -12,10 +13,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
-from typing import ClassVar, Literal, Self, TypeAlias
+from typing import ClassVar, Literal, Self, TypeAlias, cast
 
 from typing_extensions import override
-from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, NameLoc, NoneAttr, StringAttr, i32
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    NameLoc,
+    NoneAttr,
+    StringAttr,
+    i32,
+)
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation, traits_def
@@ -25,6 +35,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..sizes.sizes import equal, is_fixed, now
+from .axes import Axes, Labels, Reduced, Special, Whole, labelled_axes
 from .narrow_types import is_narrow
 from .values import (
     AnyTensor,
@@ -33,6 +44,7 @@ from .values import (
     flag_attr,
     float_attr,
     int_attr,
+    ints,
     ints_attr,
     is_bool,
     is_fixed_attr,
@@ -96,6 +108,9 @@ class GraphOp(IRDLOperation, ABC):
 
     traits = traits_def(Pure())
 
+    PER_AXIS: ClassVar[tuple[str, ...]] = ()
+    """Properties with a number, or several, for each axis of the result; "shape" and "stops" are its sizes."""
+
     def _build(
         self,
         operands: Sequence[SSAValue | Operation | None],
@@ -145,6 +160,31 @@ class GraphOp(IRDLOperation, ABC):
         if not self.INSTRUCTIONS:
             return 0
         return self.INSTRUCTIONS * max((prod(shape_of(value)) for value in (*self.operands, *self.results)), default=0)
+
+    def operand_axes(self, result: int = 0) -> Axes:
+        """How the axes of each operand go through to a result."""
+        return [(Whole(None),) * len(shape_of(operand)) for operand in self.operands]
+
+    def labelled_axes(
+        self, labels: Sequence[Labels], to: Labels, special: Special | None = None, *, result: int = 0
+    ) -> Axes:
+        """`operand_axes` where axes have labels: those of operands (what is absent comes last), and the result's."""
+        return labelled_axes([*map(shape_of, self.operands)], labels, shape_of(self.results[result]), to, special or {})
+
+    def given_labels(self, **labels: Labels) -> list[Labels]:
+        """The labels of those operands, in order and by name, that are there."""
+        return [each for name, each in labels.items() if getattr(self, name, None) is not None]
+
+    def resized(self, axis: int, size: int) -> dict[str, Attribute]:
+        """What changes of the properties where an axis of the result, and all that is kept of it, has another size."""
+        names = [name for name in ("shape", "stops") if name in self.PER_AXIS]
+        sizes = {name: list(ints(cast("DenseArrayBase[IntegerType]", self.properties[name]))) for name in names}
+        return {name: ints_attr([*each[:axis], size, *each[axis + 1 :]]) for name, each in sizes.items()}
+
+    def rowwise_axes(self, whole: Iterable[int]) -> Axes:
+        """`operand_axes` where the result has x's axes, and some are needed whole; other operands broadcast to it."""
+        dims = range(len(shape_of(self.results[0])))
+        return self.labelled_axes([dims] * len(self.operands), dims, dict.fromkeys(whole, Whole))
 
     @override
     def verify_(self) -> None:
@@ -199,6 +239,10 @@ class ElementwiseOp(GraphOp, ABC):
     CODE: ClassVar[Code] = "usual"
     """The length of an element's code: one or two instructions, several, or a polynomial and more."""
 
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        return self.rowwise_axes(())
+
 
 class ContractionOp(GraphOp, ABC):
     """A sum of products: matrix product, convolution."""
@@ -211,6 +255,19 @@ class ReductionOp(GraphOp, ABC):
 
     FORM: ClassVar[str] = "rows"
     INSTRUCTIONS: ClassVar[int] = 1
+
+    @property
+    def whole_axes(self) -> Sequence[int]:
+        """The axes of the first operand whose elements are combined: that which `axis` names."""
+        return (cast("IntegerAttr[IntegerType]", self.properties["axis"]).value.data,)
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        x, shape = shape_of(self.operands[0]), shape_of(self.results[0])
+        dims, whole, kind = range(len(x)), self.whole_axes, Whole if x == shape else Reduced
+        to = dims if len(x) == len(shape) else [dim for dim in dims if dim not in whole]
+        own, *others = self.labelled_axes([dims] * len(self.operands), to)
+        return [tuple(kind(axis.to) if dim in whole else axis for dim, axis in enumerate(own)), *others]
 
 
 class MovementOp(GraphOp, ABC):

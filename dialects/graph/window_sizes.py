@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
+from typing import TypeVar
 
 import numpy as np
 
+from .axes import Special, Windowed
 from .base import require
 from .values import Array
 
 LAYOUTS = ("NCHW", "NHWC")
+T = TypeVar("T")
 
 
 def channel_axis(layout: str, rank: int) -> int:
@@ -34,8 +38,8 @@ def spatial_shape(shape: Sequence[int], layout: str) -> tuple[int, ...]:
     return tuple(shape[axis] for axis in spatial_axes(layout, len(shape)))
 
 
-def full_shape(batch: int, channels: int, spatial: Sequence[int], layout: str) -> tuple[int, ...]:
-    """A tensor's shape in a layout."""
+def full_shape(batch: T, channels: T, spatial: Sequence[T], layout: str) -> tuple[T, ...]:
+    """A tensor's shape in a layout, an index of it, or labels of its axes."""
     return (batch, channels, *spatial) if layout == "NCHW" else (batch, *spatial, channels)
 
 
@@ -82,6 +86,14 @@ class Window:
     def extent(self) -> tuple[int, ...]:
         """The extent of the dilated kernel."""
         return tuple((size - 1) * step + 1 for size, step in zip(self.kernel, self.dilations, strict=True))
+
+    def axes(self, kind: type[Windowed] = Windowed, *, ceil_mode: bool = False) -> Special:
+        """How the spatial dimensions, which are labelled by their numbers, go through."""
+        numbers = zip(self.kernel, self.strides, self.dilations, self.begin, self.end, strict=True)
+        return {
+            axis: partial(kind, taps=taps, stride=stride, dilation=step, before=begin, after=end, ceil_mode=ceil_mode)
+            for axis, (taps, stride, step, begin, end) in enumerate(numbers)
+        }
 
     def positions(self, spatial: Sequence[int], ceil_mode: bool = False) -> tuple[int, ...]:
         """The number of window positions in each dimension.

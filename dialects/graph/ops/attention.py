@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
 
 from ...sizes.sizes import equal
+from ..axes import Axes, Whole
 from ..base import GraphOp, broadcasts_to, require, require_float, require_same_element_type
 from ..values import AnyTensor, Array, element_type_of_value, is_bool, shape_of, tensor, type_of, widened
 
@@ -96,6 +97,12 @@ class AttentionOp(GraphOp):
     @override
     def instructions(self) -> int:
         return self.INSTRUCTIONS * prod(shape_of(self.query)[:-1]) * shape_of(self.key)[2]  # of each score
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        grouped = shape_of(self.query)[1] != shape_of(self.key)[1]
+        whole = ("h" if grouped else "") + ("" if self.causal is None else "t")
+        return self.labelled_axes(("bhtd", "bhsd", "bhsv", "bhts"), "bhtv", dict.fromkeys(whole, Whole))
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ...sizes.sizes import equal_shapes
+from ..axes import Axes, Whole
 from ..base import GraphOp, require
 from ..values import AnyTensor, Array, element_type_of_value, shape_of, tensor
 
@@ -80,6 +81,10 @@ class BlockWeightOp(GraphOp):
         types = [element_type_of_value(operand) for operand in self.operands]
         require(types in ([UI8, f32], [UI8, f32, UI8]), "the weight and zeros are of ui8, scales of f32")
         return [tensor(f32, (rows, depth))]
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        return self.labelled_axes(["rd"] * 3, "rd", {"d": Whole})
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

@@ -22,6 +22,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
 
 from ...sizes.sizes import equal, equal_shapes
+from ..axes import Axes, Special, Spread, Whole
 from ..base import ContractionOp, broadcast, require, require_numbers, require_same_element_type
 from ..values import AnyTensor, Array, element_type_of_value, ints, numpy_dtype, shape_of, tensor, widened
 from ..window_sizes import (
@@ -112,6 +113,14 @@ class MatmulOp(ContractionOp):
         return super().is_cheap() and self.products <= MOST_EVALUATED
 
     @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        dims = len(shape_of(self.result))
+        batch, rows, columns = range(dims - 2), dims - 2, dims - 1
+        lhs = (rows, "depth") if self.transpose_a is None else ("depth", rows)
+        rhs = ("depth", columns) if self.transpose_b is None else (columns, "depth")
+        return self.labelled_axes([(*batch, *lhs), (*batch, *rhs)], range(dims))
+
+    @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         type = element_type_of_value(self.lhs)
         a, b = _factors(type, *arrays)
@@ -127,6 +136,14 @@ def _matrices(value: SSAValue, transposed: bool) -> tuple[list[int], int, int]:
     require(len(shape) >= 2, "operands of a matrix product need at least two dimensions")
     *batch, rows, columns = shape
     return (batch, columns, rows) if transposed else (batch, rows, columns)
+
+
+def _convolution_axes(op: ConvOp | ConvTransposeOp, weight: tuple[str, str], windows: Special) -> Axes:
+    """Of x, a weight with these labels in front of its taps, and a bias; groups take a part of the channels each."""
+    x, y = (full_shape("n", channels, list(windows), op.layout.data) for channels in ("in", "out"))
+    grouped: Special = dict.fromkeys(weight, Whole) if op.groups.value.data > 1 else {}
+    taps = ["tap"] * len(windows)
+    return op.labelled_axes([x, (*weight, *taps), ("out",)], y, {**windows, **grouped})
 
 
 @irdl_op_definition
@@ -215,6 +232,10 @@ class ConvOp(ContractionOp):
     @override
     def products(self) -> int:
         return prod(shape_of(self.result)) * prod(shape_of(self.weight)[1:])
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        return _convolution_axes(self, ("out", "in"), self.window.axes())
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
@@ -342,6 +363,10 @@ class ConvTransposeOp(ContractionOp):
     @override
     def products(self) -> int:
         return prod(shape_of(self.x)) * prod(shape_of(self.weight)[1:])
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        return _convolution_axes(self, ("in", "out"), self.window.axes(Spread))
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

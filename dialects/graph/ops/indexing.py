@@ -21,6 +21,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ...errors import out_of_range
 from ...sizes.sizes import equal_shapes, now, pinned
+from ..axes import Axes, Labels, Whole
 from ..base import MovementOp, describe, require, require_axis, require_numbers, require_same_element_type
 from ..narrow_types import is_narrow
 from ..values import AnyTensor, Array, element_type_of_value, is_bool, shape_of, tensor, type_of
@@ -97,6 +98,12 @@ class GatherOp(GatherAlongOp):
         return [tensor(element_type_of_value(self.x), (*shape[:axis], *shape_of(self.indices), *shape[axis + 1 :]))]
 
     @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        x, axis = range(len(shape_of(self.x))), self.axis.value.data
+        places = [f"place {number}" for number in range(len(shape_of(self.indices)))]
+        return self.labelled_axes([x, places], [*x[:axis], *places, *x[axis + 1 :]], {axis: Whole})
+
+    @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x, indices = arrays
         self.check_indices(indices)
@@ -116,6 +123,11 @@ class GatherElementsOp(GatherAlongOp):
         self.require_indexed()
         _require_inside(indices, shape, axis)
         return [tensor(element_type_of_value(self.x), indices)]
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        dims, axis = range(len(shape_of(self.x))), self.axis.value.data
+        return self.labelled_axes([[*dims[:axis], "any", *dims[axis + 1 :]], dims], dims, {"any": Whole})
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
@@ -180,6 +192,16 @@ class GatherNdOp(GatheringOp):
         require(depth <= len(shape), f"indices name {indices[-1]} dimensions, but x has {len(shape) - batch}")
         self.require_indexed()
         return [tensor(element_type_of_value(self.x), (*indices[:-1], *shape[depth:]))]
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        outer, batch, rank = len(shape_of(self.indices)) - 1, self.batch_dims.value.data, len(shape_of(self.x))
+        depth = batch + len(self.indexed())
+        named = ["any"] * (depth - batch)
+        rest = range(outer, outer + rank - depth)
+        return self.labelled_axes(
+            [[*range(batch), *named, *rest], [*range(outer), "entry"]], range(outer + len(rest)), {"any": Whole}
+        )
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
@@ -260,6 +282,13 @@ class ScatterNdOp(ScatterOp):
         return [type_of(self.x)]
 
     @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        dims, depth = range(len(shape_of(self.x))), len(self.indexed())
+        outer: Labels = ["update"] * (len(shape_of(self.indices)) - 1)
+        special = dict.fromkeys([*dims[:depth], "update"], Whole)
+        return self.labelled_axes([dims, [*outer, "entry"], [*outer, *dims[depth:]]], dims, special)
+
+    @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x, indices, updates = arrays
         self.check_indices(indices)
@@ -301,6 +330,12 @@ class ScatterElementsOp(ScatterOp):
         self.require_indexed()
         _require_inside(indices, shape, axis)
         return [type_of(self.x)]
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        dims, axis = range(len(shape_of(self.x))), self.axis.value.data
+        updates = [*dims[:axis], "update", *dims[axis + 1 :]]
+        return self.labelled_axes([dims, updates, updates], dims, dict.fromkeys((axis, "update"), Whole))
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ...sizes.sizes import equal, equal_shapes
+from ..axes import Axes, Whole
 from ..base import GraphOp, require, require_float, require_same_element_type
 from ..values import AnyTensor, Array, element_type_of_value, shape_of, tensor, widened
 
@@ -87,6 +88,14 @@ class LinearAttentionOp(GraphOp):
     def products(self) -> int:
         width, times = shape_of(self.value)[3], 1 if self.beta is None else 2
         return (prod(shape_of(self.query)) + times * prod(shape_of(self.key))) * width
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        given = self.given_labels(query="bthd", key="bthd", value="bthv", initial="bhdv", decay="bthd", beta="bth")
+        grouped = shape_of(self.query)[2] != shape_of(self.key)[2]
+        return self.labelled_axes(
+            given, "bhdv" if result else "bthv", dict.fromkeys("tdh" if grouped else "td", Whole), result=result
+        )
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

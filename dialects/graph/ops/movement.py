@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -21,6 +22,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
 
 from ...sizes.sizes import equal
+from ..axes import Axes, Kept, Placed, Strided, Whole
 from ..base import MovementOp, broadcasts_to, require, require_axis, require_same_element_type
 from ..values import AnyTensor, Array, element_type_of_value, ints, numpy_dtype, shape_of, tensor
 
@@ -30,6 +32,8 @@ class ReshapeOp(MovementOp):
     """The same elements in the same row-major order, in another shape."""
 
     name = "graph.reshape"
+
+    PER_AXIS: ClassVar[tuple[str, ...]] = ("shape",)
 
     x = operand_def()
     shape = prop_def(DenseArrayBase[IntegerType])
@@ -44,6 +48,17 @@ class ReshapeOp(MovementOp):
         require(all(size >= 0 for size in new), f"shape {list(new)} has a negative size")
         require(equal(prod(old), prod(new)), f"{prod(old)} elements of shape {list(old)} don't fill shape {list(new)}")
         return [tensor(element_type_of_value(self.x), new)]
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        old, new = shape_of(self.x), shape_of(self.result)
+
+        def unchanged(axis: int) -> list[int]:
+            before = prod(old[:axis])
+            return [i for i, size in enumerate(new) if size == old[axis] and prod(new[:i]) == before]
+
+        found = [unchanged(axis) for axis in range(len(old))]
+        return [tuple(Kept(*places) if len(places) == 1 else Whole(None) for places in found)]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
@@ -71,6 +86,10 @@ class TransposeOp(MovementOp):
         return [tensor(element_type_of_value(self.x), [shape[axis] for axis in permutation])]
 
     @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        return self.labelled_axes([range(len(shape_of(self.x)))], ints(self.permutation))
+
+    @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         return (arrays[0].transpose(ints(self.permutation)).copy(),)
 
@@ -80,6 +99,8 @@ class BroadcastToOp(MovementOp):
     """x broadcast to `shape`, along dimensions of size 1 and new leading ones."""
 
     name = "graph.broadcast_to"
+
+    PER_AXIS: ClassVar[tuple[str, ...]] = ("shape",)
 
     x = operand_def()
     shape = prop_def(DenseArrayBase[IntegerType])
@@ -93,6 +114,10 @@ class BroadcastToOp(MovementOp):
         old, new = shape_of(self.x), ints(self.shape)
         require(broadcasts_to(old, new), f"shape {list(old)} doesn't broadcast to {list(new)}")
         return [tensor(element_type_of_value(self.x), new)]
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        return self.rowwise_axes(())
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
@@ -112,6 +137,12 @@ class ConcatOp(MovementOp):
     def __init__(self, inputs: Sequence[SSAValue | Operation], axis: int, location: LocationAttr | None = None):
         self._build(inputs, location, axis=axis)
 
+    @property
+    def borders(self) -> list[int]:
+        """Where each operand begins in the result, along the axis, and where the last one ends."""
+        axis = self.axis.value.data
+        return list(accumulate((shape_of(each)[axis] for each in self.inputs), initial=0))
+
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         require(len(self.inputs) > 0, "needs at least one operand")
@@ -129,6 +160,11 @@ class ConcatOp(MovementOp):
         return [tensor(element_type_of_value(self.inputs[0]), (*first[:axis], total, *first[axis + 1 :]))]
 
     @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        dims, axis = range(len(shape_of(self.result))), self.axis.value.data
+        return [tuple(Placed(axis, begin) if dim == axis else Kept(dim) for dim in dims) for begin in self.borders[:-1]]
+
+    @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         return (np.concatenate(arrays, self.axis.value.data),)
 
@@ -142,6 +178,8 @@ class SliceOp(MovementOp):
     """
 
     name = "graph.slice"
+
+    PER_AXIS: ClassVar[tuple[str, ...]] = ("starts", "stops", "steps")
 
     x = operand_def()
     starts = prop_def(DenseArrayBase[IntegerType])
@@ -189,6 +227,17 @@ class SliceOp(MovementOp):
         return [tensor(element_type_of_value(self.x), self.counts)]
 
     @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        whole = [a == b for a, b in zip(shape_of(self.x), shape_of(self.result), strict=True)]
+        bounds = zip(whole, ints(self.starts), ints(self.steps), strict=True)
+        return [
+            tuple(
+                Kept(axis) if whole and step == 1 else Strided(axis, start, step)
+                for axis, (whole, start, step) in enumerate(bounds)
+            )
+        ]
+
+    @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         slices = tuple(
             slice(r.start, r.stop if r.stop >= 0 else None, r.step) if r else slice(0, 0) for r in self.ranges
@@ -208,6 +257,8 @@ class PadOp(MovementOp):
     """
 
     name = "graph.pad"
+
+    PER_AXIS: ClassVar[tuple[str, ...]] = ("low", "high")
 
     x = operand_def()
     low = prop_def(DenseArrayBase[IntegerType])
@@ -238,6 +289,16 @@ class PadOp(MovementOp):
             require(not empty, f"there is nothing to {mode} along an axis without elements")
         padded = [size + before + after for size, before, after in zip(shape, low, high, strict=True)]
         return [tensor(element_type_of_value(self.x), padded)]
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        around, constant = zip(ints(self.low), ints(self.high), strict=True), self.mode.data == "constant"
+        return [
+            tuple(
+                Kept(axis) if (low, high) == (0, 0) else Placed(axis, low) if constant else Whole(axis)
+                for axis, (low, high) in enumerate(around)
+            )
+        ]
 
     def filling(self) -> Array:
         """The padding value of mode "constant", as one element of x's type."""

@@ -12,9 +12,10 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ...sizes.sizes import equal_shapes
+from ..axes import Axes, Kept
 from ..base import GraphOp, ReductionOp, broadcasts_to, require, require_axis, require_float, require_same_element_type
 from ..values import AnyTensor, Array, shape_of, type_of, widened
-from ..window_sizes import channel_axis
+from ..window_sizes import channel_axis, full_shape
 
 
 def _check_fits(value: SSAValue | None, shape: tuple[int, ...], what: str) -> None:
@@ -73,10 +74,15 @@ class LayerNormOp(ReductionOp):
         _check_fits(self.bias, normalised, "bias")
         return [type_of(self.x)]
 
+    @property
+    @override
+    def whole_axes(self) -> Sequence[int]:
+        return range(self.axis.value.data, len(shape_of(self.x)))
+
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x, scale, *bias = (widened(array) for array in arrays)
-        axes = tuple(range(self.axis.value.data, x.ndim))
+        axes = tuple(self.whole_axes)
         centred = x - np.mean(x, axes, keepdims=True)
         variance = np.mean(centred * centred, axes, keepdims=True)
         result = centred / np.sqrt(variance + x.dtype.type(self.epsilon.value.data)) * scale
@@ -117,10 +123,15 @@ class RmsNormOp(ReductionOp):
         _check_fits(self.scale, shape[require_axis(self.axis.value.data, len(shape)) :], "scale")
         return [type_of(self.x)]
 
+    @property
+    @override
+    def whole_axes(self) -> Sequence[int]:
+        return range(self.axis.value.data, len(shape_of(self.x)))
+
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x, scale = (widened(array) for array in arrays)
-        axes = tuple(range(self.axis.value.data, x.ndim))
+        axes = tuple(self.whole_axes)
         squares = np.mean(x * x, axes, keepdims=True)
         result = x / np.sqrt(squares + x.dtype.type(self.epsilon.value.data)) * scale
         return (result.astype(arrays[0].dtype),)
@@ -163,6 +174,11 @@ class BatchNormOp(GraphOp):
         channels = shape[channel_axis(self.layout.data, len(shape))]
         _check_per_channel(channels, scale=self.scale, bias=self.bias, mean=self.mean, variance=self.variance)
         return [type_of(self.x)]
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        dims = full_shape("n", "c", range(len(shape_of(self.x)) - 2), self.layout.data)
+        return self.labelled_axes([dims, *["c"] * 4], dims)
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
@@ -210,11 +226,20 @@ class InstanceNormOp(ReductionOp):
         _check_per_channel(shape[1], scale=self.scale, bias=self.bias)
         return [type_of(self.x)]
 
+    @property
+    @override
+    def whole_axes(self) -> Sequence[int]:
+        return range(2, len(shape_of(self.x)))
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        return [super().operand_axes()[0], (Kept(1),), (Kept(1),)]
+
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x = widened(arrays[0])
         scale, bias = (widened(array).reshape(-1, *[1] * (x.ndim - 2)) for array in arrays[1:])
-        axes = tuple(range(2, x.ndim))
+        axes = tuple(self.whole_axes)
         centred = x - np.mean(x, axes, keepdims=True)
         variance = np.mean(centred * centred, axes, keepdims=True)
         result = centred / np.sqrt(variance + x.dtype.type(self.epsilon.value.data)) * scale + bias

@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ...sizes.sizes import equal
+from ..axes import Axes, Kept, Whole
 from ..base import ReductionOp, require, require_numbers
 from ..values import AnyTensor, Array, element_type_of_value, ints, shape_of, tensor, widened
 from ..window_sizes import Window, usual_window
@@ -79,6 +80,10 @@ class Col2ImOp(ReductionOp):
             equal(windows, prod(places)), f"{windows} windows, but there is room for {prod(places)}: {list(places)}"
         )
         return [tensor(element_type_of_value(self.x), (batch, columns // prod(kernel), *shape))]
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        return [(Kept(0), Whole(1), Whole(None))]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

@@ -24,6 +24,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from ...sizes.sizes import equal_shapes
+from ..axes import Axes, Whole
 from ..base import require, require_float, require_same_element_type
 from ..values import AnyTensor, Array, element_type_of_value, ints, shape_of, tensor, widened
 from ..window_sizes import channel_axis, channels_first, from_channels_first, full_shape, spatial_shape
@@ -77,6 +78,11 @@ class RegionOp(IndexedOp, ABC):
         require(all(self.sizes) or not all(indices), "regions of an empty image")
         channels = x[channel_axis(self.layout.data, 4)]
         return [tensor(element_type_of_value(self.x), full_shape(indices[0], channels, shape, self.layout.data))]
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        x, y = (full_shape(*labels, self.layout.data) for labels in (("any", "c", ("any", "any")), ("r", "c", "hw")))
+        return self.labelled_axes([x, "r", ("r", "corner")], y, {"any": Whole})
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

@@ -32,6 +32,7 @@ from xdsl.irdl import (
 )
 
 from ...sizes.sizes import equal_shapes
+from ..axes import Axes, Whole
 from ..base import GraphOp, Property, require, require_float, require_same_element_type
 from ..values import AnyTensor, Array, element_type_of_value, is_bool, shape_of, tensor, widened
 from .cell_activations import Activation, activation_attributes, activations_of
@@ -110,6 +111,20 @@ class RecurrenceOp(GraphOp, ABC):
     def clipped(self, x: Array) -> Array:
         """The clipped argument of an activation."""
         return x if self.clip is None else np.clip(x, -self.clip.value.data, self.clip.value.data)
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        given = self.given_labels(
+            x="tbi",
+            weight="dgi",
+            recurrence="dgk",
+            bias="dg",
+            initial_h="dbh",
+            initial_c="dbh",
+            peephole="dp",
+            mask="tb",
+        )
+        return self.labelled_axes(given, "dbh" if result else "tdbh", dict.fromkeys("tdh", Whole), result=result)
 
     @abstractmethod
     def step(self, x: Array, states: Sequence[Array], w: Array, r: Array, bias: Array, *more: Array) -> list[Array]:

@@ -59,6 +59,11 @@ class ReduceOp(ReductionOp, ABC):
             require_axis(axis, len(type.get_shape()))
         return [tensor(type.element_type, reduced_shape(type.get_shape(), axes, self.keepdims is not None))]
 
+    @property
+    @override
+    def whole_axes(self) -> Sequence[int]:
+        return ints(self.axes)
+
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x = widened(arrays[0])

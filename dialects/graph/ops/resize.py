@@ -25,6 +25,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from ...sizes.sizes import is_fixed, pinned
+from ..axes import Axes, Whole
 from ..base import MovementOp, require
 from ..values import (
     AnyTensor,
@@ -70,6 +71,8 @@ class ResizeOp(MovementOp):
 
     name = "graph.resize"
     LINEAR: ClassVar[bool] = False
+
+    PER_AXIS: ClassVar[tuple[str, ...]] = ("shape", "scales", "roi")
 
     x = operand_def()
     shape = prop_def(DenseArrayBase[IntegerType])
@@ -140,6 +143,11 @@ class ResizeOp(MovementOp):
         """Whether the axis is unchanged."""
         same = shape_of(self.x)[axis] == ints(self.shape)[axis] and self.scales.get_values()[axis] == 1
         return same and (self.roi is None or self._region(axis) == (0, 1))
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        dims = range(len(shape_of(self.x)))
+        return self.labelled_axes([dims], dims, {axis: Whole for axis in dims if not self.is_identity(axis)})
 
     def positions(self, axis: int) -> Array:
         """The position in x of each result element along an axis, float64."""

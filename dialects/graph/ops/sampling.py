@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from ...sizes.sizes import equal, equal_shapes
+from ..axes import Axes, Whole
 from ..base import ReductionOp, require, require_float
 from ..values import AnyTensor, Array, element_type_of_value, is_float, shape_of, tensor, widened
 from ..window_sizes import channel_axis, channels_first, from_channels_first, full_shape, spatial_shape
@@ -106,6 +107,12 @@ class SampleOp(ReductionOp):
     def far(self, size: int) -> tuple[int, int]:
         """Positions beyond which all neighbours are out of range."""
         return -1 - self.neighbours // 2, size + self.neighbours // 2
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        layout, places = self.layout.data, range(len(shape_of(self.positions)) - 2)
+        x = full_shape("b", "c", ["any"] * len(self.sizes), layout)
+        return self.labelled_axes([x, ("b", *places, "entry")], full_shape("b", "c", places, layout), {"any": Whole})
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, UnitAt
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
+from ..axes import Axes
 from ..base import GraphOp, require, require_axis, require_numbers
 from ..values import AnyTensor, Array, is_float_dtype, shape_of, tensor
 
@@ -49,6 +50,10 @@ class TopKOp(GraphOp):
         axis = require_axis(self.axis.value.data, len(shape))
         require(0 <= count <= shape[axis], f"there are no {count} elements along a dimension of {shape[axis]}")
         return [tensor(i64, (*shape[:axis], count, *shape[axis + 1 :]))]
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        return self.rowwise_axes((self.axis.value.data,))
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

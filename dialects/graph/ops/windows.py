@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import ClassVar, TypedDict
 
@@ -23,6 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
+from ..axes import Axes, Kept, Numbered, Windowed
 from ..base import Property, ReductionOp, require, require_float, require_numbers
 from ..values import AnyTensor, Array, element_type_of_value, ints, is_float_dtype, shape_of, tensor, type_of, widened
 from ..window_sizes import (
@@ -100,6 +102,12 @@ class PoolOp(ReductionOp, ABC):
         channels = x[channel_axis(layout, len(x))]
         return [tensor(element_type_of_value(self.x), full_shape(x[0], channels, self.positions(), layout))]
 
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        space = range(len(ints(self.kernel)))
+        dims = full_shape("n", "c", space, self.layout.data)
+        return self.labelled_axes([dims], dims, self.window.axes(ceil_mode=self.ceil_mode is not None))
+
 
 @irdl_op_definition
 class MaxPoolOp(PoolOp):
@@ -147,6 +155,11 @@ class MaxPoolIndexOp(PoolOp):
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         return [tensor(i64, pooled.get_shape()) for pooled in super().infer_types()]
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        (axes,) = super().operand_axes()  # its numbers count through all of x
+        return [tuple(Numbered(axis.to) if isinstance(axis, Kept) else axis for axis in axes)]
 
     def spatial_strides(self) -> tuple[int, ...]:
         """The strides of the flat index along the spatial dimensions."""
@@ -263,6 +276,12 @@ class LrnOp(ReductionOp):
         require(len(shape_of(self.x)) >= 2, "needs a batch and a channel dimension")
         channel_axis(self.layout.data, len(shape_of(self.x)))
         return [type_of(self.x)]
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        dims, size = range(len(shape_of(self.x))), self.size.value.data
+        window = partial(Windowed, taps=size, before=(size - 1) // 2, after=size // 2)
+        return self.labelled_axes([dims], dims, {channel_axis(self.layout.data, len(dims)): window})
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
