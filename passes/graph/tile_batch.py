@@ -32,8 +32,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ...dialects.graph.axes import Kept, Repeated
 from ...dialects.graph.base import ContractionOp, GraphOp
 from ...dialects.graph.host import main_of
+from ...dialects.graph.ops.contraction import MatmulOp
 from ...dialects.graph.ops.elementwise import AddOp
 from ...dialects.graph.ops.indexing import GatherOp, ScatterNdOp
 from ...dialects.graph.ops.movement import BroadcastToOp, ReshapeOp
@@ -42,7 +44,7 @@ from ...dialects.graph.values import element_type_of_value, nbytes_of, numpy_dty
 from ...dialects.kernel.targets import CpuAttr, target_of
 from ...dialects.sizes.sizes import bounds_of, now
 from ..statistics import count
-from .support.batch_entries import batched_operands, for_one_entry
+from .support.pattern_utils import with_operands
 
 # Bytes of weights that cost as much as a byte of an entry, and how many second-level caches the values of a layer must
 # fill. Measured on Zen 5 (1 MB, one thread) with 8 and 32 pictures: 1 to 20, and 1 to 4, are within 2 % of each other
@@ -103,6 +105,27 @@ class _Run:
         copied = COPIED * sum(map(_entry_bytes, (*self.inputs, *self.outputs)))
         layers = sum(isinstance(op, ContractionOp) for op in self.ops)
         return layers > 1 and copied < self.saved
+
+
+def batched_operands(op: GraphOp, entries: int) -> list[SSAValue] | None:
+    """The operands that have an entry for each of the batch's, axis 0; None where the op doesn't work entry by entry.
+
+    A result of rank 1 is no batch, nor are the rows of one matrix product, and an op that reads a value by entries and
+    as a whole needs all of them.
+    """
+    least = 3 if isinstance(op, MatmulOp) else 2
+    if len(op.results) != 1 or len(shape := shape_of(op.results[0])) < least or shape[0] != entries:
+        return None
+    batched: list[SSAValue] = []
+    for value, axes in zip(op.operands, op.operand_axes(), strict=True):
+        meeting = [axis for axis in axes if axis.to == 0]
+        if not meeting or meeting == [Repeated(0)]:
+            continue
+        if meeting != [Kept(0)] or axes[0] != Kept(0) or shape_of(value)[0] != entries:
+            return None
+        batched.append(value)
+    read = sum(value in batched for value in op.operands)
+    return batched if batched and read == len(batched) else None
 
 
 def _entry_bytes(value: SSAValue) -> int:
@@ -192,7 +215,7 @@ def _write_loop(run: _Run) -> None:
     for op in run.ops:
         batched = batched_operands(op, run.entries) or ()
         operands = [entry[value] if value in batched else value for value in op.operands]
-        entry[op.results[0]] = inside(for_one_entry(op, operands))
+        entry[op.results[0]] = inside(with_operands(op, operands, **op.resized(0, 1)))
     row = inside(ReshapeOp(number, (1, 1)))
     kept = [inside(ScatterNdOp(every, row, entry[value])) for every, value in zip(all_entries, outputs, strict=True)]
     turn.add_op(scf.YieldOp(inside(AddOp(number, one)), *kept))

@@ -29,7 +29,7 @@ from mini_infer.dialects.graph.ops.windows import AvgPoolOp, MaxPoolOp
 from mini_infer.dialects.graph.values import shape_of
 from mini_infer.dialects.kernel.targets import CpuAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
-from mini_infer.passes.graph.support.batch_entries import batched_operands
+from mini_infer.passes.graph.tile_batch import batched_operands
 
 CACHE = 64
 
