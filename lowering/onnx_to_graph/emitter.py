@@ -19,13 +19,13 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.errors import InvalidInputError
-from ...dialects.graph.base import ElementwiseOp, GraphOp, describe
+from ...dialects.graph.axes import Repeated
+from ...dialects.graph.base import GraphOp, describe
 from ...dialects.graph.blobs import BlobStore
 from ...dialects.graph.narrow_types import packed, packed_bits
-from ...dialects.graph.ops.contraction import MatmulOp
 from ...dialects.graph.ops.conversion import CastOp, UnpackBitsOp
 from ...dialects.graph.ops.indexing import IndexedOp
-from ...dialects.graph.ops.movement import BroadcastToOp, ReshapeOp
+from ...dialects.graph.ops.movement import ReshapeOp
 from ...dialects.graph.ops.quantization import DequantizeOp
 from ...dialects.graph.ops.size_values import SizesOp
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
@@ -192,16 +192,12 @@ class Emitter:
 
     def _narrow(self, op: GraphOp, location: LocationAttr) -> None:
         """Casts operands broadcast along a symbolic dimension that was found to be 1."""
-        if not isinstance(op, ElementwiseOp | BroadcastToOp | MatmulOp):
+        if all(is_fixed(*shape_of(operand)) for operand in op.operands):
             return
-        result = shape_of(op.results[0])
-        for index, operand in enumerate(op.operands):
-            shape = list(shape_of(operand))
-            first = len(result) - len(shape)
-            for axis in range(len(shape) - 2 * isinstance(op, MatmulOp)):
-                if not is_fixed(shape[axis]) and now(shape[axis]) == 1 and now(result[first + axis]) != 1:
-                    shape[axis] = 1
-            if tuple(shape) != tuple(shape_of(operand)):
+        for index, (operand, axes) in enumerate(zip(op.operands, op.operand_axes(), strict=True)):
+            sizes = zip(shape_of(operand), axes, strict=True)
+            shape = tuple(1 if isinstance(axis, Repeated) else size for size, axis in sizes)
+            if shape != shape_of(operand):
                 op.operands[index] = self.emit(ReshapeOp(operand, shape, location), location)[0]
 
     def now(self, value: SSAValue) -> Array | None:

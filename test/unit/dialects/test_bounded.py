@@ -143,6 +143,23 @@ def test_what_is_made_of_them_is_cut_too() -> None:
     judge(model_of(text), *({**inputs, "x": x} for x in (SPARSE, np.zeros_like(SPARSE), np.ones_like(SPARSE))))
 
 
+def test_pictures_that_are_selected_go_through_ops_that_know_nothing_of_counts() -> None:
+    """Whatever keeps entries apart keeps those that count: convolutions, pools, products with what is selected too."""
+    text = """
+    g (float[4,2,5,5] x, bool[4] c, float[3,2,3,3] w) => (float[k,3,2,2] y, int64[k,3,2,1] best, float[k,3,2,2] z) {
+      some = Compress <axis = 0> (x, c)
+      made = Conv(some, w)
+      pooled = MaxPool <kernel_shape = [2, 2]> (made)
+      axis = Constant <value = int64 {2}> ()
+      y = CumSum(pooled, axis)
+      one = Constant <value = int64[1] {1}> ()
+      largest, best = TopK(pooled, one)
+      z = MatMul(pooled, y)
+    }"""
+    inputs = {"x": numbers(4, 2, 5, 5), "w": numbers(3, 2, 3, 3)}
+    judge(model_of(text), *({**inputs, "c": np.array(c)} for c in ([True, False, True, True], [False] * 4, [True] * 4)))
+
+
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
