@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TypeAlias
+from typing import cast
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType
+from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.graph.base import ElementwiseOp, GraphOp
 from ....dialects.graph.ops.contraction import ConvOp, ConvTransposeOp
-from ....dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from ....dialects.graph.ops.movement import ConcatOp, ReshapeOp, TransposeOp
 from ....dialects.graph.ops.normalization import BatchNormOp
-from ....dialects.graph.ops.picture_regions import RoiAlignOp, RoiPoolOp
-from ....dialects.graph.ops.reduction import ArgMaxOp, ArgMinOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
-from ....dialects.graph.ops.resize import ResizeOp
-from ....dialects.graph.ops.sampling import SampleOp
-from ....dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolOp
-from ....dialects.graph.values import floats_attr, int_attr, ints, ints_attr, shape_of, string_attr
+from ....dialects.graph.ops.windows import LrnOp, MaxPoolIndexOp, PoolOp
+from ....dialects.graph.values import int_attr, ints, shape_of, string_attr
 from ...geometry.shape_maps import (
     Group,
     Permutation,
@@ -36,54 +33,36 @@ from ...geometry.shape_maps import (
 from .layouts import HeldValues
 from .pattern_utils import with_operands
 
-WithLayout: TypeAlias = (
-    ConvOp | ConvTransposeOp | MaxPoolOp | AvgPoolOp | LrnOp | BatchNormOp | SampleOp | RoiAlignOp | RoiPoolOp
-)
-AlongAxis: TypeAlias = SoftmaxOp | LogSoftmaxOp | CumulativeOp
+LEADERS = (ConvOp, ConvTransposeOp, PoolOp, LrnOp, BatchNormOp)
+"""Ops that ask for their layout, which others follow."""
 
 
 def rebuild(op: GraphOp, held: HeldValues) -> bool:
     """Rebuilds an op in another layout where that is of use; returns whether it did."""
     match op:
-        case ConvOp() | ConvTransposeOp() | MaxPoolOp() | AvgPoolOp() | LrnOp() | BatchNormOp():
-            return _with_layout(op, held)
-        case ElementwiseOp():
-            return _elementwise(op, held)
-        case ConcatOp():
-            return _concat(op, held)
-        case _ if not op.operands or not held.is_moved(op.operands[0]):
+        case ElementwiseOp() | ConcatOp():
+            return _of_any_layout(op, held)
+        case _ if not isinstance(op, LEADERS) and not (op.operands and held.is_moved(op.operands[0])):
             return False
         case TransposeOp():
             return _transpose(op, held)
         case ReshapeOp():
             return _reshape(op, held)
-        case SampleOp() | RoiAlignOp() | RoiPoolOp():
+        case _ if "layout" in op.properties and not isinstance(op, MaxPoolIndexOp):
             return _with_layout(op, held)
-        case ReduceOp() | ArgMaxOp() | ArgMinOp():
-            return _reduce(op, held)
-        case SoftmaxOp() | LogSoftmaxOp() | CumulativeOp():
-            return _along_axis(op, held)
-        case SliceOp():
-            return _dim_by_dim(op, held, "starts", "stops", "steps")
-        case PadOp():
-            return _dim_by_dim(op, held, "low", "high")
-        case ResizeOp() if op.roi is None:
-            return _resize(op, held)
-        case BroadcastToOp() if len(shape_of(op.x)) == len(shape_of(op.result)):
-            return _dim_by_dim(op, held, "shape")
         case _:
-            return False
+            return len(op.operands) == 1 and _reordered(op, held)
 
 
-def _with_layout(op: WithLayout, held: HeldValues) -> bool:
+def _with_layout(op: GraphOp, held: HeldValues) -> bool:
     """Convolutions and their like name their layout: they are what everything else follows."""
-    rank = len(shape_of(op.x))
-    if op.layout.data != "NCHW" or rank < 3:
+    (x, *others), (result,) = op.operands, op.results
+    rank = len(shape_of(x))
+    if op.properties["layout"] != string_attr("NCHW") or rank < 3:
         return False
-    permutation = channels_last(rank)
-    others = [held.get(operand, identity(len(shape_of(operand)))) for operand in op.operands[1:]]
-    new = with_operands(op, [held.get(op.x, permutation), *others], layout=string_attr("NHWC"))
-    held.hold(op.result, held.insert(new), channels_last(len(shape_of(op.result))))
+    operands = [held.get(x, channels_last(rank)), *(held.get(each, identity(len(shape_of(each)))) for each in others)]
+    new = with_operands(op, operands, layout=string_attr("NHWC"))
+    held.hold(result, held.insert(new), channels_last(len(shape_of(result))))
     return True
 
 
@@ -97,66 +76,44 @@ def _leading_permutation(operands: Sequence[SSAValue], rank: int, held: HeldValu
     return max(weights, key=lambda home: (weights[home], not is_identity(home)), default=identity(rank))
 
 
-def _elementwise(op: ElementwiseOp, held: HeldValues) -> bool:
+def _of_any_layout(op: ElementwiseOp | ConcatOp, held: HeldValues) -> bool:
     """Any layout will do; operands of lower rank are spread to it."""
-    result = op.results[0]
+    (result,) = op.results
     permutation = _leading_permutation(op.operands, len(shape_of(result)), held)
     if is_identity(permutation):
         return False
-    new = with_operands(op, [held.spread(operand, permutation) for operand in op.operands])
-    held.hold(result, held.insert(new), permutation)
+    operands = [held.spread(operand, permutation) for operand in op.operands]
+    held.hold(result, held.insert(with_operands(op, operands, **_properties(op, permutation))), permutation)
     return True
 
 
-def _concat(op: ConcatOp, held: HeldValues) -> bool:
-    permutation = _leading_permutation(op.inputs, len(shape_of(op.result)), held)
-    if is_identity(permutation):
+def _properties(op: GraphOp, permutation: Permutation) -> dict[str, Attribute]:
+    """What changes of an op's properties where the axes of its first operand stand in another order."""
+    changed: dict[str, Attribute] = {}
+    for name, value in op.properties.items():
+        if name == "axis" and isinstance(value, IntegerAttr):
+            changed[name] = int_attr(permutation.index(value.value.data))
+        elif name == "axes" or name in op.PER_AXIS:
+            numbers = cast("DenseArrayBase[IntegerType]", value)
+            changed[name] = DenseArrayBase.from_list(numbers.elt_type, _moved(name, ints(numbers), permutation))
+    return changed
+
+
+def _moved(name: str, numbers: Sequence[int], permutation: Permutation) -> list[int]:
+    if name == "axes":
+        return sorted(map(permutation.index, numbers))
+    return [numbers[first + axis] for first in range(0, len(numbers), len(permutation)) for axis in permutation]
+
+
+def _reordered(op: GraphOp, held: HeldValues) -> bool:
+    """Ops of one operand that name its axes, by their numbers or with a number for each."""
+    (x,), (axes,) = op.operands, op.operand_axes()
+    permutation = held.home(x)
+    changed = _properties(op, permutation)
+    if not changed or (op.PER_AXIS and len(axes) != len(shape_of(op.results[0]))):
         return False
-    axis = int_attr(permutation.index(op.axis.value.data))
-    new = with_operands(op, [held.get(operand, permutation) for operand in op.inputs], axis=axis)
-    held.hold(op.result, held.insert(new), permutation)
-    return True
-
-
-def _dim_by_dim(op: SliceOp | PadOp | BroadcastToOp, held: HeldValues, *names: str) -> bool:
-    """Ops whose attributes have an entry per dim."""
-    permutation = held.home(op.x)
-    changed = {name: ints_attr(permuted(ints(getattr(op, name)), permutation)) for name in names}
-    held.hold(op.result, held.insert(with_operands(op, [held.get(op.x, permutation)], **changed)), permutation)
-    return True
-
-
-def _resize(op: ResizeOp, held: HeldValues) -> bool:
-    permutation = held.home(op.x)
-    scales = op.scales.get_values()
-    changed = {
-        "shape": ints_attr(permuted(ints(op.shape), permutation)),
-        "scales": floats_attr([scales[dim] for dim in permutation]),
-    }
-    held.hold(op.result, held.insert(with_operands(op, [held.get(op.x, permutation)], **changed)), permutation)
-    return True
-
-
-def _along_axis(op: AlongAxis, held: HeldValues) -> bool:
-    permutation = held.home(op.x)
-    axis = int_attr(permutation.index(op.axis.value.data))
-    held.hold(op.result, held.insert(with_operands(op, [held.get(op.x, permutation)], axis=axis)), permutation)
-    return True
-
-
-def _reduce(op: ReduceOp | ArgMaxOp | ArgMinOp, held: HeldValues) -> bool:
-    permutation = held.home(op.x)
-    copy = held.get(op.x, permutation)
-    axes = ints(op.axes) if isinstance(op, ReduceOp) else (op.axis.value.data,)
-    places = sorted(permutation.index(axis) for axis in axes)
-    if isinstance(op, ReduceOp):
-        new = held.insert(with_operands(op, [copy], axes=ints_attr(places)))
-    else:
-        new = held.insert(with_operands(op, [copy], axis=int_attr(places[0])))
-    if op.keepdims is None:
-        kept = [dim for dim in permutation if dim not in axes]
-        permutation = tuple(sorted(kept).index(dim) for dim in kept)
-    _hold_or_replace(op, new, permutation, held)
+    new = held.insert(with_operands(op, [held.get(x, permutation)], **changed))
+    _hold_or_replace(op, new, tuple(to for dim in permutation if (to := axes[dim].to) is not None), held)
     return True
 
 

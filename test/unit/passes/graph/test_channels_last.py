@@ -12,9 +12,10 @@ from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp, PreluOp
 from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp
 from mini_infer.dialects.graph.ops.picture_regions import RoiAlignOp, RoiPoolOp
-from mini_infer.dialects.graph.ops.reduction import ArgMaxOp, ReduceMaxOp, ReduceMeanOp, SoftmaxOp
+from mini_infer.dialects.graph.ops.reduction import ArgMaxOp, CumsumOp, ReduceMaxOp, ReduceMeanOp, SoftmaxOp
 from mini_infer.dialects.graph.ops.resize import ResizeOp
 from mini_infer.dialects.graph.ops.sampling import SampleOp
+from mini_infer.dialects.graph.ops.selection import TopKOp
 from mini_infer.dialects.graph.ops.structure import ConstantOp, WeightOp
 from mini_infer.dialects.graph.ops.unary import ReluOp, SigmoidOp
 from mini_infer.dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolOp
@@ -46,6 +47,18 @@ def test_only_the_borders_are_transposed(space: tuple[int, ...]) -> None:
     assert left["transpose"] == 2
     assert g.only(LrnOp).layout.data == g.only(ConvTransposeOp).layout.data == "NHWC"
     assert pass_statistics(g.ctx).of_pass("channels-last")["conv"] == 2
+
+
+def test_whatever_names_axes_of_its_only_operand_follows() -> None:
+    g = Graph((2, 3, 7, 6))
+    x = conv(g, g.inputs[0], 4, 3)
+    region = {"coordinate": "tf_crop_and_resize", "roi": [0, 0, 0.1, 0.2, 1, 1, 0.7, 0.9]}
+    x = g(ResizeOp, x, [2, 4, 8, 6], mode="linear", **region)
+    places = g(TopKOp, x, axis=1, count=2)
+    left = same_after(g, PASSES, conv(g, g(CumsumOp, x, axis=2), 3), places)
+    assert left["transpose"] == 3
+    assert g.only(TopKOp).axis.value.data == 3
+    assert g.only(ResizeOp).shape.get_values() == (2, 8, 6, 4)
 
 
 def test_samplings_follow() -> None:
