@@ -1,4 +1,4 @@
-"""Values that are strided views of another value: chains of reshape, transpose, slice and broadcast_to.
+"""Values that are strided views of another value: chains of ops whose axes are kept, taken in steps or repeated.
 
 Where the sizes allow it, such a chain on a row-major tensor is a strided window on that tensor: kernels read through
 the window and the chain costs nothing. Offsets and strides are in elements.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
-from ...dialects.graph.ops.movement import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp
-from ...dialects.graph.values import ints, shape_of
+from ...dialects.graph.axes import Kept, Repeated, Strided
+from ...dialects.graph.base import MovementOp
+from ...dialects.graph.ops.movement import ReshapeOp
+from ...dialects.graph.values import shape_of
 from .boxes import Box, reshaped, row_major
 
 
@@ -25,29 +27,25 @@ class StridedView:
     strides: tuple[int, ...]
 
 
-def view_through(op: Operation, view: StridedView) -> StridedView | None:
+def _view_through(op: MovementOp, view: StridedView) -> StridedView | None:
     """The window that `op` produces from a window on its operand; None where its result is not strided."""
-    match op:
-        case ReshapeOp():
-            box = reshaped(Box(view.offset, view.sizes, view.strides), shape_of(op.results[0]))
-            return None if box is None else StridedView(view.base, box.offset, box.sizes, box.strides)
-        case TransposeOp():
-            order = ints(op.permutation)
-            sizes = tuple(view.sizes[i] for i in order)
-            return StridedView(view.base, view.offset, sizes, tuple(view.strides[i] for i in order))
-        case SliceOp():
-            starts, steps = ints(op.starts), ints(op.steps)
-            offset = view.offset + sum(a * s for a, s in zip(starts, view.strides, strict=True))
-            strides = tuple(a * s for a, s in zip(steps, view.strides, strict=True))
-            return StridedView(view.base, offset, shape_of(op.results[0]), strides)
-        case BroadcastToOp():
-            shape = shape_of(op.results[0])
-            lead = len(shape) - len(view.sizes)
-            pairs = zip(shape[lead:], view.sizes, view.strides, strict=True)
-            strides = (0,) * lead + tuple(0 if old != new else stride for new, old, stride in pairs)
-            return StridedView(view.base, view.offset, shape, strides)
-        case _:
-            return None
+    shape = shape_of(op.results[0])
+    if isinstance(op, ReshapeOp):
+        box = reshaped(Box(view.offset, view.sizes, view.strides), shape)
+        return None if box is None else StridedView(view.base, box.offset, box.sizes, box.strides)
+    offset, strides = view.offset, [0] * len(shape)
+    for axis, stride in zip(op.operand_axes()[0], view.strides, strict=True):
+        match axis:
+            case Kept():
+                strides[axis.to] = stride
+            case Strided():
+                strides[axis.to] = stride * axis.step
+                offset += stride * axis.start
+            case Repeated():
+                pass
+            case _:
+                return None
+    return StridedView(view.base, offset, shape, tuple(strides))
 
 
 def strided_view(value: SSAValue, stop: SSAValue | None = None) -> StridedView:
@@ -56,9 +54,8 @@ def strided_view(value: SSAValue, stop: SSAValue | None = None) -> StridedView:
     Without any view op it is the identity window on `value`.
     """
     owner = value.owner
-    is_view = isinstance(owner, Operation) and isinstance(owner, ReshapeOp | TransposeOp | SliceOp | BroadcastToOp)
-    if value is not stop and isinstance(owner, Operation) and is_view:
-        through = view_through(owner, strided_view(owner.operands[0], stop))
+    if value is not stop and isinstance(owner, MovementOp) and len(owner.operands) == 1:
+        through = _view_through(owner, strided_view(owner.operands[0], stop))
         if through is not None:
             return through
     shape = shape_of(value)

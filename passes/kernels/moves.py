@@ -39,12 +39,9 @@ def _moves(kernel: KernelOp, result: int, value: SSAValue) -> list[MoveAttr]:
 
 
 def _parts(concat: ConcatOp) -> list[tuple[SSAValue, Box]]:
-    """The operands of a concatenation and their boxes in its result."""
-    axis, position = concat.axis.value.data, 0
-    strides = row_major(shape_of(concat.result))
-    parts: list[tuple[SSAValue, Box]] = []
-    for part in concat.inputs:
-        sizes = shape_of(part)
-        parts.append((part, Box(position * strides[axis], sizes, with_unit_strides(sizes, strides))))
-        position += sizes[axis]
-    return parts
+    """The operands of a concatenation and where they go in its result."""
+    axis, strides = concat.axis.value.data, row_major(shape_of(concat.result))
+    return [
+        (part, Box(begin * strides[axis], shape_of(part), with_unit_strides(shape_of(part), strides)))
+        for part, begin in zip(concat.inputs, concat.borders, strict=False)
+    ]

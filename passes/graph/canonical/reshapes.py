@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from typing_extensions import override
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
+from ....dialects.graph.axes import Kept, Repeated
 from ....dialects.graph.base import ElementwiseOp, GraphOp
 from ....dialects.graph.ops.contraction import MatmulOp
 from ....dialects.graph.ops.movement import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp
 from ....dialects.graph.ops.normalization import LayerNormOp, RmsNormOp
 from ....dialects.graph.ops.reduction import ReduceOp, SoftmaxLikeOp
-from ....dialects.graph.values import ints, shape_of
+from ....dialects.graph.values import int_attr, ints, shape_of
 from ..support.pattern_utils import GraphPattern, defining, only_use, rewrites, with_operands
 
 
@@ -73,11 +72,6 @@ class KeepReducedDims(GraphPattern):
             new.erase()
 
 
-def _last_dim_only(shape: Sequence[int]) -> bool:
-    """Whether all dims but the last one have size 1."""
-    return all(size == 1 for size in shape[:-1])
-
-
 class HoistReshape(GraphPattern):
     """reshape(f(reshape(x))) -> f(reshape(x)), where f works on rows and the outer reshape keeps the last dim
 
@@ -103,8 +97,8 @@ class HoistReshape(GraphPattern):
                 made.append(ReshapeOp(operand, wanted, location=op.location))
                 operand = made[-1].results[0]
             operands.append(operand)
-        new = _on_rows(producer, operands, len(shape) - 1)
-        rewriter.replace(op, [*made, new])
+        changed = {"axis": int_attr(len(shape) - 1)} if "axis" in producer.properties else {}
+        rewriter.replace(op, [*made, with_operands(producer, operands, **changed)])
 
     def _meets_reshape(self, value: SSAValue, depth: int) -> bool:
         """Whether every path up from `value` through row-wise ops leads to another reshape."""
@@ -120,44 +114,19 @@ class HoistReshape(GraphPattern):
         return all(self.constants.is_constant(operand) or self._meets_reshape(operand, depth - 1) for operand in rows)
 
 
-def _on_rows(op: GraphOp, operands: Sequence[SSAValue], last: int) -> GraphOp:
-    """The row-wise op on operands of another rank, with last dim `last`."""
-    match op:
-        case SoftmaxLikeOp():
-            return type(op)(operands[0], last, location=op.location)
-        case LayerNormOp():
-            return LayerNormOp(*operands, axis=last, epsilon=op.epsilon.value.data, location=op.location)
-        case RmsNormOp():
-            return RmsNormOp(*operands, axis=last, epsilon=op.epsilon.value.data, location=op.location)
-        case _:
-            return with_operands(op, operands)
-
-
 def _operand_shapes(op: GraphOp, old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[int, ...] | None] | None:
     """Each operand's shape (None: unchanged) for a result of shape `new`; None if op isn't row-wise."""
-    match op:
-        case ElementwiseOp():
-            return _elementwise_shapes(op, old, new)
-        case MatmulOp() if op.transpose_a is None and len(shape_of(op.rhs)) == 2:
-            return [(*new[:-1], shape_of(op.lhs)[-1]), None]
-        case SoftmaxLikeOp() if op.axis.value.data == len(old) - 1:
-            return [new]
-        case LayerNormOp() | RmsNormOp() if op.axis.value.data == len(old) - 1:
-            return [new, *[None] * (len(op.operands) - 1)]
-        case _:
-            return None
-
-
-def _elementwise_shapes(
-    op: ElementwiseOp, old: tuple[int, ...], new: tuple[int, ...]
-) -> list[tuple[int, ...] | None] | None:
+    if not isinstance(op, ElementwiseOp | MatmulOp | SoftmaxLikeOp | LayerNormOp | RmsNormOp):
+        return None
+    last = len(old) - 1
+    rows = (*map(Kept, range(last)),)
     shapes: list[tuple[int, ...] | None] = []
-    for operand in op.operands:
+    for operand, axes in zip(op.operands, op.operand_axes(), strict=True):
         shape = shape_of(operand)
-        if shape == old:
-            shapes.append(new)
-        elif _last_dim_only(shape):
+        if len(axes) > last and axes[:-1] == rows and axes[-1] != Repeated(last):
+            shapes.append((*new[:-1], shape[-1]))
+        elif all(axis.to in (None, last) or size == 1 for axis, size in zip(axes, shape, strict=True)):
             shapes.append(shape[-1:] if len(shape) > len(new) else None)
         else:
             return None
-    return shapes if new in shapes else None
+    return shapes if any(shape is not None and len(shape) == len(new) for shape in shapes) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -66,16 +67,13 @@ class SliceOfConcat(GraphPattern):
         start, step = ints(op.starts)[axis], ints(op.steps)[axis]
         ends = (start, start + (op.counts[axis] - 1) * step)
         first, last = ends if step > 0 else reversed(ends)
-        begin = 0
-        for operand in concat.inputs:
-            end = begin + shape_of(operand)[axis]
+        for operand, (begin, end) in zip(concat.inputs, pairwise(concat.borders), strict=True):
             if surely_below(begin - 1, first) and surely_below(last, end):
                 starts, stops = list(ints(op.starts)), list(ints(op.stops))
                 starts[axis] -= begin
                 stops[axis] -= begin
                 rewriter.replace(op, SliceOp(operand, starts, stops, ints(op.steps), location=op.location))
                 return
-            begin = end
 
 
 class SliceOfConv(GraphPattern):

@@ -20,7 +20,7 @@ from ....dialects.graph.ops.movement import ReshapeOp, TransposeOp
 from ....dialects.graph.ops.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
 from ....dialects.graph.ops.reduction import ArgExtremumOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
 from ....dialects.graph.ops.structure import KernelOp, YieldOp
-from ....dialects.graph.values import element_type_of_value, ints, shape_of
+from ....dialects.graph.values import element_type_of_value, shape_of
 
 RowOp: TypeAlias = (
     ReduceOp | ArgExtremumOp | SoftmaxOp | LogSoftmaxOp | CumulativeOp | LayerNormOp | RmsNormOp | InstanceNormOp
@@ -85,7 +85,7 @@ def row_form(kernel: KernelOp) -> RowForm | None:
     roots = [op for op in kernel.body.block.ops if isinstance(op, RowOp)]
     if len(roots) != 1 or any(not _fits(op, roots[0]) for op in kernel.body.block.ops):
         return None
-    form = RowForm(roots[0], _axes(roots[0]))
+    form = RowForm(roots[0], tuple(roots[0].whole_axes))
     # How elements have been rearranged on the way from the root to each value behind it.
     behind: dict[SSAValue, tuple[Attribute, ...]] = dict.fromkeys(roots[0].results, ())
     for op in kernel.body.block.ops:
@@ -118,16 +118,3 @@ def _fits(op: Operation, root: Operation) -> bool:
 def _is_written(value: SSAValue, behind: Container[SSAValue], form: RowForm) -> bool:
     """Whether a result is stored together with the root's: it depends on it, or has an element per element of x."""
     return value in behind or (form.keeps_shape and shape_of(value) == shape_of(form.root.x))
-
-
-def _axes(root: RowOp) -> tuple[int, ...]:
-    rank = len(shape_of(root.x))
-    match root:
-        case ReduceOp():
-            return ints(root.axes)
-        case LayerNormOp() | RmsNormOp():
-            return tuple(range(root.axis.value.data, rank))
-        case InstanceNormOp():
-            return tuple(range(2, rank))
-        case _:
-            return (root.axis.value.data,)
