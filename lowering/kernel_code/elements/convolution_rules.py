@@ -6,15 +6,15 @@ The slow fallback, for layouts and types that no other family supports: one chai
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import gcd, prod
 
 from xdsl.ir import Operation, SSAValue
 
+from ....dialects.graph.axes import Spread
 from ....dialects.graph.ops.contraction import ConvOp, ConvTransposeOp
 from ....dialects.graph.ops.patches import Col2ImOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.graph.window_sizes import Window, channel_axis, spatial_axes
+from ....dialects.graph.window_sizes import channel_axis, full_shape
 from ....dialects.sizes.sizes import is_fixed
 from ....passes.geometry.boxes import row_major
 from ..arithmetic import Arithmetic, convert, wide_float
@@ -25,7 +25,7 @@ from ..reductions import Reduction
 from .movement_rules import guarded
 from .reduction_rules import wide
 from .values import Values, element_of
-from .window_rules import Taps, axes_of, with_spatial
+from .window_rules import Taps, WindowAxis, windows_of
 
 Idx = tuple[Expr, ...]
 
@@ -40,7 +40,7 @@ _LONGEST_PERIOD = 8
 @element_of.register
 def _conv(op: ConvOp, v: Values, index: Idx) -> SSAValue:
     layout, element = op.layout.data, element_type_of_value(op.result)
-    axes = axes_of(op.window, index, shape_of(op.x), layout)
+    axes = windows_of(op, index)
     channel = channel_axis(layout, len(index))
     filters, inputs, *kernel = shape_of(op.weight)
     group = index[channel].divide(filters // op.groups.value.data)[0]
@@ -57,8 +57,7 @@ def _conv(op: ConvOp, v: Values, index: Idx) -> SSAValue:
 
     def over_inputs(inner: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
         def step(taps: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
-            at = with_spatial(index, layout, places)
-            at[channel] = group * inputs + inner[0]
+            at = full_shape(index[0], group * inputs + inner[0], places, layout)
             x = wide(v, op.x, at, element)
             if padded:
                 x = Arithmetic(v.b, x.type).sub(x, v.b.constant(op.padding, x.type))
@@ -88,12 +87,11 @@ def _with_bias(v: Values, op: Operation, bias: SSAValue | None, channel: Expr, t
 @element_of.register
 def _conv_transpose(op: ConvTransposeOp, v: Values, index: Idx) -> SSAValue:
     layout, element = op.layout.data, element_type_of_value(op.x)
-    shape, channel = shape_of(op.x), channel_axis(layout, len(index))
+    channel = channel_axis(layout, len(index))
     groups, outputs = op.groups.value.data, shape_of(op.weight)[1]
     group, filter = index[channel].divide(outputs)
-    inputs = shape[channel] // groups
-    spatial = spatial_axes(layout, len(shape))
-    axes = [_TransposedAxis.of(op.window, i, index[axis], shape[axis]) for i, axis in enumerate(spatial)]
+    inputs = shape_of(op.x)[channel] // groups
+    axes = windows_of(op, index)
     written_out = prod(op.window.kernel) <= _MOST_WRITTEN_OUT[layout]
     reduction = Reduction(v.b, "sum", element)
 
@@ -101,8 +99,7 @@ def _conv_transpose(op: ConvTransposeOp, v: Values, index: Idx) -> SSAValue:
         source = group * inputs + inner[0]
 
         def add(taps: list[Expr], places: list[Expr], total: SSAValue) -> SSAValue:
-            at = with_spatial(index, layout, places)
-            at[channel] = source
+            at = full_shape(index[0], source, places, layout)
             return _fused(v, wide(v, op.x, at), wide(v, op.weight, [source, filter, *taps]), total)
 
         return [_over_hits(v, axes, carried[0], add, written_out=written_out)]
@@ -111,29 +108,13 @@ def _conv_transpose(op: ConvTransposeOp, v: Values, index: Idx) -> SSAValue:
     return _with_bias(v, op, op.bias, index[channel], total)
 
 
-@dataclass(frozen=True)
-class _TransposedAxis:
-    """One spatial axis: position `place` of x reaches `at` = place * stride + k * dilation - pad through tap k."""
-
-    at: Expr
-    size: int  # of x
-    taps: int
-    stride: int
-    pad: int
-    dilation: int
-
-    @classmethod
-    def of(cls, window: Window, axis: int, at: Expr, size: int) -> _TransposedAxis:
-        return cls(at, size, window.kernel[axis], window.strides[axis], window.begin[axis], window.dilations[axis])
-
-
 _Hit = Callable[[Expr, Expr, SSAValue], SSAValue]
 """The sum with the element of x at a position added, through a tap: (tap, position, sum so far)."""
 
 
 def _over_hits(
     v: Values,
-    axes: Sequence[_TransposedAxis],
+    axes: Sequence[WindowAxis],
     start: SSAValue,
     add: Callable[[list[Expr], list[Expr], SSAValue], SSAValue],
     *,
@@ -150,10 +131,10 @@ def _over_hits(
     return level([], [], start)
 
 
-def _each_hit(v: Values, axis: _TransposedAxis, total: SSAValue, add: _Hit) -> SSAValue:
+def _each_hit(v: Values, axis: WindowAxis, total: SSAValue, add: _Hit) -> SSAValue:
     """The sum over the taps of an axis, unrolled."""
     for tap in range(axis.taps):
-        place, left_over = (axis.at + (axis.pad - tap * axis.dilation)).divide(axis.stride)
+        place, left_over = (axis.at + (axis.before - tap * axis.dilation)).divide(axis.stride)
         if left_over.bounds[0] > 0:
             continue
         before = total
@@ -165,8 +146,8 @@ def _each_hit(v: Values, axis: _TransposedAxis, total: SSAValue, add: _Hit) -> S
     return total
 
 
-def _loop_over_hits(v: Values, axis: _TransposedAxis, total: SSAValue, add: _Hit) -> SSAValue:
-    """The sum over the contributing taps of an axis, as a loop.
+def _loop_over_hits(v: Values, axis: WindowAxis, total: SSAValue, add: _Hit) -> SSAValue:
+    """The sum over the taps of an axis that hit an element of x, as a loop.
 
     With g = gcd(stride, dilation), a position p = at + pad has contributions if g divides it: from every (stride /
     g)-th tap on, starting at the first k with k * dilation = p modulo stride. From one to the next, the input position
@@ -174,7 +155,7 @@ def _loop_over_hits(v: Values, axis: _TransposedAxis, total: SSAValue, add: _Hit
     """
     b, common = v.b, gcd(axis.stride, axis.dilation)
     period, fall = axis.stride // common, axis.dilation // common
-    steps, missed = (axis.at + axis.pad).divide(common)
+    steps, missed = (axis.at + axis.before).divide(common)
     first = (steps * pow(fall, -1, period)).divide(period)[1]
     last = (steps - first * fall).divide(period)[0]  # the place that the first tap hits, perhaps outside of x
     at = v.number(last)
@@ -213,7 +194,8 @@ def _where_hit(
 @element_of.register
 def _col2im(op: Col2ImOp, v: Values, index: Idx) -> SSAValue:
     window, positions, element = op.window, op.positions(), element_type_of_value(op.x)
-    axes = [_TransposedAxis.of(window, i, index[2 + i], size) for i, size in enumerate(positions)]
+    spread = enumerate(zip(window.axes(Spread).values(), positions, strict=True), 2)
+    axes = [WindowAxis(**vars(axis(dim)), at=index[dim], size=size) for dim, (axis, size) in spread]
     reduction = Reduction(v.b, "sum", element)
 
     def add(taps: list[Expr], places: list[Expr], total: SSAValue) -> SSAValue:

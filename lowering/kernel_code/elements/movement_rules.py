@@ -15,13 +15,13 @@ from ....dialects.graph.ops.indexing import GatherElementsOp, GatherNdOp, Gather
 from ....dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from ....dialects.graph.ops.size_values import IotaOp, SizesOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
-from ....dialects.sizes.sizes import equal, pinned
+from ....dialects.sizes.sizes import equal
 from ....passes.geometry.boxes import row_major
 from ..arithmetic import Arithmetic, convert, is_unsigned, loaded, number_in, stored
 from ..builder import INDEX, Index
 from ..index_expr import Expr, Var, delinearize, linear
 from ..lane_access import NotVectorisable
-from .values import Values, aligned, element_of
+from .values import Values, element_of, operand_index
 
 Idx = tuple[Expr, ...]
 
@@ -43,36 +43,16 @@ def _unpack_bits(op: UnpackBitsOp, v: Values, index: Idx) -> SSAValue:
 
 
 @element_of.register
-def _transpose(op: TransposeOp, v: Values, index: Idx) -> SSAValue:
-    own = [Expr()] * len(index)
-    for i, axis in zip(index, ints(op.permutation), strict=True):
-        own[axis] = i
-    return v.at(op.x, own)
-
-
-@element_of.register
-def _broadcast_to(op: BroadcastToOp, v: Values, index: Idx) -> SSAValue:
-    return v.at(op.x, aligned(index, shape_of(op.x)))
-
-
-@element_of.register
-def _slice(op: SliceOp, v: Values, index: Idx) -> SSAValue:
-    bounds = zip(index, ints(op.starts), ints(op.steps), strict=True)
-    return v.at(op.x, [i * step + start for i, start, step in bounds])
+def _by_axes(op: TransposeOp | BroadcastToOp | SliceOp, v: Values, index: Idx) -> SSAValue:
+    return v.at(op.x, operand_index(op, 0, index))
 
 
 @element_of.register
 def _concat(op: ConcatOp, v: Values, index: Idx) -> SSAValue:
-    axis = op.axis.value.data
-    pieces: list[tuple[int, SSAValue]] = []  # where each operand that has elements begins
-    begin = 0
-    for operand in op.inputs:
-        size = shape_of(operand)[axis]
-        if size:
-            pieces.append((begin, operand))
-        begin += size
+    axis, borders = op.axis.value.data, op.borders
+    pieces = [(begin, each) for each, begin in zip(op.inputs, borders, strict=False) if shape_of(each)[axis]]
     low, high = index[axis].bounds
-    ends = [start for start, _ in pieces[1:]] + [begin]
+    ends = [start for start, _ in pieces[1:]] + borders[-1:]
     met = [piece for piece, end in zip(pieces, ends, strict=True) if piece[0] <= high and low < end]
     return _piece(v, index, axis, met)
 
@@ -206,28 +186,11 @@ def wrapped(v: Values, indices: SSAValue, at: Sequence[Expr], size: int) -> Expr
 
 
 @element_of.register
-def _gather(op: GatherOp, v: Values, index: Idx) -> SSAValue:
-    axis = op.axis.value.data
-    after = axis + len(shape_of(op.indices))
-    place = wrapped(v, op.indices, index[axis:after], shape_of(op.x)[axis])
-    return v.at(op.x, [*index[:axis], place, *index[after:]])
-
-
-@element_of.register
-def _gather_elements(op: GatherElementsOp, v: Values, index: Idx) -> SSAValue:
-    axis = op.axis.value.data
-    place = wrapped(v, op.indices, index, shape_of(op.x)[axis])
-    return v.at(op.x, [*index[:axis], place, *index[axis + 1 :]])
-
-
-@element_of.register
-def _gather_nd(op: GatherNdOp, v: Values, index: Idx) -> SSAValue:
-    *outer, depth = shape_of(op.indices)
-    batch, shape = op.batch_dims.value.data, shape_of(op.x)
-    places = [
-        wrapped(v, op.indices, [*index[: len(outer)], Expr.of(i)], shape[batch + i]) for i in range(pinned(depth))
-    ]
-    return v.at(op.x, [*index[:batch], *places, *index[len(outer) :]])
+def _gather(op: GatherOp | GatherElementsOp | GatherNdOp, v: Values, index: Idx) -> SSAValue:
+    """An element of x, at places that an entry of the indices names, or each of a row of them."""
+    entries = [operand_index(op, 1, index, [Expr.of(i)]) for i in range(len(op.indexed()))]
+    places = [wrapped(v, op.indices, entry, size) for entry, size in zip(entries, op.indexed(), strict=True)]
+    return v.at(op.x, operand_index(op, 0, index, places))
 
 
 @element_of.register

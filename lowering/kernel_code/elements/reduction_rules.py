@@ -11,7 +11,7 @@ from math import prod
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.graph.ops.contraction import MatmulOp
 from ....dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
@@ -23,13 +23,14 @@ from ....dialects.graph.ops.reduction import (
     ReduceOp,
     SoftmaxOp,
 )
-from ....dialects.graph.values import element_type_of_value, ints, shape_of
+from ....dialects.graph.values import element_type_of_value, shape_of
 from ..arithmetic import Arithmetic, convert, wide_float
 from ..index_expr import Expr
 from ..reductions import Reduction
-from .values import Values, aligned, element_of
+from .values import Values, element_of, operand_index
 
 Idx = tuple[Expr, ...]
+_Norm = LayerNormOp | RmsNormOp | InstanceNormOp
 
 
 def wide(v: Values, value: SSAValue, index: Sequence[Expr], to: Attribute | None = None) -> SSAValue:
@@ -49,30 +50,12 @@ def reduce_at(
     return v.carry(sizes, [v.spread(reduction.start())], step)[0]
 
 
-def _index_with(index: Sequence[Expr], axes: Sequence[int], inner: Sequence[Expr]) -> list[Expr]:
-    """An index with its entries along `axes` replaced."""
-    result = list(index)
-    for axis, i in zip(axes, inner, strict=True):
-        result[axis] = i
-    return result
-
-
-def full_index(index: Sequence[Expr], axes: Sequence[int], rank: int, keepdims: bool) -> list[Expr]:
-    """An index of a reduction's operand, with the entries along `axes` still to be filled in."""
-    if keepdims:
-        return list(index)
-    rest = iter(index)
-    return [Expr() if axis in axes else next(rest) for axis in range(rank)]
-
-
 @element_of.register
 def _reduce(op: ReduceOp, v: Values, index: Idx) -> SSAValue:
-    shape, axes = shape_of(op.x), ints(op.axes)
-    outer = full_index(index, axes, len(shape), op.keepdims is not None)
     element = element_type_of_value(op.x)
-    sizes = [shape[axis] for axis in axes]
+    sizes = [shape_of(op.x)[axis] for axis in op.whole_axes]
     reduction = Reduction(v.b, op.KIND, element)
-    total = reduce_at(v, reduction, sizes, lambda inner: wide(v, op.x, _index_with(outer, axes, inner)))
+    total = reduce_at(v, reduction, sizes, lambda inner: wide(v, op.x, operand_index(op, 0, index, inner)))
     if isinstance(op, ReduceMeanOp):
         total = reduction.on(total.type).div(total, reduction.on(total.type).constant(prod(sizes)))
     return convert(v.b, total, wide_float(element), element)
@@ -80,19 +63,17 @@ def _reduce(op: ReduceOp, v: Values, index: Idx) -> SSAValue:
 
 @element_of.register
 def _arg_extremum(op: ArgExtremumOp, v: Values, index: Idx) -> SSAValue:
-    shape, axis = shape_of(op.x), op.axis.value.data
-    outer = full_index(index, [axis], len(shape), op.keepdims is not None)
     reduction = Reduction(v.b, op.KIND, element_type_of_value(op.x))
 
     def step(inner: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
         best, place = carried
-        value = v.spread(wide(v, op.x, _index_with(outer, [axis], inner)))
+        value = v.spread(wide(v, op.x, operand_index(op, 0, index, inner)))
         better = better_extremum(v, reduction, value, best, last=op.select_last is not None)
         here = v.spread(v.number_as(inner[0], i64))
         return [v.b.select(better, value, best), v.b.select(better, here, place)]
 
-    first = v.spread(wide(v, op.x, _index_with(outer, [axis], [Expr()])))
-    return v.carry([shape[axis]], [first, v.spread(v.b.constant(0, i64))], step)[1]
+    first = v.spread(wide(v, op.x, operand_index(op, 0, index)))
+    return v.carry([shape_of(op.x)[op.axis.value.data]], [first, v.spread(v.b.constant(0, i64))], step)[1]
 
 
 def better_extremum(v: Values, reduction: Reduction, value: SSAValue, best: SSAValue, *, last: bool) -> SSAValue:
@@ -124,7 +105,7 @@ def _cumulative(op: CumulativeOp, v: Values, index: Idx) -> SSAValue:
     reduction = Reduction(v.b, op.KIND, element)
 
     def step(inner: Expr, carried: Sequence[SSAValue]) -> list[SSAValue]:
-        value = wide(v, op.x, _index_with(index, [axis], [inner]))
+        value = wide(v, op.x, operand_index(op, 0, index, [inner]))
         return [reduction.combine(carried[0], v.spread(value))]
 
     total = v.carry_between(low, high, size, [v.spread(reduction.start())], step)[0]
@@ -137,9 +118,9 @@ def _softmax(op: SoftmaxOp | LogSoftmaxOp, v: Values, index: Idx) -> SSAValue:
     sizes = [shape_of(op.x)[axis]]
 
     def x(inner: Sequence[Expr]) -> SSAValue:
-        return v.spread(wide(v, op.x, _index_with(index, [axis], inner)))
+        return v.spread(wide(v, op.x, operand_index(op, 0, index, inner)))
 
-    row = tuple(_index_with(index, [axis], [Expr()]))
+    row = tuple(operand_index(op, 0, index))
     peak = v.once(("peak", op, row), lambda: reduce_at(v, Reduction(v.b, "max", element), sizes, x))
     m = Arithmetic(v.b, peak.type, contract=False)
 
@@ -154,23 +135,21 @@ def _softmax(op: SoftmaxOp | LogSoftmaxOp, v: Values, index: Idx) -> SSAValue:
     return convert(v.b, value, wide_float(element), element)
 
 
-def _normalised(
-    v: Values, op: Operation, x: SSAValue, index: Idx, axes: Sequence[int], epsilon: float, centred: bool
-) -> SSAValue:
-    """(x - mean) / sqrt(mean of squares + epsilon), in the wide type; unless `centred`, the mean is left out."""
-    element = element_type_of_value(x)
-    sizes = [shape_of(x)[axis] for axis in axes]
+def _normalised(v: Values, op: _Norm, index: Idx) -> SSAValue:
+    """(x - mean) / sqrt(mean of squares + epsilon), in the wide type; for rms_norm the mean is left out."""
+    element = element_type_of_value(op.x)
+    sizes = [shape_of(op.x)[axis] for axis in op.whole_axes]
     reduction = Reduction(v.b, "sum", element)
-    row = tuple(_index_with(index, axes, [Expr()] * len(axes)))
+    row = tuple(operand_index(op, 0, index))
 
     def at(inner: Sequence[Expr]) -> SSAValue:
-        return v.spread(wide(v, x, _index_with(index, axes, inner)))
+        return v.spread(wide(v, op.x, operand_index(op, 0, index, inner)))
 
     squares = replace(reduction, products=True)
     m = Arithmetic(v.b, v.spread(reduction.start()).type)
     count = m.constant(prod(sizes))
     mean: SSAValue | None = None
-    if centred:
+    if not isinstance(op, RmsNormOp):
         mean = v.once(("mean", op, row), lambda: m.div(reduce_at(v, reduction, sizes, at), count))
 
     def deviation(inner: Sequence[Expr]) -> SSAValue:
@@ -182,16 +161,16 @@ def _normalised(
 
     def scale() -> SSAValue:
         variance = m.div(reduce_at(v, squares, sizes, square), count)
-        return m.unary("sqrt", m.add(variance, m.constant(epsilon)))
+        return m.unary("sqrt", m.add(variance, m.constant(op.epsilon.value.data)))
 
-    return m.div(deviation([index[axis] for axis in axes]), v.once(("scale", op, row), scale))
+    return m.div(deviation([index[axis] for axis in op.whole_axes]), v.once(("scale", op, row), scale))
 
 
 def affine(
     v: Values,
     value: SSAValue,
     scale: tuple[SSAValue, Sequence[Expr]],
-    bias: tuple[SSAValue, Sequence[Expr]] | None,
+    bias: tuple[SSAValue, Sequence[Expr]] | None = None,
 ) -> SSAValue:
     """value * scale + bias, all in the wide type; scale and bias are elements of values."""
     factor = wide(v, *scale)
@@ -204,29 +183,16 @@ def affine(
 
 
 @element_of.register
-def _layer_norm(op: LayerNormOp | RmsNormOp, v: Values, index: Idx) -> SSAValue:
-    axes = range(op.axis.value.data, len(index))
-    centred = isinstance(op, LayerNormOp)
-    value = _normalised(v, op, op.x, index, axes, op.epsilon.value.data, centred)
-    bias = op.bias if isinstance(op, LayerNormOp) else None
-    inner = index[axes.start :]
-    summand = None if bias is None else (bias, aligned(inner, shape_of(bias)))
-    value = affine(v, value, (op.scale, aligned(inner, shape_of(op.scale))), summand)
-    element = element_type_of_value(op.x)
-    return convert(v.b, value, wide_float(element), element)
-
-
-@element_of.register
-def _instance_norm(op: InstanceNormOp, v: Values, index: Idx) -> SSAValue:
-    value = _normalised(v, op, op.x, index, range(2, len(index)), op.epsilon.value.data, True)
-    value = affine(v, value, (op.scale, index[1:2]), (op.bias, index[1:2]))
+def _norm(op: LayerNormOp | RmsNormOp | InstanceNormOp, v: Values, index: Idx) -> SSAValue:
+    scale, *bias = [(operand, operand_index(op, i, index)) for i, operand in enumerate(op.operands) if i > 0]
+    value = affine(v, _normalised(v, op, index), scale, *bias)
     element = element_type_of_value(op.x)
     return convert(v.b, value, wide_float(element), element)
 
 
 @element_of.register
 def _batch_norm(op: BatchNormOp, v: Values, index: Idx) -> SSAValue:
-    channel = [index[1 if op.layout.data == "NCHW" else len(index) - 1]]
+    channel = operand_index(op, 1, index)
     element = element_type_of_value(op.x)
 
     def factor() -> SSAValue:
@@ -243,21 +209,14 @@ def _batch_norm(op: BatchNormOp, v: Values, index: Idx) -> SSAValue:
 
 @element_of.register
 def _matmul(op: MatmulOp, v: Values, index: Idx) -> SSAValue:
-    a, b = shape_of(op.lhs), shape_of(op.rhs)
-    *batch, row, column = index
     element = element_type_of_value(op.result)
     reduction = Reduction(v.b, "sum", element, products=True)
 
     def product(inner: list[Expr]) -> SSAValue:
-        left = [row, inner[0]] if op.transpose_a is None else [inner[0], row]
-        right = [inner[0], column] if op.transpose_b is None else [column, inner[0]]
-        values = [
-            wide(v, op.lhs, [*aligned(batch, a[:-2]), *left], element),
-            wide(v, op.rhs, [*aligned(batch, b[:-2]), *right], element),
-        ]
+        values = [wide(v, each, operand_index(op, i, index, inner), element) for i, each in enumerate(op.operands)]
         x, y = v.alike(values)
         return Arithmetic(v.b, x.type).mul(x, y)
 
-    depth = a[-1] if op.transpose_a is None else a[-2]
+    depth = shape_of(op.lhs)[-1 if op.transpose_a is None else -2]
     total = reduce_at(v, reduction, [depth], product)
     return convert(v.b, total, wide_float(element), element)

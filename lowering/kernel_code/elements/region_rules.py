@@ -25,8 +25,8 @@ from ..lane_access import NotVectorisable
 from ..reductions import Reduction
 from .movement_rules import wrapped
 from .reduction_rules import wide
-from .sampling_rules import clamped, full_index, whole, without_channel
-from .values import Values, element_of
+from .sampling_rules import clamped, whole, without_channel
+from .values import Values, element_of, operand_index
 
 Idx = tuple[Expr, ...]
 
@@ -157,7 +157,7 @@ def _roi_align(op: RoiAlignOp, v: Values, index: Idx) -> SSAValue:
             counts, beside = columns.neighbours(j)
             parts: list[SSAValue] = []
             for (y, u), (x, w) in product(above, beside):
-                near = v.alike([wide(v, op.x, full_index(index, [y, x], op.layout.data, sample)), position.mul(u, w)])
+                near = v.alike([wide(v, op.x, operand_index(op, 0, index, [sample, y, x])), position.mul(u, w)])
                 parts.append(m.mul(*near))
             value = reduce(m.max if largest else m.add, parts)
             value = m.select(v.b.conjunction(row_counts, counts), value, m.constant(0))
@@ -192,7 +192,7 @@ def _roi_pool(op: RoiPoolOp, v: Values, index: Idx) -> SSAValue:
 
         def element_at(j: Expr, carried: Sequence[SSAValue]) -> list[SSAValue]:
             x = inside(1, bounds[1][0], j)
-            value = wide(v, op.x, full_index(index, [y, x], op.layout.data, sample))
+            value = wide(v, op.x, operand_index(op, 0, index, [sample, y, x]))
             return [reduction.combine(carried[0], v.spread(value))]
 
         return v.carry_between(0, bounds[1][1], sides[1].size, carried, element_at)

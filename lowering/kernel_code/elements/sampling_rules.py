@@ -5,7 +5,7 @@ Neighbours are unrolled. Each is loaded from a clamped position; those out of ra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
@@ -21,7 +21,7 @@ from ..builder import INDEX, Index
 from ..index_expr import Expr
 from ..lane_access import NotVectorisable
 from .reduction_rules import wide
-from .values import Values, element_of
+from .values import Values, element_of, operand_index
 
 Idx = tuple[Expr, ...]
 
@@ -35,7 +35,7 @@ def _sample(op: SampleOp, v: Values, index: Idx) -> SSAValue:
 
     def summed(places: list[Expr], inside: list[SSAValue]) -> SSAValue:
         if len(places) == len(axes):
-            value = convert(v.b, v.at(op.x, full_index(index, places, op.layout.data)), element, computed)
+            value = convert(v.b, v.at(op.x, operand_index(op, 0, index, places)), element, computed)
             if not inside:
                 return value
             within = reduce(v.b.conjunction, inside)
@@ -57,12 +57,6 @@ def without_channel(index: Idx, layout: str) -> Idx:
     """The batch and position of an index in a layout."""
     axis = channel_axis(layout, len(index))
     return (*index[:axis], *index[axis + 1 :])
-
-
-def full_index(index: Idx, places: Sequence[Expr], layout: str, sample: Expr | None = None) -> list[Expr]:
-    """An index in a layout with other positions, and perhaps another sample."""
-    batch, channel = index[0] if sample is None else sample, index[channel_axis(layout, len(index))]
-    return [batch, channel, *places] if layout == "NCHW" else [batch, *places, channel]
 
 
 def clamped(m: Arithmetic, p: SSAValue, low: float, high: float) -> SSAValue:

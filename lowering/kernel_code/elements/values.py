@@ -10,7 +10,7 @@ depend on that variable stays scalar until it meets one that does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager
 from functools import singledispatch
 
@@ -20,7 +20,8 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.extensions.arith import IndexCastOp
-from ....dialects.graph.base import describe
+from ....dialects.graph.axes import Axis, Kept, Numbered, Placed, Repeated, Strided
+from ....dialects.graph.base import GraphOp, describe
 from ....dialects.graph.narrow_types import is_narrow
 from ....dialects.graph.ops.structure import ConstantOp, KernelOp
 from ....dialects.graph.values import Array, element_type_of_value, shape_of
@@ -328,6 +329,30 @@ def aligned(index: Sequence[Expr], shape: Sequence[int]) -> list[Expr]:
     """The index into an operand of `shape` that broadcasts to `index`."""
     own = list(index)[len(index) - len(shape) :]
     return [Expr() if size == 1 else i for i, size in zip(own, shape, strict=True)]
+
+
+def operand_index(op: Operation, number: int, index: Sequence[Expr], inner: Iterable[Expr] = ()) -> list[Expr]:
+    """The index in an operand that the result's element at `index` is made of.
+
+    Along axes for which that doesn't follow from `index` it has the numbers in `inner`, in order, or 0.
+    """
+    assert isinstance(op, GraphOp)
+    rest = iter(inner)
+
+    def place(axis: Axis) -> Expr:
+        match axis:
+            case Kept() | Numbered():
+                return index[axis.to]
+            case Repeated():
+                return Expr()
+            case Strided():
+                return index[axis.to] * axis.step + axis.start
+            case Placed():
+                return index[axis.to] - axis.before
+            case _:
+                return next(rest, Expr())
+
+    return [place(axis) for axis in op.operand_axes()[number]]
 
 
 def _operand_places(op: Operation, index: tuple[Expr, ...]) -> list[tuple[SSAValue, tuple[Expr, ...]]]:

@@ -16,9 +16,11 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.extensions.arith import IndexCastOp
+from ....dialects.graph.axes import Windowed
+from ....dialects.graph.base import GraphOp
 from ....dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolIndexOp, MaxPoolOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.graph.window_sizes import Window, channel_axis, spatial_axes, spatial_shape
+from ....dialects.graph.window_sizes import channel_axis, spatial_shape
 from ..arithmetic import Arithmetic, convert, wide_float
 from ..builder import Index
 from ..index_expr import Expr, linear
@@ -26,7 +28,7 @@ from ..lane_access import NotVectorisable
 from ..reductions import Reduction
 from .movement_rules import ask_for_break
 from .reduction_rules import better_extremum, wide
-from .values import Values, element_of
+from .values import Values, element_of, operand_index
 
 Idx = tuple[Expr, ...]
 
@@ -34,47 +36,29 @@ Idx = tuple[Expr, ...]
 _MOST_WRITTEN_OUT = 8
 
 
-@dataclass(frozen=True)
-class Axis:
-    """A window along one spatial axis.
-
-    At output position `at` tap k reads input position at * stride - pad + k * dilation.
-    """
+@dataclass(frozen=True, kw_only=True)
+class WindowAxis(Windowed):
+    """An axis that is read through a window, or spread, at one place of the result."""
 
     at: Expr
-    size: int  # size of the input
-    taps: int
-    stride: int
-    pad: int
-    dilation: int
-    end: int  # padding after the input
+    size: int  # of the operand
 
     def place(self, tap: Expr | int) -> Expr:
         """The input position of a tap, possibly out of range."""
-        return self.at * self.stride - self.pad + Expr.of(tap) * self.dilation
+        return self.at * self.stride - self.before + Expr.of(tap) * self.dilation
 
     @property
     def inside(self) -> bool:
         """Whether every tap is in range at all window positions."""
         low, high = self.at.bounds
-        last = high * self.stride - self.pad + (self.taps - 1) * self.dilation
-        return low * self.stride >= self.pad and last < self.size
+        last = high * self.stride - self.before + (self.taps - 1) * self.dilation
+        return low * self.stride >= self.before and last < self.size
 
 
-def axes_of(window: Window, index: Sequence[Expr], shape: Sequence[int], layout: str) -> list[Axis]:
-    """The spatial axes of an index of a window op's result."""
-    return [
-        Axis(
-            index[axis],
-            shape[axis],
-            window.kernel[i],
-            window.strides[i],
-            window.begin[i],
-            window.dilations[i],
-            window.end[i],
-        )
-        for i, axis in enumerate(spatial_axes(layout, len(shape)))
-    ]
+def windows_of(op: GraphOp, index: Sequence[Expr]) -> list[WindowAxis]:
+    """The axes of an op's first operand that are read through windows, or spread, for an element of its result."""
+    axes = zip(op.operand_axes()[0], shape_of(op.operands[0]), strict=True)
+    return [WindowAxis(**vars(axis), at=index[axis.to], size=size) for axis, size in axes if isinstance(axis, Windowed)]
 
 
 @dataclass(frozen=True)
@@ -82,7 +66,7 @@ class Taps:
     """Iterates over the taps of a window that lie inside the input."""
 
     v: Values
-    axes: Sequence[Axis]
+    axes: Sequence[WindowAxis]
     count_pads: bool = False  # whether taps in the padding count
 
     def visit(
@@ -109,14 +93,14 @@ class Taps:
 
         return level([], [], start)
 
-    def writes_out(self, axis: Axis) -> bool:
+    def writes_out(self, axis: WindowAxis) -> bool:
         """Whether the taps of an axis are unrolled."""
         few = axis.taps <= _MOST_WRITTEN_OUT
         return few and (axis is self.axes[-1] or self.v.depends_on_lane(axis.at))
 
     def _write_out(
         self,
-        axis: Axis,
+        axis: WindowAxis,
         carried: list[SSAValue],
         step: Callable[[Expr, Expr, Sequence[SSAValue]], list[SSAValue]],
     ) -> list[SSAValue]:
@@ -137,7 +121,7 @@ class Taps:
 
     def _where_inside(
         self,
-        axis: Axis,
+        axis: WindowAxis,
         tap: int,
         place: Expr,
         carried: list[SSAValue],
@@ -156,7 +140,7 @@ class Taps:
 
     def _loop(
         self,
-        axis: Axis,
+        axis: WindowAxis,
         carried: list[SSAValue],
         step: Callable[[Expr, Expr, Sequence[SSAValue]], list[SSAValue]],
     ) -> list[SSAValue]:
@@ -171,15 +155,15 @@ class Taps:
 
         return self.v.carry_between(low, high, axis.taps, carried, tap)
 
-    def range(self, axis: Axis) -> tuple[Index, Index]:
+    def range(self, axis: WindowAxis) -> tuple[Index, Index]:
         """The taps [low, high) of an axis that are inside the input."""
         if axis.inside:
             return 0, axis.taps
-        first = axis.at * axis.stride - axis.pad
+        first = axis.at * axis.stride - axis.before
         low = self._ceil_over(first * -1, axis)
         return low, self._ceil_over(first * -1 + axis.size, axis)
 
-    def _ceil_over(self, distance: Expr, axis: Axis) -> Index:
+    def _ceil_over(self, distance: Expr, axis: WindowAxis) -> Index:
         """The number of taps at less than `distance` from the first one, clamped to [0, all]."""
         b = self.v.b
         if distance.number is not None:
@@ -187,32 +171,24 @@ class Taps:
         positive = b.max(self.v.number(distance), 0)
         return b.min(b.div(b.add(positive, axis.dilation - 1), axis.dilation), axis.taps)
 
-    def counted(self, axis: Axis) -> Index:
+    def counted(self, axis: WindowAxis) -> Index:
         """The number of an axis' taps in the divisor of a mean."""
-        end = axis.size + axis.end if self.count_pads else axis.size
-        first = axis.at * axis.stride - axis.pad
+        end = axis.size + axis.after if self.count_pads else axis.size
+        first = axis.at * axis.stride - axis.before
         if first.bounds[1] + (axis.taps - 1) * axis.dilation < end and (self.count_pads or axis.inside):
             return axis.taps
         high = self._ceil_over(first * -1 + end, axis)
         return high if self.count_pads else self.v.b.sub(high, self._ceil_over(first * -1, axis))
 
 
-def with_spatial(index: Idx, layout: str, places: Sequence[Expr]) -> list[Expr]:
-    """An index with its spatial entries replaced."""
-    result = list(index)
-    for axis, place in zip(spatial_axes(layout, len(index)), places, strict=True):
-        result[axis] = place
-    return result
-
-
 @element_of.register
 def _max_pool(op: MaxPoolOp, v: Values, index: Idx) -> SSAValue:
-    layout, element = op.layout.data, element_type_of_value(op.x)
+    element = element_type_of_value(op.x)
     reduction = Reduction(v.b, "max", element)
-    taps = Taps(v, axes_of(op.window, index, shape_of(op.x), layout))
+    taps = Taps(v, windows_of(op, index))
 
     def step(_: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
-        value = v.spread(wide(v, op.x, with_spatial(index, layout, places)))
+        value = v.spread(wide(v, op.x, operand_index(op, 0, index, places)))
         return [reduction.combine(carried[0], value)]
 
     largest = taps.visit([v.spread(reduction.start())], step)[0]
@@ -227,7 +203,7 @@ def _max_pool_index(op: MaxPoolIndexOp, v: Values, index: Idx) -> SSAValue:
 
     def step(_: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
         best, found = carried
-        value = v.spread(wide(v, op.x, with_spatial(index, layout, places)))
+        value = v.spread(wide(v, op.x, operand_index(op, 0, index, places)))
         better = better_extremum(v, reduction, value, best, last=False)
         none = Arithmetic(v.b, found.type).compare("lt", found, v.spread(v.b.constant(0, i64)))
         better = v.b.insert(arith.OrIOp(better, none))
@@ -235,7 +211,7 @@ def _max_pool_index(op: MaxPoolIndexOp, v: Values, index: Idx) -> SSAValue:
         return [v.b.select(better, value, best), v.b.select(better, here, found)]
 
     start = [v.spread(reduction.start()), v.spread(v.b.constant(-1, i64))]
-    found = Taps(v, axes_of(op.window, index, shape, layout)).visit(start, step)[1]
+    found = Taps(v, windows_of(op, index)).visit(start, step)[1]
     channel = channel_axis(layout, len(shape))
     plane = (index[0] * shape[channel] + index[channel]) * prod(spatial_shape(shape, layout))
     m = Arithmetic(v.b, found.type)
@@ -245,13 +221,13 @@ def _max_pool_index(op: MaxPoolIndexOp, v: Values, index: Idx) -> SSAValue:
 
 @element_of.register
 def _avg_pool(op: AvgPoolOp, v: Values, index: Idx) -> SSAValue:
-    layout, element = op.layout.data, element_type_of_value(op.x)
+    element = element_type_of_value(op.x)
     reduction = Reduction(v.b, "sum", element)
-    axes = axes_of(op.window, index, shape_of(op.x), layout)
+    axes = windows_of(op, index)
     taps = Taps(v, axes, op.count_include_pad is not None)
 
     def step(_: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
-        value = v.spread(wide(v, op.x, with_spatial(index, layout, places)))
+        value = v.spread(wide(v, op.x, operand_index(op, 0, index, places)))
         return [reduction.combine(carried[0], value)]
 
     total = taps.visit([v.spread(reduction.start())], step)[0]
@@ -263,10 +239,10 @@ def _avg_pool(op: AvgPoolOp, v: Values, index: Idx) -> SSAValue:
     return convert(v.b, m.div(total, divisor), wide_float(element), element)
 
 
-def _count(v: Values, taps: Taps, axis: Axis) -> Index:
+def _count(v: Values, taps: Taps, axis: WindowAxis) -> Index:
     """The number of taps that count; requests breaks if the taps are unrolled."""
     if taps.writes_out(axis):
-        end = axis.size + axis.end if taps.count_pads else axis.size
+        end = axis.size + axis.after if taps.count_pads else axis.size
         counted = 0
         for tap in range(axis.taps):
             low, high = axis.place(tap).bounds
@@ -287,16 +263,14 @@ def _as_float(v: Values, count: Index, element: Attribute) -> SSAValue:
 @element_of.register
 def _lrn(op: LrnOp, v: Values, index: Idx) -> SSAValue:
     element, size = element_type_of_value(op.x), op.size.value.data
-    channel = channel_axis(op.layout.data, len(index))
-    window = Axis(index[channel], shape_of(op.x)[channel], size, 1, (size - 1) // 2, 1, 0)
 
     def step(_: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
-        value = v.spread(wide(v, op.x, [*index[:channel], places[0], *index[channel + 1 :]]))
+        value = v.spread(wide(v, op.x, operand_index(op, 0, index, places)))
         m = Arithmetic(v.b, value.type)
         return [m.add(carried[0], m.mul(value, value))]
 
     start = v.spread(Reduction(v.b, "sum", element).start())
-    total = Taps(v, [window]).visit([start], step)[0]
+    total = Taps(v, windows_of(op, index)).visit([start], step)[0]
     m = Arithmetic(v.b, total.type)
     alpha, beta, bias = op.alpha.value.data, op.beta.value.data, op.bias.value.data
     scale = m.add(m.mul(total, m.constant(alpha / size)), m.constant(bias))
