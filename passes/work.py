@@ -39,12 +39,6 @@ MODEL_GRAIN = 12_500
 """Nanoseconds of a model that are worth a thread of their own: about what a system takes to wake one that sleeps, so
 that below it an inference is over before help has come. Chosen, not tuned."""
 
-OWN = 3
-"""Times as fast as memory is a core's second-level cache (120 GB/s)."""
-NEAR = 2
-"""Times as fast as memory are caches behind a core's own, which have what other kernels have just made (80 GB/s)."""
-FAR = 8
-"""Second-level caches that a value fills from which on it comes from memory, or nearly."""
 _INSTRUCTION = 2  # multiplications and additions that a core could do in the time of any other instruction
 
 
@@ -84,8 +78,7 @@ def instruction_seconds(numbers: float, target: CpuAttr) -> float:
 
 def moving_seconds(nbytes: int, target: CpuAttr, times: int = 1) -> float:
     """Time of a core to read or write `nbytes` bytes `times` times, at the bandwidth of the level that holds them."""
-    speed = target.gbytes.data * (OWN if nbytes <= target.l2.data else NEAR if nbytes <= FAR * target.l2.data else 1)
-    return times * nbytes / speed * 1e-9
+    return times * nbytes / target.moving_speed(nbytes) * 1e-9
 
 
 def read_bytes(value: SSAValue) -> int:

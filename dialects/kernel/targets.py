@@ -69,6 +69,15 @@ class CpuAttr(ParametrizedAttribute):
     """
 
     name = "kernel.cpu"
+    CACHE_LINE: ClassVar[int] = 64
+    """Bytes of a cache line."""
+    L1_WAY: ClassVar[int] = 4096
+    """Bytes of one way of a first-level cache: lines a multiple of it apart are in the same set."""
+    L1_WAYS: ClassVar[int] = 12
+    """Lines of a set, on the CPUs with the tallest tiles: 196 x 1024 x 256 runs at 244 GFLOP/s in tiles of 12 rows and
+    at 233 in tiles of 14 (Zen 5)."""
+    LATENCY: ClassVar[int] = 8
+    """Multiply-adds that can begin while one ends: four cycles at two per cycle (Zen 5)."""
     LIMITS: ClassVar[tuple[str, ...]] = ("vector_bits", "registers", "l2", "threads", "gflops", "gbytes")
 
     cpu: StringAttr
@@ -137,6 +146,23 @@ class CpuAttr(ParametrizedAttribute):
         wanted = ("sdot", "pmaddwd") if alike else ("vpdpbusd", "usdot", "pmaddwd")
         return next((each for each in wanted if self.has(each)), "")
 
+    def byte_speed(self, alike: bool) -> float:
+        """How many times as fast as multiply-adds of f32 that instruction is."""
+        return {"vpdpbusd": 4, "usdot": 4, "sdot": 4, "pmaddwd": 1.4, "": 0.5}[self.byte_dot(alike)]
+
+    @property
+    def far_bytes(self) -> int:
+        """Bytes of the largest value that caches keep for the next kernel: eight second-level caches."""
+        return 8 * self.l2.data
+
+    def moving_speed(self, nbytes: int) -> int:
+        """Bytes per nanosecond between a core and the nearest memory that holds so many bytes (Zen 5).
+
+        A core's own second-level cache is three times as fast as memory (120 GB/s), caches behind it, which hold what
+        other kernels have just made, twice (80 GB/s).
+        """
+        return self.gbytes.data * (3 if nbytes <= self.l2.data else 2 if nbytes <= self.far_bytes else 1)
+
     def lanes(self, element_bits: int) -> int:
         """Number of `element_bits`-wide lanes of a vector register."""
         return max(1, self.vector_bits.data // element_bits)
@@ -186,6 +212,21 @@ class GpuAttr(ParametrizedAttribute):
     """
 
     name = "kernel.gpu"
+    WARP: ClassVar[int] = 32
+    """Lanes of a warp."""
+    ACCESS: ClassVar[int] = 16
+    """Bytes of a thread's widest access, in memory and in shared memory."""
+    SECTOR: ClassVar[int] = 32
+    """Bytes of the least access to memory. Neighbours that are read later cost half of that."""
+    BANKS: ClassVar[int] = 128
+    """Bytes that a multiprocessor reads of its shared memory in a cycle."""
+    THREADS: ClassVar[int] = 2048
+    """Threads that a multiprocessor holds: of architectures 8.0, 9.0 and 10.0 (CUDA programming guide, table of compute
+    capabilities); 12 more have fewer."""
+    RESIDENT: ClassVar[int] = 32
+    """Blocks that a multiprocessor holds at most."""
+    BLOCK_THREADS: ClassVar[int] = 1024
+    """Threads of a block at most."""
     LIMITS: ClassVar[tuple[str, ...]] = (
         "multiprocessors",
         "shared",

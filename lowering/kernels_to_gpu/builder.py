@@ -17,13 +17,14 @@ from ...dialects.gpu.memory_spaces import PRIVATE, WORKGROUP, DynamicSharedMemor
 from ...dialects.gpu.nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, MmaOp, RoundToTf32Op
 from ...dialects.gpu.shuffle import ShuffleOp
 from ...dialects.graph.values import numpy_dtype
+from ...dialects.kernel.targets import GpuAttr
 from ..kernel_code.builder import Index, LoopBuilder
 
 UNROLL = "unroll"
 """On a loop: the CUDA compiler is to unroll it, so that private arrays become registers."""
 
-WARP = 32  # lanes of a warp, which run in lockstep and can exchange values
-ACCESS = 16  # bytes of a thread's widest access; alignment of shared arrays
+WARP = GpuAttr.WARP  # lanes, which run in lockstep and can exchange values
+ACCESS = GpuAttr.ACCESS  # bytes, also the alignment of shared arrays
 
 _DIMENSIONS = tuple(DimensionAttr(each) for each in (DimensionEnum.X, DimensionEnum.Y, DimensionEnum.Z))
 

@@ -6,8 +6,9 @@ after:   graph.kernel @matmul_0(%a, %w) attributes {form = #kernel.form<"contrac
 
 form-kernels has classified the body. Each schedule registered for that form and the device of the module's
 `kernel.target` (by default a portable CPU) offers candidates with an estimated time, and the cheapest is taken, where
-very large weights have a PRICE; with `compact`, the one with the smallest weights among those that take at most COMPACT
-times as long as the fastest. `forbid=depthwise` excludes schedules, `pick=conv_3:direct` fixes that of a kernel.
+very large weights have a price; with `compact`, the one with the smallest weights among those that take at most
+WEIGHTS_COMPACT times as long as the fastest. `forbid=depthwise` excludes schedules, `pick=conv_3:direct` fixes that of
+a kernel.
 
 Tuning measurements override estimates: a kernel whose key is in the context (tuned_schedules) gets the schedule stored
 there, if it is still among the candidates or their neighbours and not forbidden; not with `compact`.
@@ -36,15 +37,8 @@ from ...dialects.xdsl_repairs import kept_in
 from ..statistics import count
 from .kernel_facts import constant_operands, item_bytes
 from .schedules import AnySchedule, names_of_schedules, schedules_for
+from .schedules.cpu.tuning import WEIGHTS_COMPACT, WEIGHTS_KEPT, WEIGHTS_PRICE
 from .tuned import kernel_key, tuned_schedules
-
-KEPT, PRICE = 16 << 20, 10e-12
-"""Bytes of weights that a CPU's caches may hold, and seconds that each beyond them is worth: it comes from memory, and
-takes some. On one thread of Zen 5 VGG-16 takes as long with 3x3 filters of 512 by 512 channels half transformed at
-28x28 pixels, too, and packs 38 MB less."""
-COMPACT = 1.5
-"""How many times as long the schedule of a kernel may take for smaller weights. It is chosen so that 3x3 filters are
-transformed for tiles of 4 from pictures of 28 pixels on and for tiles of 2 below, where tiles of 4 gain 0 to 30 %."""
 
 
 @dataclass(frozen=True)
@@ -146,10 +140,12 @@ def schedule_kernel(
         raise CompileError(f"{where}: no allowed schedule supports this {form}; those that would: {can}")
     taken, least = min(allowed, key=lambda each: each[1])
     if compact:
-        near = [each for each in allowed if each[1] <= COMPACT * least]
+        near = [each for each in allowed if each[1] <= WEIGHTS_COMPACT * least]
         taken, _ = min(near, key=lambda each: (_packed_bytes(kernel, each[0]), each[1]))
-    elif isinstance(target, CpuAttr) and _packed_bytes(kernel, taken) > KEPT:
-        taken, _ = min(allowed, key=lambda each: each[1] + PRICE * max(0, _packed_bytes(kernel, each[0]) - KEPT))
+    elif isinstance(target, CpuAttr) and _packed_bytes(kernel, taken) > WEIGHTS_KEPT:
+        taken, _ = min(
+            allowed, key=lambda each: each[1] + WEIGHTS_PRICE * max(0, _packed_bytes(kernel, each[0]) - WEIGHTS_KEPT)
+        )
     known = None if pick is not None or compact else tuned
     fastest = None if known is None else _found(known, kernel, target, [each for each, _ in allowed])
     if fastest is not None:

@@ -33,7 +33,7 @@ from ...runtime.config import EngineConfig
 from ...runtime.devices.cuda.nvrtc import Kept, KernelResources, compile_kernels
 from ..one_line_errors import run_alone
 
-WARP, WARPS, BLOCKS = 32, 64, 32  # threads of a warp; warps of a multiprocessor, the same for all GPUs of GPUS
+WARPS = GpuAttr.THREADS // GpuAttr.WARP  # of a multiprocessor
 _REGISTER_UNIT, _SHARED_UNIT, _SHARED_OF_BLOCK = (
     256,
     128,
@@ -95,12 +95,12 @@ def occupancy(needed: KernelResources, threads: int, shared: int, target: GpuAtt
 
     By the CUDA C++ Programming Guide: registers are allocated to warps, shared memory to blocks, in units.
     """
-    warps = -(-threads // WARP)
-    registers = _up(needed.registers * WARP, _REGISTER_UNIT)
+    warps = -(-threads // GpuAttr.WARP)
+    registers = _up(needed.registers * GpuAttr.WARP, _REGISTER_UNIT)
     bytes = _up(needed.static_shared + shared + _SHARED_OF_BLOCK, _SHARED_UNIT)
-    by_registers = target.registers.data // registers // warps if registers else BLOCKS
+    by_registers = target.registers.data // registers // warps if registers else GpuAttr.RESIDENT
     by_shared = (target.shared.data + _SHARED_OF_BLOCK) // bytes
-    return min(BLOCKS, WARPS // warps, by_registers, by_shared) * warps / WARPS
+    return min(GpuAttr.RESIDENT, WARPS // warps, by_registers, by_shared) * warps / WARPS
 
 
 def _up(value: int, unit: int) -> int:

@@ -27,7 +27,7 @@ from itertools import groupby
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
-from ....passes.kernels.schedules.scratch import CACHE_LINE
+from ....dialects.kernel.targets import CpuAttr
 from ...kernel_code.arithmetic import Arithmetic, bits_of, convert, loaded, stored
 from ...kernel_code.builder import Index, LoopBuilder, memref_type
 from ..instance import KernelInstance
@@ -242,7 +242,7 @@ class _TileWriter:
         self.operands = dict(zip(epilogue.operands, tile.operands, strict=True))
         self.fixed: dict[SSAValue, SSAValue] = {}
         self.asked = {
-            self.windows[value]: 8 * CACHE_LINE // bits_of(operand.element)
+            self.windows[value]: 8 * CpuAttr.CACHE_LINE // bits_of(operand.element)
             for value, operand in self.operands.items()
             if tile.asks and operand.by_row and operand.by_column
         }
@@ -437,7 +437,7 @@ class _TileWriter:
     def _ask_rows(self, kh: Index, tap: Index, i: Index) -> None:
         """Prefetches a cache line of the next tile's rows, another row in each line's worth of steps."""
         b = self.b
-        line = 8 * CACHE_LINE // bits_of(memref_type(self.a).element_type)
+        line = 8 * CpuAttr.CACHE_LINE // bits_of(memref_type(self.a).element_type)
         row = b.rem(i, line)
         for first in range(self.tile.rows, 2 * self.tile.rows, line):
             b.prefetch(self.a, [kh, b.add(row, first), tap, b.sub(i, row)])

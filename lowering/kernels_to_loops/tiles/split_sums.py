@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from ....dialects.sizes.sizes import bounds_of, is_fixed, now
-from ....passes.kernels.schedules.cpu.panels import PART
+from ....passes.kernels.schedules.cpu.tuning import PANELS_PART as PART
 
 Parts: TypeAlias = Literal["none", "filter rows", "runs"]
 """Kind of part: rows of the filter, or elements of a run (of a tap, or of contiguous taps)."""

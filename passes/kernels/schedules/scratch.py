@@ -13,8 +13,7 @@ from math import prod
 from xdsl.ir import Attribute
 
 from ....dialects.graph.values import numpy_dtype
-
-CACHE_LINE = 64  # bytes
+from ....dialects.kernel.targets import CpuAttr
 
 
 @dataclass(frozen=True)
@@ -69,4 +68,4 @@ def _placed(parts: Iterable[tuple[str, Attribute, Sequence[int]]]) -> tuple[Scra
 
 
 def _bytes(parts: Sequence[ScratchPart]) -> int:
-    return -(-max((part.end for part in parts), default=0) // CACHE_LINE) * CACHE_LINE
+    return -(-max((part.end for part in parts), default=0) // CpuAttr.CACHE_LINE) * CpuAttr.CACHE_LINE

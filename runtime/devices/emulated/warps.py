@@ -7,11 +7,12 @@ from typing import cast
 import numpy as np
 from xdsl.ir import Operation
 
+from ....dialects.kernel.targets import GpuAttr
 from ...device import Array
 from .batch import Batch, active
 from .thread_values import Mask, Value, broadcast_to, varies, where
 
-WARP = 32
+WARP = GpuAttr.WARP
 _TF32 = np.uint32(0xFFFFE000)  # the bits of an f32 that a tensor core reads
 _HALF_UNIT = np.uint32(0x1000)
 

@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 
 from .....dialects.extensions.vector import ReductionOp
 from .....passes.kernels.forms.attention import AttentionSizes
-from .....passes.kernels.schedules.cpu.attention import LARGEST_GROUP
+from .....passes.kernels.schedules.cpu.tuning import ATTENTION_GROUP
 from ....kernel_code.builder import Index, memref_type
 from ....kernel_code.operand_windows import OperandWindow
 from ...instance import KernelInstance
@@ -46,8 +46,8 @@ class FewQueries:
         def item(number: Index) -> None:
             batch, group = b.delinearize(number, [s.batch, s.key_heads])
             keys = self.key.at(b, [batch, group, 0], [s.keys, s.depth])
-            for start in range(0, s.group, LARGEST_GROUP):
-                heads = min(LARGEST_GROUP, s.group - start)
+            for start in range(0, s.group, ATTENTION_GROUP):
+                heads = min(ATTENTION_GROUP, s.group - start)
                 first = b.add(b.mul(group, s.group), start)
 
                 def query(row: Index, _: Sequence[SSAValue], heads: int = heads, first: Index = first) -> None:

@@ -17,7 +17,7 @@ from math import inf
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
-from .....passes.kernels.schedules.scratch import CACHE_LINE
+from .....dialects.kernel.targets import CpuAttr
 from ....kernel_code.approximations import shifted_exp
 from ....kernel_code.arithmetic import Arithmetic, bits_of, lanes_of
 from ....kernel_code.builder import Index, LoopBuilder, memref_type, strides_of
@@ -118,7 +118,7 @@ class ScoreRows:
     def _ask(self, window: SSAValue, row: Index) -> None:
         """Prefetches a row that is read later."""
         type = memref_type(window)
-        line = 8 * CACHE_LINE // bits_of(type.element_type)
+        line = 8 * CpuAttr.CACHE_LINE // bits_of(type.element_type)
         for column in range(0, type.get_shape()[1], line):
             self.b.prefetch(window, [row, column], near=True)
 

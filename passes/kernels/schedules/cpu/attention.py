@@ -28,20 +28,8 @@ from ...forms.attention import attention_sizes, check_attention, direct_operands
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Count, Schedule, TileSize
 from ..scratch import ScratchLayout
-from .panels import CACHE_PAGE, beside_float_sums
-
-FEW = 4
-"""Queries for which panels are not worth it, for moving a key takes as long as some products with it; chosen."""
-
-AHEAD_SHARE = 0.5
-"""Of the second-level cache: what a head reads may take so much where the next one's is asked for beside it.
-
-With 1 MB (Zen 5, one thread) 32 sequences of 128 tokens take 0.90 of the time that way, 8 of 512 tokens 0.97, and what
-is in the cache already as long as before.
-"""
-
-LARGEST_GROUP = 4
-"""Heads that are rows of one tile: with two keys at once they are eight sums, which hides an addition's latency."""
+from .panels import beside_float_sums
+from .tuning import ATTENTION_AHEAD_SHARE, ATTENTION_FEW_QUERIES, ATTENTION_GROUP
 
 
 @dataclass(frozen=True)
@@ -68,7 +56,8 @@ class Attention(Schedule[CpuAttr]):
         root = the_root(kernel, AttentionOp)
         check_attention(root)
         lanes = target.lanes(8 * item_bytes(root.result))
-        few = FEW if bounds_of(shape_of(root.query)[2])[0] <= FEW and _in_rows(root) else 0
+        least = bounds_of(shape_of(root.query)[2])[0]
+        few = ATTENTION_FEW_QUERIES if least <= ATTENTION_FEW_QUERIES and _in_rows(root) else 0
         rows = max(1, (target.registers.data - beside_float_sums(target)) // 2)
         yield cls(rows, 2 * lanes, lanes, few, _asks_ahead(root, target))
 
@@ -85,9 +74,9 @@ class Attention(Schedule[CpuAttr]):
     def row_of_scores(self, keys: int, size: int) -> int:
         """Stride of rows of scores, for elements of `size` bytes.
 
-        Rows whose distance is a multiple of CACHE_PAGE would conflict in the first-level cache.
+        Rows whose distance is a multiple of CpuAttr.L1_WAY would conflict in the first-level cache.
         """
-        return keys + (self.lanes if is_fixed(keys) and keys * size % CACHE_PAGE == 0 else 0)
+        return keys + (self.lanes if is_fixed(keys) and keys * size % CpuAttr.L1_WAY == 0 else 0)
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
@@ -95,7 +84,7 @@ class Attention(Schedule[CpuAttr]):
         root = the_root(kernel, AttentionOp)
         sizes, element = attention_sizes(root), element_type_of_value(root.result)
         panels = -(-sizes.keys // self.nr)
-        rows = max(self.mr, LARGEST_GROUP if self.few else 0)
+        rows = max(self.mr, ATTENTION_GROUP if self.few else 0)
         rows_of_scores: list[tuple[str, Attribute, Sequence[int]]] = [
             ("scores", element, (rows, self.row_of_scores(panels * self.nr, item_bytes(root.result)))),
             ("factors", element, (rows,)),
@@ -113,7 +102,7 @@ def _asks_ahead(root: AttentionOp, target: CpuAttr) -> bool:
     """
     sizes = attention_sizes(root)
     read = now(sizes.keys) * (2 * sizes.depth + sizes.width) * item_bytes(root.result)
-    return sizes.keys == sizes.queries and read <= AHEAD_SHARE * target.l2.data
+    return sizes.keys == sizes.queries and read <= ATTENTION_AHEAD_SHARE * target.l2.data
 
 
 def _in_rows(root: AttentionOp) -> bool:

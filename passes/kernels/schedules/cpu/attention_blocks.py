@@ -25,18 +25,15 @@ from ...kernel_facts import item_bytes, the_root
 from ..schedule import Count, TileSize
 from ..scratch import ScratchLayout
 from .attention import Attention
-
-# Of the second-level cache: what a head's keys and values take from which on blocks pay, a block of them, and the
-# queries and sums that meet it. With 1 MB (Zen 5, one thread, heads of 64) 16384 tokens take 0.92 of the time of whole
-# rows, 4096 and 2048 0.90, 1024 0.95, causal ones of 4096 0.92; 768 take as long, 577 1.05 times. Blocks of 256 to 512
-# keys are within 2 % of each other; of 16384 tokens, whose keys come from memory, a fourth of the queries takes 0.96.
-HEAD_SHARE = 0.5
-BLOCK_SHARE = 0.25
-QUERIES_SHARE = 0.5
-MOST_KEYS = 384
-"""Keys of a block: 14 rows of scores are then 21 KB."""
-MOST_TILES = 64
-"""Tiles of queries that meet a block of keys while it is near."""
+from .tuning import (
+    ATTENTION_BLOCKS_BLOCK_SHARE,
+    ATTENTION_BLOCKS_HEAD_SHARE,
+    ATTENTION_BLOCKS_MOST_KEYS,
+    ATTENTION_BLOCKS_MOST_TILES,
+    ATTENTION_BLOCKS_NOT_PAYING,
+    ATTENTION_BLOCKS_PAYING,
+    ATTENTION_BLOCKS_QUERIES_SHARE,
+)
 
 
 @dataclass(frozen=True)
@@ -60,17 +57,23 @@ class AttentionBlocks(Attention):
             if schedule.few or not is_fixed(sizes.depth + sizes.width):
                 continue
             fitting = target.l2.data // _bytes_of_both(root)  # keys with their values, or queries with their sums
-            block = max(1, min(int(BLOCK_SHARE * fitting), MOST_KEYS) // schedule.nr) * schedule.nr
-            tiles = min(int(QUERIES_SHARE * fitting) // schedule.mr, -(-bounds_of(sizes.queries)[1] // schedule.mr))
+            keys = min(int(ATTENTION_BLOCKS_BLOCK_SHARE * fitting), ATTENTION_BLOCKS_MOST_KEYS)
+            block = max(1, keys // schedule.nr) * schedule.nr
+            tiles = min(
+                ATTENTION_BLOCKS_MOST_TILES,
+                int(ATTENTION_BLOCKS_QUERIES_SHARE * fitting) // schedule.mr,
+                -(-bounds_of(sizes.queries)[1] // schedule.mr),
+            )
             if bounds_of(sizes.keys)[1] > block:
-                yield replace(schedule, block=block, tall=max(1, min(tiles, MOST_TILES)), ahead=False)
+                yield replace(schedule, block=block, tall=max(1, tiles), ahead=False)
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
         """Pays if a head's keys and values take a large part of the second-level cache."""
         root = the_root(kernel, AttentionOp)
         head = now(attention_sizes(root).keys) * _bytes_of_both(root)
-        return super().cost(kernel, target) * (0.95 if head >= HEAD_SHARE * target.l2.data else 1.01)
+        pays = head >= ATTENTION_BLOCKS_HEAD_SHARE * target.l2.data
+        return super().cost(kernel, target) * (ATTENTION_BLOCKS_PAYING if pays else ATTENTION_BLOCKS_NOT_PAYING)
 
     @property
     def row_of_block(self) -> int:

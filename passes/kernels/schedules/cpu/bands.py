@@ -35,14 +35,7 @@ from ..scratch import ScratchLayout
 from . import depthwise, panels, winograd
 from .depthwise import Depthwise, Group
 from .panels import Panels, packed_operands
-
-# Scratch takes one in so many bytes of the second-level cache: bands of a row of tiles took 1.05 times as long, bands
-# that need all of it 1.02 (Zen 5, with 1 MB).
-CACHE_SHARE = 2
-# All weights are read again for each band: they may take one in so many bytes. Blocks of 8 pictures of 14x14 pixels and
-# 384 or 576 channels took a few percent longer, band by band.
-WEIGHTS_SHARE = 16
-MOST_TILE_ROWS = 3  # of a depthwise convolution
+from .tuning import BANDS_CACHE_SHARE, BANDS_TILE_ROWS, BANDS_WEIGHTS_SHARE
 
 
 @dataclass(frozen=True)
@@ -76,7 +69,7 @@ class Bands(Schedule[CpuAttr]):
         g = geometry_of(form.depthwise)
         rows = pixels.tile_rows if g.out_height % pixels.tile_rows == 0 else 1
         one = cls(rows, products.mr, products.nr, products.lanes, rows, pixels.tile_columns)
-        room = target.l2.data // CACHE_SHARE
+        room = target.l2.data // BANDS_CACHE_SHARE
         more = replace(one, band=2 * rows).scratch(kernel).per_thread - (least := one.scratch(kernel).per_thread)
         most = rows * (1 + max(0, room - least) // more)
         images = g.batch if is_fixed(g.batch) else 1
@@ -155,9 +148,9 @@ def takes_depthwise(root: ConvOp, then: ConvOp, l2: int) -> bool:
     g, before = conv_geometry(then), conv_geometry(root)
     if not g.groups == g.channels == g.filters or before.groups != 1 or _too_heavy(root, l2):
         return False
-    rows = rows_read(g, MOST_TILE_ROWS) * g.width * g.channels * item_bytes(then.x)
+    rows = rows_read(g, BANDS_TILE_ROWS) * g.width * g.channels * item_bytes(then.x)
     read = nbytes_of(type_of(root.x)) + nbytes_of(type_of(then.x))
-    return rows <= l2 // CACHE_SHARE and now(read) > l2  # right at all shapes
+    return rows <= l2 // BANDS_CACHE_SHARE and now(read) > l2  # right at all shapes
 
 
 def takes_pointwise(then: ConvOp, l2: int) -> bool:
@@ -178,4 +171,4 @@ def _fits(root: ConvOp) -> bool:
 
 
 def _too_heavy(root: ConvOp, l2: int) -> bool:
-    return nbytes_of(type_of(root.weight)) > l2 // WEIGHTS_SHARE
+    return nbytes_of(type_of(root.weight)) > l2 // BANDS_WEIGHTS_SHARE

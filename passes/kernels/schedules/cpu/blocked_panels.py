@@ -26,18 +26,16 @@ from ...forms.contraction import contraction_form, conv_geometry
 from ...kernel_facts import item_bytes
 from ..schedule import TileSize
 from ..scratch import ScratchLayout
-from .panels import PART, ROWS_SHARE, Panels, bytes_of_rows, depth_of, fits, packed_operands
-
-# Tiles of a block, of which 512 elements of all rows are to lie in half a second-level cache. With 1 MB (Zen 5), 8 to
-# 24 tiles by 2 to 8 panels are within 3 % of each other.
-MOST_TILES = 24
-# Panels of a group where sums wait; where none do a group has all, or as many as leave each thread so many items.
-WAITING = 4
-ITEMS_PER_THREAD = 4
-# Of the second-level cache: from which on a panel of the whole inner sum is too long. With 1 MB (Zen 5, one thread)
-# 196 x 3072 x 768 runs at 238 GFLOP/s instead of 222, 512 x 4096 x 512 at 232 instead of 211, while 784 x 2304 x 256
-# and 196 x 2048 x 768 gain 1 %, 196 x 1024 x 768 loses 1 %.
-PANEL_SHARE = 0.3
+from .panels import Panels, bytes_of_rows, depth_of, fits, packed_operands
+from .tuning import (
+    BLOCKED_PANELS_ITEMS_PER_THREAD,
+    BLOCKED_PANELS_LONG,
+    BLOCKED_PANELS_LONG_SHARE,
+    BLOCKED_PANELS_MOST_TILES,
+    BLOCKED_PANELS_WAITING,
+    PANELS_PART,
+    PANELS_ROWS_SHARE,
+)
 
 
 @dataclass(frozen=True)
@@ -69,16 +67,19 @@ class BlockedPanels(Panels):
         for schedule in super().candidates(kernel, target):
             if rows <= max(schedule.mr, 3) or not packed_operands(kernel, form, schedule.nr):
                 continue
-            tile = schedule.mr * min(depth, PART) * item_bytes(root.results[0])
-            tiles, most = -(-most_rows // schedule.mr), max(1, min(MOST_TILES, target.l2.data // 2 // tile))
+            tile = schedule.mr * min(depth, PANELS_PART) * item_bytes(root.results[0])
+            tiles, most = (
+                -(-most_rows // schedule.mr),
+                max(1, min(BLOCKED_PANELS_MOST_TILES, target.l2.data // 2 // tile)),
+            )
             tall = -(-tiles // -(-tiles // most))  # blocks alike: a short one would read all panels for few rows
             panels = -(-now(shape_of(root.results[0])[-1]) // schedule.nr)
             group = panels
-            if depth > PART:
-                group = min(panels, WAITING)
+            if depth > PANELS_PART:
+                group = min(panels, BLOCKED_PANELS_WAITING)
             elif target.threads.data > 1:
                 blocks = -(-rows // (tall * schedule.mr))
-                group = max(1, panels * blocks // (ITEMS_PER_THREAD * target.threads.data))
+                group = max(1, panels * blocks // (BLOCKED_PANELS_ITEMS_PER_THREAD * target.threads.data))
             ahead = tiles > tall and _are_read_again(root, schedule.nr, target)
             yield replace(schedule, tall=tall, group=min(panels, group), by_rows=False, ahead=ahead)
 
@@ -86,14 +87,14 @@ class BlockedPanels(Panels):
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
         """Rows come from the cache, and where sums are kept in scratch, long panels are a twentieth faster."""
         root = contraction_form(kernel).root
-        long = depth_of(root) * self.nr * item_bytes(root.results[0]) > PANEL_SHARE * target.l2.data
-        return self.least_cost(kernel, target) * (0.95 if long else 1)
+        long = depth_of(root) * self.nr * item_bytes(root.results[0]) > BLOCKED_PANELS_LONG_SHARE * target.l2.data
+        return self.least_cost(kernel, target) * (BLOCKED_PANELS_LONG if long else 1)
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
         """The partial sums of a block by a group."""
         root = contraction_form(kernel).root
-        if depth_of(root) <= PART:
+        if depth_of(root) <= PANELS_PART:
             return ScratchLayout()
         element = element_type_of_value(root.results[0])
         return ScratchLayout.of([("sums", element, (self.tall * self.mr, self.group * self.nr))])
@@ -105,7 +106,7 @@ def _are_read_again(root: MatmulOp | ConvOp, nr: int, target: CpuAttr) -> bool:
     They then come from memory, or from a cache that is nearly as far: prefetched, 4096 x 256 x 256 takes 0.93 of the
     time, 4096 x 1024 x 256 0.98 (Zen 5).
     """
-    return now(shape_of(root.results[0])[-1]) > nr and bytes_of_rows(root) > ROWS_SHARE * target.l2.data
+    return now(shape_of(root.results[0])[-1]) > nr and bytes_of_rows(root) > PANELS_ROWS_SHARE * target.l2.data
 
 
 def _rows_of(root: Operation) -> tuple[int, int]:

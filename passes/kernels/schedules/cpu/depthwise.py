@@ -35,18 +35,14 @@ from ...forms.contraction import ContractionForm, ConvGeometry, contraction_form
 from ...kernel_facts import argument_index, plain_operands
 from ..schedule import Schedule, TileSize
 from . import panels
-
-COLUMNS = 7
-# Taps up to which a tile may have several rows: the code of 5x5 would be eight times that of its loop.
-WRITTEN_OUT = 9
-TALL = 8  # output rows from which on only row counts that divide the height are taken
-ITEMS_PER_THREAD = 4  # pieces of work that balance the threads to within a quarter
-
-BUSY = 1.4
-"""Times as long as its multiply-adds a tile takes, whose loads and borders few taps hide (MobileNets, Zen 5)."""
-
-# Code names the columns of a filter; with more of them it would grow beyond that of small filters.
-MOST_COLUMNS = 32
+from .tuning import (
+    DEPTHWISE_BUSY,
+    DEPTHWISE_COLUMNS,
+    DEPTHWISE_ITEMS_PER_THREAD,
+    DEPTHWISE_MOST_COLUMNS,
+    DEPTHWISE_TALL,
+    DEPTHWISE_WRITTEN_OUT,
+)
 
 
 @dataclass(frozen=True)
@@ -86,17 +82,17 @@ class Depthwise(Schedule[CpuAttr]):
         if not group.panel(lanes) or (group.channels > 1 and group.filters * 2 > lanes):
             return None
         registers = target.registers.data
-        several = taps <= WRITTEN_OUT and group.channels == 1
-        row = min(g.kernel[1], COLUMNS)  # a pixel is read by one tap of each column's row
+        several = taps <= DEPTHWISE_WRITTEN_OUT and group.channels == 1
+        row = min(g.kernel[1], DEPTHWISE_COLUMNS)  # a pixel is read by one tap of each column's row
         held = taps if several and taps < registers // 2 else row
-        wide = COLUMNS if group.channels == 1 else 2 * COLUMNS
+        wide = DEPTHWISE_COLUMNS if group.channels == 1 else 2 * DEPTHWISE_COLUMNS
         columns = min(wide, g.out_width, max(1, registers - held - 2))
         rows = max(1, min(3, g.out_height, (registers - held - 1) // columns)) if several else 1
-        if g.out_height > TALL:
+        if g.out_height > DEPTHWISE_TALL:
             rows = max(candidate for candidate in range(1, rows + 1) if g.out_height % candidate == 0)
         row_groups = g.batch * -(-g.out_height // rows)
         blocks = -(-g.filters // group.panel(lanes))
-        wanted = ITEMS_PER_THREAD * target.threads.data
+        wanted = DEPTHWISE_ITEMS_PER_THREAD * target.threads.data
         chunks = 1 if target.threads.data == 1 else min(blocks, -(-wanted // row_groups))
         return cls(rows, columns, lanes, chunks, panels.runs_inline(form))
 
@@ -122,7 +118,7 @@ class Depthwise(Schedule[CpuAttr]):
         if group.channels > 1:
             read = (self.tile_columns - 1) * g.stride[1] + g.kernel[1]  # pixels, by so many times columns' taps
             repeated = read / (self.tile_columns * g.kernel[1])
-        return BUSY * wasted * (1 + repeated)
+        return DEPTHWISE_BUSY * wasted * (1 + repeated)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
@@ -144,7 +140,7 @@ def fits(root: Operation) -> bool:
     channels = shape_of(root.weight)[1]
     if element_type_of_value(root.result) not in ((f32, i32) if channels == 1 else (f32,)):
         return False
-    return shape_of(root.weight)[-1] * channels <= MOST_COLUMNS
+    return shape_of(root.weight)[-1] * channels <= DEPTHWISE_MOST_COLUMNS
 
 
 def makes_means(root: ConvOp) -> bool:

@@ -19,9 +19,6 @@ from ...element_flow import same_place_pairs
 from ...kernel_facts import all_operands, all_results
 from ..schedule import Schedule
 
-LATENCY = 8
-"""Multiply-adds that could have begun while one ends: four cycles at two per cycle on Zen 5."""
-
 
 @dataclass(frozen=True)
 class Direct(Schedule[CpuAttr]):
@@ -38,7 +35,7 @@ class Direct(Schedule[CpuAttr]):
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
         """Scalar code, with sums bound by latency."""
-        return seconds(kernel, target, wasted=LATENCY, vectors=False)
+        return seconds(kernel, target, wasted=target.LATENCY, vectors=False)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:

@@ -18,9 +18,7 @@ from ...forms.recurrence import check_floats
 from ...kernel_facts import all_operands, all_results, item_bytes, the_root
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
-
-REGISTERS = 2
-"""Of one vector: two chains of multiply-adds, of which each waits for itself."""
+from .tuning import LINEAR_ATTENTION_REGISTERS
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class LinearAttention(Schedule[CpuAttr]):
         root = the_root(kernel, LinearAttentionOp)
         check_floats(root, root.y)
         lanes = target.lanes(8 * item_bytes(root.y))
-        yield cls(lanes * (REGISTERS if shape_of(root.last)[3] > lanes else 1))
+        yield cls(lanes * (LINEAR_ATTENTION_REGISTERS if shape_of(root.last)[3] > lanes else 1))
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:

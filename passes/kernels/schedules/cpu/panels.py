@@ -45,43 +45,16 @@ from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, contraction_form, conv_geometry
 from ...kernel_facts import argument_index, constant_operands, item_bytes, plain_operands
 from ..schedule import LARGEST_TILE, Count, Schedule, TileSize
-from ..scratch import CACHE_LINE, ScratchLayout
-
-# Epilogues of more operations than this run in a second pass over the tile instead of once per register: code
-# size and compile time grow with rows x operations (14 x 9 of them took LLVM 0.4 s on Zen 5). So does one that is not
-# short.
-INLINE_EPILOGUE = 6
-# How much faster than by multiply-adds of f32 a CPU multiplies bytes, by the instruction that it does it with.
-BYTE_SPEED = {"vpdpbusd": 4, "usdot": 4, "sdot": 4, "pmaddwd": 1.4, "": 0.5}
-# Of more rows than this, tiles ask for the next panel while they use one. With weights that are not in the cache that
-# took MobileNet-v2 from 3.01 to 2.83 ms, and ResNet-50 a few percent down. With few rows the CPU reads ahead by itself
-# as fast as memory is, and is only held up: 1, 4 and 8 rows by 1024 x 4096 take 150, 163 and 273 us without it and 176,
-# 230 and 296 with it, 14 rows 586 and 496 (Zen 5).
-FEW_ROWS = 8
-# Rows that lie a multiple of so many bytes apart begin at the same set of a first-level cache, which has so many
-# ways on the CPUs with the tallest tiles: of 14 rows each would push another one out. 196 x 1024 x 256 runs at 244
-# GFLOP/s in tiles of 12 rows and at 233 in tiles of 14 (Zen 5).
-CACHE_PAGE = 4096
-CACHE_WAYS = 12
-PART = 512
-"""Elements of an inner sum that are summed apart, up to twice as many where rows of the filter are parts.
-
-Their sums wait in memory while the next part has the registers, which takes three instructions for each: 0.3 % of a
-part. With 256 elements products of 768 and 3072 by 768 would round 1.3 times less.
-"""
-ROWS_SHARE = 2
-"""Second-level caches that rows fill from which on tiles wait for them, panel after panel.
-
-With 1 MB (Zen 5, one thread) 4096 x 256 x 1024 runs at 203 GFLOP/s instead of 232 where blocks of rows stay there,
-25088 x 256 x 128 at 145 instead of 206, 3136 x 256 x 128 at 196 instead of 212, while 3136 x 64 x 256 and 784 x 512 x
-128 are as fast.
-"""
-OF_A_GROUP = 60
-"""Products of a sum as long as which a tile of a group of channels takes to begin and to end: with 3x3 filters of one
-channel, 16 of each, 64 channels of 28x28 pixels take 0.45 ms where the products alone would take 0.06 (Zen 5)."""
-TILES_PER_THREAD = 4  # of the rows, where threads share those out: fewer would leave some without work
-WIDE = 4  # registers of a panel that a tuner tries beside those of two
-BLOCK_TILES = 4  # tiles of a left-hand side that is computed: the panels are read once for all of them
+from ..scratch import ScratchLayout
+from .tuning import (
+    PANELS_BLOCK_TILES,
+    PANELS_FEW_ROWS,
+    PANELS_INLINE_EPILOGUE,
+    PANELS_OF_A_GROUP,
+    PANELS_ROWS_SHARE,
+    PANELS_TILES_PER_THREAD,
+    PANELS_WIDE,
+)
 
 
 @dataclass(frozen=True)
@@ -126,14 +99,14 @@ class Panels(Schedule[CpuAttr]):
         if form.halves and not (pairs(form.root) and packed_operands(kernel, form, nr)):
             return None
         mr = max(1, (target.registers.data - _beside_sums(form.root, target)) // 2)
-        if _row_bytes(form) % CACHE_PAGE == 0:
-            mr = min(mr, CACHE_WAYS)
-        asked_for = prod(shape_of(form.root.results[0])[:-1]) > FEW_ROWS and _next_fits(form, nr, target)
+        if _row_bytes(form) % target.L1_WAY == 0:  # more rows would push each other out of the first-level cache
+            mr = min(mr, target.L1_WAYS)
+        asked_for = prod(shape_of(form.root.results[0])[:-1]) > PANELS_FEW_ROWS and _next_fits(form, nr, target)
         prefetch = _line(kernel, form, nr) if asked_for else 0
         block = _block(form, mr, size, target) if form.prologue else 0
         band = _band(form, form.pool, size, target) if form.pool is not None else 0
         tiles = prod(shape_of(form.root.results[0])[:-1]) // mr
-        many = target.threads.data > 1 and now(tiles) >= TILES_PER_THREAD * target.threads.data
+        many = target.threads.data > 1 and now(tiles) >= PANELS_TILES_PER_THREAD * target.threads.data
         by_rows = many and not block and not band and _splits_rows(kernel, form, nr)
         return cls(mr, nr, lanes, runs_inline(form), prefetch, block, band, by_rows)
 
@@ -148,9 +121,9 @@ class Panels(Schedule[CpuAttr]):
         if self.block or self.band:  # made for these rows
             return
         registers = target.registers.data - _beside_sums(root, target) + 2
-        rows = (registers - WIDE) // WIDE
-        if rows >= 1 and WIDE * self.lanes <= LARGEST_TILE:
-            yield replace(self, mr=rows, nr=WIDE * self.lanes)
+        rows = (registers - PANELS_WIDE) // PANELS_WIDE
+        if rows >= 1 and PANELS_WIDE * self.lanes <= LARGEST_TILE:
+            yield replace(self, mr=rows, nr=PANELS_WIDE * self.lanes)
         if line := _line(kernel, form, self.nr):
             yield replace(self, prefetch=0 if self.prefetch else line)
 
@@ -160,7 +133,7 @@ class Panels(Schedule[CpuAttr]):
         root = contraction_form(kernel).root
         time, again = self.least_cost(kernel, target), -(-now(shape_of(root.results[0])[-1]) // self.nr) - 1
         grouped = isinstance(root, ConvOp) and root.groups.value.data > 1
-        if self.block or self.band or grouped or (rows := bytes_of_rows(root)) <= ROWS_SHARE * target.l2.data:
+        if self.block or self.band or grouped or (rows := bytes_of_rows(root)) <= PANELS_ROWS_SHARE * target.l2.data:
             return time
         return time + moving_seconds(rows, target, again)
 
@@ -175,10 +148,10 @@ class Panels(Schedule[CpuAttr]):
         columns = shape_of(root.results[0])[-1] // groups
         wasted = -(-columns // self.lanes) * self.lanes / columns
         if groups > 1:
-            wasted *= 1 + OF_A_GROUP / now(depth_of(root))
+            wasted *= 1 + PANELS_OF_A_GROUP / now(depth_of(root))
         if is_byte(element_type_of_value(root.operands[0])):
             run = shape_of(root.weight)[1] if isinstance(root, ConvOp) else depth_of(root)
-            wasted *= whole_groups(run) / run / BYTE_SPEED[_byte_dot(root, target)]
+            wasted *= whole_groups(run) / run / target.byte_speed(_alike(root))
         return wasted
 
     @override
@@ -241,7 +214,8 @@ def pairs(root: Operation) -> bool:
 
 def _line(kernel: KernelOp, form: ContractionForm, nr: int) -> int:
     """Elements of a cache line of panels that are packed ahead and read in place; 0 for others."""
-    return CACHE_LINE // item_bytes(form.rhs) if form.blocks is None and packed_operands(kernel, form, nr) else 0
+    packed = form.blocks is None and packed_operands(kernel, form, nr)
+    return CpuAttr.CACHE_LINE // item_bytes(form.rhs) if packed else 0
 
 
 def _next_fits(form: ContractionForm, nr: int, target: CpuAttr) -> bool:
@@ -276,7 +250,7 @@ def bytes_of_rows(root: MatmulOp | ConvOp) -> int:
 def _block(form: ContractionForm, mr: int, size: int, target: CpuAttr) -> int:
     """Number of rows of a left-hand side computed at a time: a few tiles, in half the second-level cache."""
     *rows, depth = shape_of(form.lhs)
-    return max(1, min(BLOCK_TILES * mr, prod(rows), target.l2.data // 2 // (depth * size)))
+    return max(1, min(PANELS_BLOCK_TILES * mr, prod(rows), target.l2.data // 2 // (depth * size)))
 
 
 def _band(form: ContractionForm, pool: MaxPoolOp, size: int, target: CpuAttr) -> int:
@@ -322,12 +296,12 @@ def _held(pool: MaxPoolOp, band: int) -> int:
 def runs_inline(form: ContractionForm) -> bool:
     """Whether the epilogue is short enough to run on the sums in registers."""
     short = all(isinstance(op, ElementwiseOp) and op.CODE == "short" for op in form.epilogue)
-    return short and len(form.epilogue) <= INLINE_EPILOGUE
+    return short and len(form.epilogue) <= PANELS_INLINE_EPILOGUE
 
 
-def _byte_dot(root: MatmulOp | ConvOp, target: CpuAttr) -> str:
-    """The instruction by which the CPU multiplies the root's bytes."""
-    return target.byte_dot(len({element_type_of_value(operand) for operand in root.operands[:2]}) == 1)
+def _alike(root: MatmulOp | ConvOp) -> bool:
+    """Whether the root's bytes are both signed, or both not."""
+    return len({element_type_of_value(operand) for operand in root.operands[:2]}) == 1
 
 
 def _beside_sums(root: MatmulOp | ConvOp, target: CpuAttr) -> int:
@@ -337,7 +311,7 @@ def _beside_sums(root: MatmulOp | ConvOp, target: CpuAttr) -> int:
     with fewer registers it spills sums.
     """
     bytes = is_byte(element_type_of_value(root.operands[0]))
-    return 8 if bytes and _byte_dot(root, target) != "vpdpbusd" else beside_float_sums(target)
+    return 8 if bytes and target.byte_dot(_alike(root)) != "vpdpbusd" else beside_float_sums(target)
 
 
 def beside_float_sums(target: CpuAttr) -> int:

@@ -26,13 +26,7 @@ from ...kernel_facts import argument_index, item_bytes, the_root
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 from .panels import beside_float_sums
-
-# Panels whose sums are kept in registers together: one panel of two registers would wait for each multiply-add,
-# which takes four cycles at two per cycle on Zen 5.
-PANELS_AT_ONCE = 4
-# A hidden state of 512 has recurrent weights beyond the second-level cache: with one tile a block, GRUs of batch 8 took
-# 15 % longer on Zen 3 (AVX2, 6 rows a tile). The input's share of the gates is kept for each element, so no more.
-TILES_AT_ONCE = 2
+from .tuning import RECURRENCE_PANELS_AT_ONCE, RECURRENCE_TILES_AT_ONCE
 
 
 @dataclass(frozen=True)
@@ -62,10 +56,10 @@ class Recurrence(Schedule[CpuAttr]):
         mr = max(1, (target.registers.data - beside_float_sums(target)) // 2)
         directions, batch = shape_of(root.y)[1:3]
         share = max(1, -(-directions * batch // target.threads.data))
-        most = min(TILES_AT_ONCE * mr, share)
+        most = min(RECURRENCE_TILES_AT_ONCE * mr, share)
         blocks = max(1, -(-batch // most))
         rows = max(1, -(-batch // blocks))
-        yield cls(mr, 2 * lanes, lanes, min(PANELS_AT_ONCE, max(1, mr // rows)), rows)
+        yield cls(mr, 2 * lanes, lanes, min(RECURRENCE_PANELS_AT_ONCE, max(1, mr // rows)), rows)
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:

@@ -22,10 +22,7 @@ from ...forms.rows import row_form, the_row_form
 from ...kernel_facts import all_operands, all_results
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
-
-# Registers that one vector takes: 4 keep enough sums in flight to hide the additions' latency. Where many values of
-# each row are alive, and a row is kept for each lane, it is 2.
-SUMMING, KEEPING = 4, 2
+from .tuning import ROWS_KEEPING, ROWS_SUMMING
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class Rows(Schedule[CpuAttr]):
         form = row_form(kernel)
         if form is not None:
             lanes = target.lanes(8 * max(4, numpy_dtype(form.number).itemsize))
-            yield cls(lanes, lanes * (KEEPING if form.keeps_row and not form.along else SUMMING))
+            yield cls(lanes, lanes * (ROWS_KEEPING if form.keeps_row and not form.along else ROWS_SUMMING))
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:

@@ -25,42 +25,26 @@ from .....dialects.graph.values import element_type_of_value, ints, shape_of
 from .....dialects.kernel.attributes import InterfaceAttr, ScheduleAttr
 from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import is_fixed, now
-from ....work import FAR, bytes_of, instruction_seconds, moving_seconds, multiplying_seconds, operations
+from ....work import bytes_of, instruction_seconds, moving_seconds, multiplying_seconds, operations
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ConvGeometry, contraction_form, conv_geometry
 from ...kernel_facts import argument_index, constant_operands, item_bytes, plain_operands
 from ..schedule import Count, Schedule, TileSize
-from ..scratch import CACHE_LINE, ScratchLayout
+from ..scratch import ScratchLayout
 from . import panels
+from .tuning import (
+    WINOGRAD_BLOCK,
+    WINOGRAD_BUSY,
+    WINOGRAD_CHUNK,
+    WINOGRAD_FEW,
+    WINOGRAD_HIDDEN,
+    WINOGRAD_MADE,
+    WINOGRAD_MOVED,
+    WINOGRAD_WAITED,
+)
 
-BLOCK = 28
-"""Tiles of a block, about: two register tiles of rows with AVX-512.
-
-Where filters are larger than the second-level cache, which has lost them from a block before, twice as many: 28x28x512
-by 512 filters take 0.94 of the time on 1 thread, 56x56x256 by 256 0.96 on 2 threads; 224x224x64 by 64 would take 1.02.
-But each thread has a block where it can: two take 28x28x512 by 512 in 0.91 to 0.97 of the time that it takes to share
-out the filters of one block, whose tiles both transform (Zen 5).
-"""
-CHUNK = 64
-"""Output channels of a chunk, at most: so many sums of each coordinate and tile wait for their transform."""
-APART = CACHE_LINE // 4
+APART = CpuAttr.CACHE_LINE // 4
 """Elements between the matrices of two coordinates, so that they do not all fall on the same lines of a cache."""
-
-FEW = 16
-"""Channels below which a convolution is better done as it stands: products of fewer take as long as of so many."""
-
-# What the estimate of time is made of, fitted to what 39 layers of 16 to 512 channels and 7 to 224 pixels took in their
-# models on Zen 5, one thread, with tiles of 2 and of 4 and both packings of filters: within 8 % of eight in ten.
-BUSY = 1.07
-"""Times as long as their multiply-adds products take."""
-MOVED = 3
-"""Instructions that a transform takes for each number that it makes or reads of a coordinate."""
-MADE = 6
-"""The same for each number of filters that are half transformed, in each block; in the first one a third."""
-HIDDEN = 0.55
-"""How much of the time that products take filters are read in, which are asked for ahead."""
-WAITED = 0.05
-"""How much of the time that reading filters takes is waited for in any case."""
 
 
 @dataclass(frozen=True)
@@ -113,18 +97,18 @@ class Winograd(Schedule[CpuAttr]):
         nr = lanes if g.filters <= lanes else 2 * lanes
         mr = max(1, (target.registers.data - panels.beside_float_sums(target)) // 2)
         count = -(-g.filters // nr)
-        together = max(each for each in range(1, max(1, CHUNK // nr) + 1) if count % each == 0)
+        together = max(each for each in range(1, max(1, WINOGRAD_CHUNK // nr) + 1) if count % each == 0)
         for tile in sorted(POINTS, reverse=True):
             tiles = tiles_together(g, tile)
             threads = target.threads.data
-            most = -(-BLOCK // mr) * mr
+            most = -(-WINOGRAD_BLOCK // mr) * mr
             filters = (tile + FILTER - 1) ** 2 * g.channels * g.filters * item_bytes(form.rhs)
             larger = most if filters <= target.l2.data else 2 * most
             blocks = max(-(-tiles // larger), min(-(-tiles // most), threads))
             if now(blocks) >= threads:  # as many for each: 8 of 56x56x64 take 2 threads 0.86 of what 7 do (Zen 5)
                 blocks = -(-blocks // threads) * threads
             block = -(-tiles // blocks)
-            inline, line = panels.runs_inline(form), CACHE_LINE // 4
+            inline, line = panels.runs_inline(form), target.CACHE_LINE // 4
             yield cls(tile, block, mr, nr, together, lanes, inline, line)
             blocks = -(-tiles // (2 * most))
             yield cls(tile, -(-tiles // blocks), mr, nr, 1, lanes, inline, line, half=True)
@@ -143,18 +127,19 @@ class Winograd(Schedule[CpuAttr]):
         channels, filters = (-(-each // self.lanes) * self.lanes for each in (g.channels, g.filters))
         blocks, side = self._blocks(root), self.tile + FILTER - 1
         nbytes = prod(self._packing.packed_shape(shape_of(root.weight))) * item_bytes(root.weight)
-        far = nbytes * (2 if self.half else 1) > FAR * target.l2.data
-        moved = MOVED * self.coordinates * tiles * (channels + filters)
+        far = nbytes * (2 if self.half else 1) > target.far_bytes
+        moved = WINOGRAD_MOVED * self.coordinates * tiles * (channels + filters)
         if self.half:
-            moved += side * (side + 1) * g.channels * filters * MADE * (blocks - 2 / 3)
-        products = multiplying_seconds(self.coordinates * tiles * max(FEW, g.channels) * filters, target)
+            moved += side * (side + 1) * g.channels * filters * WINOGRAD_MADE * (blocks - 2 / 3)
+        products = multiplying_seconds(self.coordinates * tiles * max(WINOGRAD_FEW, g.channels) * filters, target)
         transforms = instruction_seconds(moved + now(operations(kernel)[1]), target)
         picture = moving_seconds(bytes_of(root.x), target) * self.coordinates / self.tile**2
         beside = [each for each in kernel.arguments if each not in (form.lhs, form.rhs)]
         rest = sum(moving_seconds(bytes_of(each), target) for each in (*beside, *kernel.terminator.operands))
         rounds = -(-blocks // target.threads.data)  # threads read filters for a block each at the same time
         read = moving_seconds(nbytes, target, rounds if far else 1)
-        return BUSY * products + transforms + picture + rest + max(WAITED * read, read - HIDDEN * products)
+        waiting = max(WINOGRAD_WAITED * read, read - WINOGRAD_HIDDEN * products)
+        return WINOGRAD_BUSY * products + transforms + picture + rest + waiting
 
     @property
     def coordinates(self) -> int:
@@ -216,7 +201,7 @@ def fits(root: Operation) -> bool:
 
 def pays(root: Operation) -> bool:
     """Whether the transforms save more than a fused pool that doesn't fit tiles."""
-    return fits(root) and isinstance(root, ConvOp) and min(shape_of(root.weight)[:2]) >= FEW
+    return fits(root) and isinstance(root, ConvOp) and min(shape_of(root.weight)[:2]) >= WINOGRAD_FEW
 
 
 def pools(pool: MaxPoolOp) -> bool:

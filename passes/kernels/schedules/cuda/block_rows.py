@@ -19,7 +19,8 @@ from .....dialects.kernel.targets import GpuAttr
 from ...forms.rows import the_row_form
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
-from .rows import ARRIVING, MEETING, WARP, interface_of, partial_sums, rows_for, seconds, splits
+from .rows import interface_of, partial_sums, rows_for, seconds, splits
+from .tuning import ARRIVING, MEETING
 
 BLOCKS = (64, 128, 256, 512, 1024)
 
@@ -54,7 +55,7 @@ class BlockRows(Schedule[GpuAttr]):
             block=self.block,
             threads=self.block,
             parts=self.parts,
-            exchange=MEETING + ARRIVING * self.block / WARP,
+            exchange=MEETING + ARRIVING * self.block / GpuAttr.WARP,
         )
 
     @override

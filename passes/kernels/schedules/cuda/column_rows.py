@@ -19,11 +19,11 @@ from .....dialects.kernel.targets import GpuAttr
 from ...forms.rows import the_row_form
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
-from .rows import ARRIVING, MEETING, STEP, WARP, interface_of, partial_sums, rows_for, seconds, splits
+from .rows import interface_of, partial_sums, rows_for, seconds, splits
+from .tuning import ARRIVING, COLUMN_ROWS_MOST_THREADS, MEETING, STEP
 
 COLUMNS = ((8, 4), (16, 4), (32, 4), (32, 1), (128, 1))  # threads, and rows of each
 SHARES = (1, 4, 8, 16, 32)
-MOST_THREADS = 512
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ColumnRows(Schedule[GpuAttr]):
         for columns, vector in COLUMNS:
             for shares in (1,) if isinstance(form.root, CumulativeOp) else SHARES:
                 threads = columns * shares
-                if WARP <= threads <= MOST_THREADS and shares <= max(1, form.length):
+                if GpuAttr.WARP <= threads <= COLUMN_ROWS_MOST_THREADS and shares <= max(1, form.length):
                     blocks = -(-form.rows // (columns * vector))
                     for parts in splits(form, blocks, shares, target):
                         yield cls(columns, vector, shares, parts)
@@ -67,7 +67,7 @@ class ColumnRows(Schedule[GpuAttr]):
             block=self.columns * self.shares,
             threads=self.shares,
             parts=self.parts,
-            exchange=MEETING + ARRIVING * self.columns * self.shares / WARP if self.shares > 1 else 0,
+            exchange=MEETING + ARRIVING * self.columns * self.shares / GpuAttr.WARP if self.shares > 1 else 0,
             vector=self.vector,
         )
 

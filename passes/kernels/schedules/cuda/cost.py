@@ -12,31 +12,10 @@ from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.kernel.targets import GpuAttr
 from ....work import bytes_of as bytes_of_value
 from ....work import operations, read_bytes
-
-LAUNCH = 2e-6
-"""Seconds between the launches of one CUDA graph: about what is told of kernels in a row; not measured."""
-
-THREADS = 2048
-"""Threads that a multiprocessor holds: of architectures 8.0, 9.0 and 10.0 (CUDA programming guide, table of compute
-capabilities); 12 more have fewer."""
-
-LATENCY = 600e-9
-"""Seconds until what is read from memory is there: some 600 to 800 cycles, as microbenchmarks of A100 and H100 tell."""
-
-PORT = 64
-"""Bytes per nanosecond that one multiprocessor reads at most: 64 a cycle, rounded down. So a third of them can keep the
-memory busy, if each has enough on its way."""
-
-NEAR = 128
-"""Bytes per nanosecond that a multiprocessor reads from its first-level cache: a vector for each of 8 threads a cycle,
-rounded down."""
-
-ACCESS = 16  # bytes that a thread reads at once, at most
+from .tuning import LATENCY, PORT
 
 TENSOR_SPEED = {"tf32": 1.0, "3xtf32": 1 / 3, "fp16": 2.0, "bf16": 2.0}
 """How fast tensor units are at a precision, against tf32."""
-
-RESIDENT = 32  # blocks that a multiprocessor holds at most
 
 
 def memory_seconds(nbytes: float, target: GpuAttr) -> float:
@@ -46,7 +25,7 @@ def memory_seconds(nbytes: float, target: GpuAttr) -> float:
 
 def resident_blocks(block: int) -> int:
     """Blocks of `block` threads that are resident on a multiprocessor, as limited by threads."""
-    return max(1, min(RESIDENT, THREADS // block))
+    return max(1, min(GpuAttr.RESIDENT, GpuAttr.THREADS // block))
 
 
 def stream_seconds(nbytes: float, read: float, blocks: int, block: int, in_flight: int, target: GpuAttr) -> float:

@@ -23,7 +23,8 @@ from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
 from ...kernel_facts import all_results, argument_index, item_bytes
 from ..schedule import Schedule, TileSize
-from .cost import ACCESS, LAUNCH, NEAR, arithmetic_seconds, bytes_of, occupied, resident_blocks, stream_seconds
+from .cost import arithmetic_seconds, bytes_of, occupied, resident_blocks, stream_seconds
+from .tuning import LAUNCH, NEAR
 
 PIXELS = (1, 2, 4, 8)
 BLOCKS = (64, 128, 256)
@@ -60,13 +61,13 @@ class Depthwise(Schedule[GpuAttr]):
         found = code_for(kernel)
         assert found is not None
         g, size = conv_geometry(found[1]), item_bytes(found[1].x)
-        threads = self.tiles(g) * -(-g.channels * size // ACCESS)
+        threads = self.tiles(g) * -(-g.channels * size // GpuAttr.ACCESS)
         blocks = -(-threads // self.block)
         columns = (self.pixels - 1) * g.stride[1] + (g.kernel[1] - 1) * g.dilation[1] + 1
-        reads = g.kernel[0] * (columns + g.kernel[1]) * ACCESS
+        reads = g.kernel[0] * (columns + g.kernel[1]) * GpuAttr.ACCESS
         share = max(1e-6, occupied(blocks, resident_blocks(self.block), target))
         near = threads * reads / (NEAR * target.multiprocessors.data * share) * 1e-9
-        moving = stream_seconds(bytes_of(kernel), 0, blocks, self.block, ACCESS, target)
+        moving = stream_seconds(bytes_of(kernel), 0, blocks, self.block, GpuAttr.ACCESS, target)
         wasted = self.tiles(g) * self.pixels / max(1, g.batch * g.out_height * g.out_width)
         return LAUNCH + max(moving, near, arithmetic_seconds(kernel, target, share) * wasted)
 

@@ -25,22 +25,10 @@ from ...forms.transposition import transposition
 from ...kernel_facts import all_operands, all_results, item_bytes
 from ...moves import moves_of
 from ..schedule import Schedule, TileSize
-from .cost import LATENCY, LAUNCH, NEAR, THREADS, arithmetic_seconds, bytes_of, memory_seconds, occupied
-from .rows import STEP, reduced_types
+from .cost import arithmetic_seconds, bytes_of, memory_seconds, occupied
+from .rows import reduced_types
 from .scatter import scatter_of
-
-SERIAL = 4
-"""How many times as long sums take whose operands every thread reads itself. Chosen."""
-
-SERIAL_PRODUCTS = 16
-"""The same of products: two reads for each multiplication, of which a multiprocessor does four in the time of one, and
-the arithmetic of their places. Chosen."""
-
-READ = 8e-9
-"""Seconds from one product of a thread's sum to the next: reads from the first-level cache, a few under way. Chosen."""
-
-FETCHED = 32
-"""Bytes that are read from memory at least. Neighbours that are asked for later cost half of that."""
+from .tuning import ELEMENTS_READ, ELEMENTS_SERIAL, ELEMENTS_SERIAL_PRODUCTS, LATENCY, LAUNCH, NEAR, STEP
 
 BLOCKS = (64, 128, 256)
 
@@ -67,20 +55,20 @@ class Elements(Schedule[GpuAttr]):
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
         """Every element of a reduction reads all its operands' elements."""
         elements = sum(prod(shape_of(value)) for value in kernel.terminator.operands)
-        share = occupied(-(-elements // self.block), THREADS // self.block, target)
+        share = occupied(-(-elements // self.block), GpuAttr.THREADS // self.block, target)
         ops, serial, waits = list(kernel.body.block.ops), 1, 0.0
         if any(isinstance(op, ReductionOp) for op in ops):
-            serial = SERIAL
+            serial = ELEMENTS_SERIAL
         if any(isinstance(op, ContractionOp) for op in ops):
-            serial, waits = SERIAL_PRODUCTS, operations(kernel)[0] / max(1, elements) * READ
+            serial, waits = ELEMENTS_SERIAL_PRODUCTS, operations(kernel)[0] / max(1, elements) * ELEMENTS_READ
         work = max(arithmetic_seconds(kernel, target, max(share, 1e-6)) * serial, waits)
         time = LAUNCH + max(LATENCY, work, memory_seconds(bytes_of(kernel), target) / max(share, 1e-6) ** 0.5)
         turned = transposition(kernel)
-        if turned is not None and min(turned.sizes[turned.row], turned.sizes[-1]) > FETCHED // item_bytes(
+        if turned is not None and min(turned.sizes[turned.row], turned.sizes[-1]) > GpuAttr.SECTOR // item_bytes(
             turned.root.x
         ):
             # Each element that is read brings its neighbours, which others read later, mostly from near caches.
-            time += memory_seconds(bytes_of(kernel) / 2, target) * (FETCHED / item_bytes(turned.root.x) / 2 - 1)
+            time += memory_seconds(bytes_of(kernel) / 2, target) * (GpuAttr.SECTOR / item_bytes(turned.root.x) / 2 - 1)
         row = row_form(kernel)
         if row is None:
             return time

@@ -24,16 +24,13 @@ from ...forms.attention import AttentionSizes, check_attention, direct_operands
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Count, Schedule, TileSize
 from ..scratch import ScratchLayout
-from .cost import LATENCY, LAUNCH, THREADS, bytes_of, memory_seconds
+from .cost import bytes_of, memory_seconds
+from .tuning import FLASH_SUMS, LATENCY, LAUNCH
 
 LANES = 16
 """That share a query: two groups are a warp, so that sums over a group take four shuffles."""
-ACCESS = 16
-"""Bytes that a thread reads of shared memory at once."""
 STAGES = 2
 """Tiles of keys in shared memory: one is copied while the one before is used."""
-SUMS = 128
-"""Numbers of 32 bits that a thread may keep of results and scores: with 255 registers there is room for the others."""
 
 ROWS = (1, 2, 4, 8)
 KEYS = (1, 2, 4)
@@ -86,7 +83,7 @@ class Flash(Schedule[GpuAttr]):
 
     def shared(self, sizes: AttentionSizes, itemsize: int) -> int:
         """Bytes of shared memory: the queries, two tiles of keys and values, and the tile's weights."""
-        lanes = ACCESS // itemsize
+        lanes = GpuAttr.ACCESS // itemsize
         depth, width = padded_row(sizes.depth, lanes), whole(sizes.width, lanes)
         numbers = self.tile_rows * (depth + padded_row(self.tile_keys, lanes))
         numbers += STAGES * self.tile_keys * (depth + width)
@@ -105,7 +102,7 @@ class Flash(Schedule[GpuAttr]):
                     plain = cls(rows, groups, keys)
                     if plain.shared(sizes, itemsize) > target.shared.data:
                         continue
-                    if plain._sums(sizes, itemsize) > SUMS and rows > 1:
+                    if plain._sums(sizes, itemsize) > FLASH_SUMS and rows > 1:
                         continue
                     for splits in SPLITS:
                         if splits == 1 or (splits - 1) * keys * LANES < sizes.keys:
@@ -116,7 +113,7 @@ class Flash(Schedule[GpuAttr]):
 
     def _sums(self, sizes: AttentionSizes, itemsize: int) -> int:
         """32-bit registers of a thread for its result columns and scores."""
-        columns = whole(sizes.width, LANES * ACCESS // itemsize) // LANES
+        columns = whole(sizes.width, LANES * GpuAttr.ACCESS // itemsize) // LANES
         return self.rows * (columns + self.keys) * itemsize // 4
 
     def resident(self, sizes: AttentionSizes, itemsize: int, target: GpuAttr) -> int:
@@ -124,14 +121,14 @@ class Flash(Schedule[GpuAttr]):
         registers = min(255, 48 + self._sums(sizes, itemsize) + 4 * (self.rows + self.keys))
         by_shared = target.shared.data // max(1, self.shared(sizes, itemsize) + 1024)
         by_registers = target.registers.data // (self.threads * registers)
-        return max(1, min(THREADS // self.threads, by_shared, by_registers))
+        return max(1, min(GpuAttr.THREADS // self.threads, by_shared, by_registers))
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
         """Instructions per tile of keys, times tiles of the blocks on a multiprocessor."""
         root = the_root(kernel, AttentionOp)
         sizes, itemsize = check_attention(root), item_bytes(root.result)
-        lanes = ACCESS // itemsize
+        lanes = GpuAttr.ACCESS // itemsize
         vectors = whole(sizes.width, LANES * lanes) // (LANES * lanes)  # of a lane's columns
         depth = whole(sizes.depth, lanes)
         products = self.rows * self.keys * depth + self.rows * self.tile_keys * vectors * lanes

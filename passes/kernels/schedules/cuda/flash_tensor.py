@@ -21,15 +21,14 @@ from .....dialects.kernel.targets import GpuAttr
 from ...forms.attention import AttentionSizes, check_attention, direct_operands
 from ...kernel_facts import the_root
 from ..schedule import Schedule, TileSize
-from .cost import LATENCY, LAUNCH, THREADS, bytes_of, memory_seconds
+from .cost import bytes_of, memory_seconds
 from .flash import STAGES, whole
+from .tuning import FLASH_TENSOR_REGISTERS, LATENCY, LAUNCH
 
 WARP_ROWS = 16
 """Queries of a warp: the rows of a tensor unit's product."""
 WARP_COLUMNS = 8
 """Its columns."""
-REGISTERS = 190
-"""That a thread may hold of queries, scores and results, of 255."""
 BYTES = 4
 """Of a number in shared memory: it is rounded when a tensor unit reads it."""
 
@@ -91,7 +90,7 @@ class FlashTensor(Schedule[GpuAttr]):
                 for keys in KEYS:
                     tiles = cls(row_warps, key_warps, keys)
                     fits = tiles.shared(sizes, precision) <= target.shared.data
-                    if fits and tiles._registers(sizes, precision) <= REGISTERS:
+                    if fits and tiles._registers(sizes, precision) <= FLASH_TENSOR_REGISTERS:
                         yield tiles
 
     def _registers(self, sizes: AttentionSizes, precision: str) -> int:
@@ -115,7 +114,7 @@ class FlashTensor(Schedule[GpuAttr]):
         blocks, warps = max(1, self.blocks(sizes)), self.threads // 32
         registers = min(255, 60 + self._registers(sizes, precision))
         resident = min(
-            THREADS // self.threads,
+            GpuAttr.THREADS // self.threads,
             target.shared.data // (self.shared(sizes, precision) + 1024),
             target.registers.data // (self.threads * registers),
         )

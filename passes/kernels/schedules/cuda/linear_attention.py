@@ -18,8 +18,8 @@ from ...forms.recurrence import check_floats
 from ...kernel_facts import the_root
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
-from .cost import LAUNCH, bytes_of, memory_seconds
-from .rows import STEP
+from .cost import bytes_of, memory_seconds
+from .tuning import LAUNCH, STEP
 
 
 @dataclass(frozen=True)

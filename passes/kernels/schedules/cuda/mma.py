@@ -22,6 +22,7 @@ from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 from .cost import product_gflops
 from .products import MOST_ALONG_Z, Tiled, code_for, interface_of, partial_sums, splits_for
+from .tuning import MMA_REACHED, MMA_READS
 
 SIZES = (
     (128, 128, 32, 64, 32),
@@ -42,14 +43,6 @@ STAGES = 3
 
 WIDTH = {"tf32": 4, "3xtf32": 4, "fp16": 2, "bf16": 2}
 """Bytes of a number in shared memory."""
-
-WARP = 32
-_REACHED = 0.5
-"""The part of the tensor units' speed that products issued by single warps reach at most: some 60 % of what a
-datasheet for Hopper says, more of Ampere's. Chosen."""
-_READS = 20
-"""A warp's 16 rows by 8 depths are four reads from shared memory, of a cycle each; a multiprocessor of Hopper does 16 x
-8 x 8 multiplications in less than two. So reads take as long as _READS * (wm + wn) of wm * wn."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +71,7 @@ class Mma(Schedule[GpuAttr]):
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return WARP * (self.bm // self.wm) * (self.bn // self.wn)
+        return GpuAttr.WARP * (self.bm // self.wm) * (self.bn // self.wn)
 
     @override
     @classmethod
@@ -101,9 +94,9 @@ class Mma(Schedule[GpuAttr]):
     def _tiled(self, target: GpuAttr) -> Tiled:
         precision = target.precision.data
         lines = max(self.bm * (self.bk + 8) + self.bn * (self.bk + 8), self.bk * (self.bm + self.bn + 16))
-        speed = _REACHED * min(1.0, 1 / (_READS * (1 / self.wm + 1 / self.wn)))
+        speed = MMA_REACHED * min(1.0, 1 / (MMA_READS * (1 / self.wm + 1 / self.wn)))
         held = self.wm // 4 + self.wn // 4
-        registers = self.wm * self.wn // WARP + held * (2 if precision == "3xtf32" else 1) + 48
+        registers = self.wm * self.wn // GpuAttr.WARP + held * (2 if precision == "3xtf32" else 1) + 48
         return Tiled(
             self.bm,
             self.bn,

@@ -21,13 +21,9 @@ from ...forms.recurrence import between_phases, check_recurrence
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
-from .cost import LATENCY, LAUNCH
-from .steps import ACCESS, best_for_input, product_seconds
+from .steps import best_for_input, product_seconds
+from .tuning import LATENCY, LAUNCH
 
-THREADS = 1024
-"""Of a block, at most."""
-BANKS = 128
-"""Bytes that a multiprocessor reads of its shared memory in a cycle."""
 LANES = (8, 16, 32)
 ROWS = (1, 2, 4, 8)
 
@@ -55,7 +51,7 @@ class Persistent(Schedule[GpuAttr]):
         """Bytes of shared memory: the weights, h before and after a step, and h multiplied by the reset gate."""
         hidden, itemsize = root.hidden.value.data, item_bytes(root.y)
         states = (3 if between_phases(root) else 2) * self.rows * hidden
-        return (root.GATES * hidden * hidden + states) * itemsize + 3 * ACCESS
+        return (root.GATES * hidden * hidden + states) * itemsize + 3 * GpuAttr.ACCESS
 
     @override
     @classmethod
@@ -68,8 +64,8 @@ class Persistent(Schedule[GpuAttr]):
             for rows in ROWS:
                 made = cls(lanes, rows, *inputs)
                 threads = made.threads(root)
-                registers = (40 + (root.GATES + ACCESS // item_bytes(root.y)) * rows * wide) * threads
-                fits = made.shared(root) <= target.shared.data and threads <= THREADS
+                registers = (40 + (root.GATES + GpuAttr.ACCESS // item_bytes(root.y)) * rows * wide) * threads
+                fits = made.shared(root) <= target.shared.data and threads <= GpuAttr.BLOCK_THREADS
                 if fits and rows <= lanes and registers <= target.registers.data:
                     yield made
 
@@ -79,13 +75,13 @@ class Persistent(Schedule[GpuAttr]):
         root = the_root(kernel, RecurrenceOp)
         steps, directions, batch, hidden = shape_of(root.y)
         itemsize, phases = item_bytes(root.y), 2 if between_phases(root) else 1
-        vector = ACCESS // itemsize if hidden % (ACCESS // itemsize) == 0 else 1
+        vector = GpuAttr.ACCESS // itemsize if hidden % (GpuAttr.ACCESS // itemsize) == 0 else 1
         cycles = target.gflops.data / (target.multiprocessors.data * 256)  # per nanosecond: 128 multiply-adds each
         rounds = -(-hidden // (self.lanes * vector))
         warps, sums = -(-self.threads(root) // 32), root.GATES * self.rows
         levels = self.lanes.bit_length() - 1
         instructions = rounds * (sums * vector + 2 * (root.GATES + self.rows)) + sums * (2 * levels + 1) + 150
-        read = root.GATES * hidden * hidden * itemsize / BANKS
+        read = root.GATES * hidden * hidden * itemsize / GpuAttr.BANKS
         waited = rounds * 40 + levels * 30 + phases * 150 + 250
         step = max(instructions * warps / 4, read, instructions) + waited
         waves = -(-directions * -(-batch // self.rows) // target.multiprocessors.data)

@@ -19,25 +19,22 @@ from ...forms.contraction import ContractionForm, contraction_form
 from ...forms.product import product_shape, reads_windows
 from ...kernel_facts import argument_index, plain_operands
 from ..scratch import ScratchLayout
-from .cost import LATENCY, LAUNCH, THREADS, bytes_of, memory_seconds
+from .cost import bytes_of, memory_seconds
+from .tuning import (
+    LATENCY,
+    LAUNCH,
+    PER_MULTIPROCESSOR,
+    PRODUCTS_CACHE_SPEED,
+    PRODUCTS_LEAST_STEPS,
+    PRODUCTS_MOST_SPLITS,
+    PRODUCTS_MOST_WAVES,
+    PRODUCTS_STEP,
+)
 
 PARTIALS = "partials"
 """The part of the scratch with sums over parts of the depth: [split][batch][row][column]."""
 
 _, _, MOST_ALONG_Z = MOST_BLOCKS
-
-MOST_WAVES, LEAST_STEPS, MOST_SPLITS = 3, 4, 32
-"""Of blocks, where the depth is cut; of a part of it; of these parts."""
-
-_CACHE_SPEED = 2.5
-"""How many times as fast as from memory blocks read what is in the second-level cache: about what is told of A100 and
-H100."""
-
-PER_MULTIPROCESSOR = 64e9
-"""Bytes per second that one multiprocessor copies from there: some 32 to 64 for each of its cycles."""
-
-_STEP = 60e-9
-"""Seconds of a step along the depth that hang on nothing but latencies: barrier, first reads from shared memory."""
 
 
 def code_for(kernel: KernelOp) -> ContractionForm | None:
@@ -108,7 +105,7 @@ class Tiled:
         """Resident blocks of a multiprocessor; 0: none fits."""
         by_registers = target.registers.data // (self.threads * self.registers)
         by_shared = target.shared.data // max(1, self.shared)
-        return min(THREADS // self.threads, by_registers, by_shared)
+        return min(GpuAttr.THREADS // self.threads, by_registers, by_shared)
 
     def seconds(self, kernel: KernelOp, target: GpuAttr) -> float:
         """The maximum of arithmetic, copies and latencies of the busiest multiprocessor, and the kernel's bytes."""
@@ -121,12 +118,12 @@ class Tiled:
         busy = min(1.0, together * self.threads / 32 / self.warps)
         step = 2 * self.bm * self.bn * self.bk / (self.gflops / machines * self.speed * busy) * 1e-9
         copied = (self.bm + self.bn) * self.bk * 4
-        step = max(step, copied / PER_MULTIPROCESSOR, _STEP / together)
+        step = max(step, copied / PER_MULTIPROCESSOR, PRODUCTS_STEP / together)
         work = LATENCY + most * steps * step
         all_copied = blocks * steps * copied
         time = LAUNCH + max(
             work,
-            memory_seconds(all_copied / _CACHE_SPEED, target),
+            memory_seconds(all_copied / PRODUCTS_CACHE_SPEED, target),
             LATENCY + memory_seconds(bytes_of(kernel), target),
         )
         return time + self._adding(shape.batch * shape.rows * shape.columns * 4, target)
@@ -135,7 +132,7 @@ class Tiled:
         """Seconds of writing the partial sums and adding them up."""
         if self.splits == 1:
             return 0.0
-        return LAUNCH + LATENCY + memory_seconds(2 * self.splits * nbytes / _CACHE_SPEED, target)
+        return LAUNCH + LATENCY + memory_seconds(2 * self.splits * nbytes / PRODUCTS_CACHE_SPEED, target)
 
 
 def splits_for(kernel: KernelOp, bm: int, bn: int, bk: int, target: GpuAttr) -> list[int]:
@@ -147,8 +144,8 @@ def splits_for(kernel: KernelOp, bm: int, bn: int, bk: int, target: GpuAttr) -> 
     tiles = ceil(shape.rows / bm) * ceil(shape.columns / bn) * shape.batch
     steps = ceil(shape.depth / bk)
     found = {1}
-    for waves in range(1, MOST_WAVES + 1):
-        splits = min(waves * target.multiprocessors.data // tiles, steps // LEAST_STEPS, MOST_SPLITS)
+    for waves in range(1, PRODUCTS_MOST_WAVES + 1):
+        splits = min(waves * target.multiprocessors.data // tiles, steps // PRODUCTS_LEAST_STEPS, PRODUCTS_MOST_SPLITS)
         if splits > 1 and shape.batch * splits <= MOST_ALONG_Z:
             found.add(ceil(steps / ceil(steps / splits)))
     return sorted(found)

@@ -16,8 +16,8 @@ from .....dialects.kernel.attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
 from ...kernel_facts import the_root
 from ..schedule import Schedule, TileSize
-from .cost import LAUNCH, bytes_of, memory_seconds
-from .rows import STEP
+from .cost import bytes_of, memory_seconds
+from .tuning import LAUNCH, STEP
 
 
 @dataclass(frozen=True)

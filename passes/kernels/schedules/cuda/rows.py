@@ -19,30 +19,8 @@ from ...element_flow import same_place_pairs
 from ...forms.rows import RowForm, row_form, the_row_form
 from ...kernel_facts import all_operands, all_results, item_bytes
 from ..scratch import ScratchLayout
-from .cost import LATENCY, LAUNCH, arithmetic_seconds, bytes_of, occupied, resident_blocks, stream_seconds
-
-WARP = 32  # threads
-
-KEPT_WORDS = 32
-"""Words of a thread's registers that hold its part of a row between two passes: half of what 1024 threads of a block
-have each."""
-
-SHUFFLES = 0.15e-6
-"""Seconds that a warp takes to sum up over its lanes: five steps of some 30 cycles. Expected, not measured."""
-
-IN_FLIGHT = 64
-"""Bytes that a thread has on their way: four vectors, as far as compilers put loads together. Expected."""
-
-MEETING = 0.25e-6
-"""Seconds that a block takes to do so through shared memory, with the barrier."""
-
-ARRIVING = 10e-9
-"""Seconds more for each warp that comes there. Expected, not measured."""
-
-
-STEP = 10e-9
-"""Seconds for each element of a row that a thread goes through on its own, a few of them on their way at a time.
-Expected, not measured."""
+from .cost import arithmetic_seconds, bytes_of, occupied, resident_blocks, stream_seconds
+from .tuning import LATENCY, LAUNCH, ROWS_IN_FLIGHT, ROWS_KEPT_WORDS
 
 
 def rows_for(kernel: KernelOp, *, along: bool) -> RowForm | None:
@@ -68,7 +46,7 @@ def keeps_in_registers(form: RowForm, threads: int, vector: int = 1) -> bool:
     """Whether rows are read once: several passes need them, and `threads` have registers for them."""
     passes = len(reduced_types(form)) + form.keeps_shape
     words = max(1, cast("FixedBitwidthType", form.number).bitwidth // 32)
-    return passes > 1 and -(-form.length // threads) * words * vector <= KEPT_WORDS
+    return passes > 1 and -(-form.length // threads) * words * vector <= ROWS_KEPT_WORDS
 
 
 def splits(form: RowForm, rows: int, threads: int, target: GpuAttr) -> Iterator[int]:
@@ -77,10 +55,10 @@ def splits(form: RowForm, rows: int, threads: int, target: GpuAttr) -> Iterator[
     Only if there are too few rows for all multiprocessors, and each part still has several elements per thread.
     """
     yield 1
+    most = min(target.WARP, 4 * target.multiprocessors.data // rows, form.length // (4 * threads))
     parts = 2
-    while parts <= WARP and rows * parts <= 4 * target.multiprocessors.data and form.length >= 4 * parts * threads:
-        if reduced_types(form):
-            yield parts
+    while parts <= most and reduced_types(form):
+        yield parts
         parts *= 2
 
 
@@ -127,7 +105,7 @@ def seconds(
     each = -(-form.length // (threads * parts)) * vector
     share = occupied(blocks, resident_blocks(block), target)
     work = max(
-        stream_seconds(nbytes, x, blocks, block, min(IN_FLIGHT, each * size), target),
+        stream_seconds(nbytes, x, blocks, block, min(ROWS_IN_FLIGHT, each * size), target),
         arithmetic_seconds(kernel, target, max(share, 1e-6)),
     )
     return launches * LAUNCH + work + again * LATENCY + reductions * exchange

@@ -16,7 +16,8 @@ from .....dialects.kernel.attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
 from ...kernel_facts import all_operands
 from ..schedule import Schedule, TileSize
-from .cost import LAUNCH, bytes_of, memory_seconds
+from .cost import bytes_of, memory_seconds
+from .tuning import LAUNCH
 
 ScatterOp = ScatterNdOp | ScatterElementsOp
 

@@ -21,12 +21,11 @@ from ...forms.recurrence import between_phases, check_recurrence, states_of
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
-from .cost import LATENCY, LAUNCH, THREADS, bytes_of, memory_seconds
+from .cost import bytes_of, memory_seconds
+from .tuning import LATENCY, LAUNCH
 
 BLOCK = 128
 """Threads of a block: few, as every step wants all multiprocessors."""
-ACCESS = 16
-"""Bytes that a thread reads at once."""
 ROWS = (1, 2, 4, 8)
 LANES = (4, 8, 16, 32)
 SHAPES = [(lanes, rows) for lanes in LANES for rows in ROWS if rows <= lanes]
@@ -100,14 +99,14 @@ def product_seconds(root: RecurrenceOp, target: GpuAttr, lanes: int, rows: int, 
     steps, batch, inputs = shape_of(root.x)
     directions, hidden = shape_of(root.weight)[0], root.hidden.value.data
     depth, of_rows = (inputs, steps * batch) if of_input else (hidden, batch)
-    vector = ACCESS // item_bytes(root.y)
+    vector = GpuAttr.ACCESS // item_bytes(root.y)
     vector = vector if depth % vector == 0 else 1
     rounds = -(-depth // (lanes * vector))
     levels = lanes.bit_length() - 1
     sums = root.GATES * rows
     blocks = max(1, directions * blocks_of(hidden, lanes, of_rows, rows))
     each = target.multiprocessors.data
-    held = min(THREADS // BLOCK, -(-blocks // each))
+    held = min(GpuAttr.THREADS // BLOCK, -(-blocks // each))
     cycles = target.gflops.data / (each * 256)  # per nanosecond: 128 multiply-adds each
     instructions = rounds * (sums * vector + 2 * (root.GATES + rows)) + sums * (2 * levels + 1) + 120
     issued = instructions * (BLOCK // 32) * held / 4

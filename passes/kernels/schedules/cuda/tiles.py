@@ -20,6 +20,7 @@ from ...forms.product import product_shape
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 from .products import MOST_ALONG_Z, Tiled, code_for, interface_of, partial_sums, splits_for
+from .tuning import TILES_REACHED, TILES_READS
 
 SIZES = (
     (128, 128, 16, 8, 8),
@@ -37,12 +38,6 @@ SIZES = (
 
 STAGES = 3
 WARP_ROWS, WARP_COLUMNS = 4, 8
-_REACHED = 0.85
-"""The part of the multiplications' speed that is reached where reads from shared memory are not in the way: about what
-is told of such code."""
-_READS = 4
-"""A multiprocessor hands 8 lanes 16 bytes in a cycle, in which 128 lanes multiply: what a thread reads takes as long as
-_READS * (tm + tn) of its tm * tn multiplications."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +84,7 @@ class Tiles(Schedule[GpuAttr]):
 
     def _tiled(self, target: GpuAttr) -> Tiled:
         lines = self.bm * (self.bk + 4) + self.bn * (self.bk + 4)
-        speed = _REACHED * min(1.0, 1 / (_READS * (1 / self.tm + 1 / self.tn)))
+        speed = TILES_REACHED * min(1.0, 1 / (TILES_READS * (1 / self.tm + 1 / self.tn)))
         registers = self.tm * self.tn + 4 * self.tm + self.tn + 32
         return Tiled(
             self.bm,

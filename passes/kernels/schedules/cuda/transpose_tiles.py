@@ -18,14 +18,10 @@ from ...forms.transposition import Transposition, transposition
 from ...kernel_facts import all_operands, all_results, item_bytes
 from ...moves import moves_of
 from ..schedule import Schedule, TileSize
-from .cost import LAUNCH, bytes_of, stream_seconds
+from .cost import bytes_of, stream_seconds
+from .tuning import LAUNCH, TRANSPOSE_TILES_MEETING, TRANSPOSE_TILES_SMALLEST
 
 TILE = 32
-SMALLEST = 8
-"""Rows and columns from which on squares are worth their while: 8 elements of 4 bytes are what is fetched at once."""
-
-MEETING = 0.1e-6
-"""Seconds that a block waits for its square. Expected, not measured."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,7 @@ class TransposeTiles(Schedule[GpuAttr]):
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
         form = transposition(kernel)
-        if form is not None and min(form.sizes[form.row], form.sizes[-1]) >= SMALLEST:
+        if form is not None and min(form.sizes[form.row], form.sizes[-1]) >= TRANSPOSE_TILES_SMALLEST:
             yield cls()
 
     @override
@@ -54,7 +50,8 @@ class TransposeTiles(Schedule[GpuAttr]):
         squares, block = self.squares(form), self.tile * self.rows
         used = form.faces * form.sizes[form.row] * form.sizes[-1] / (squares * self.tile**2)
         nbytes, waiting = bytes_of(kernel), self.tile // self.rows * item_bytes(form.root.x)
-        return LAUNCH + MEETING + stream_seconds(nbytes / used, nbytes / 2, squares, block, waiting, target)
+        moving = stream_seconds(nbytes / used, nbytes / 2, squares, block, waiting, target)
+        return LAUNCH + TRANSPOSE_TILES_MEETING + moving
 
     def squares(self, form: Transposition) -> int:
         """Number of squares."""

@@ -22,22 +22,16 @@ from ....geometry.strided_views import strided_view
 from ...forms.contraction import ContractionForm, contraction_form
 from ...forms.product import product_shape
 from ..schedule import Schedule, TileSize
-from .cost import LATENCY, LAUNCH, THREADS, arithmetic_seconds, bytes_of, memory_seconds
-from .products import MOST_ALONG_Z, PER_MULTIPROCESSOR, code_for, interface_of
-
-MOST_ROWS = 8
-"""Rows whose sums a thread holds: four columns of each."""
+from .cost import arithmetic_seconds, bytes_of, memory_seconds
+from .products import MOST_ALONG_Z, code_for, interface_of
+from .tuning import LATENCY, LAUNCH, PER_MULTIPROCESSOR, VECTOR_ROWS_MOST_ROWS, VECTOR_ROWS_SERIAL
 
 UNROLLED = 4
 """Reads of the right-hand side that a thread has under way."""
 
-WARP = 32
 BY_COLUMNS = tuple((columns, block) for columns in (8, 16, 32) for block in (128, 256, 512))
 BY_DEPTH = ((4, 128), (8, 256), (16, 512), (16, 256), (32, 256))
 """Columns and threads of a block."""
-
-_SERIAL = 4
-"""How many times as long the products take as at full speed: each is a read of the left-hand side too."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +53,7 @@ class VectorRows(Schedule[GpuAttr]):
         if form is None:
             return
         shape = product_shape(form.root)
-        if shape.rows > MOST_ROWS or shape.batch > MOST_ALONG_Z:
+        if shape.rows > VECTOR_ROWS_MOST_ROWS or shape.batch > MOST_ALONG_Z:
             return
         for columns, block in BY_DEPTH if runs_along_depth(form) else BY_COLUMNS:
             yield cls(columns, block)
@@ -72,12 +66,12 @@ class VectorRows(Schedule[GpuAttr]):
         blocks = ceil(shape.columns / self.columns) * shape.batch
         machines = target.multiprocessors.data
         most = ceil(blocks / machines)
-        together = min(THREADS // self.block, most)
+        together = min(GpuAttr.THREADS // self.block, most)
         under_way = together * self.block * UNROLLED * 16
         busiest = most * self.columns * shape.depth * 4
         reading = busiest / min(PER_MULTIPROCESSOR, under_way / LATENCY)
         share = min(1.0, blocks / machines)
-        work = arithmetic_seconds(kernel, target, share) * _SERIAL
+        work = arithmetic_seconds(kernel, target, share) * VECTOR_ROWS_SERIAL
         return LAUNCH + LATENCY + max(memory_seconds(bytes_of(kernel), target), reading, work)
 
     @override

@@ -19,10 +19,8 @@ from .....dialects.kernel.targets import GpuAttr
 from ...forms.rows import the_row_form
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
-from .rows import SHUFFLES, STEP, WARP, interface_of, rows_for, seconds
-
-MOST_EACH = 32
-"""Elements of a lane up to which rows go to parts of a warp."""
+from .rows import interface_of, rows_for, seconds
+from .tuning import SHUFFLES, STEP, WARP_ROWS_MOST_EACH
 
 BLOCKS = (32, 64, 128, 256)
 
@@ -45,11 +43,13 @@ class WarpRows(Schedule[GpuAttr]):
         form = rows_for(kernel, along=True)
         if form is None:
             return
-        for width in (1, 2, 4, 8, 16, WARP):
-            parts_of_warp = width in (1, WARP) or form.rows * width % WARP == 0
-            fits = width == WARP or ((width == 1 or width < form.length) and form.length <= MOST_EACH * width)
+        for width in (1, 2, 4, 8, 16, GpuAttr.WARP):
+            parts_of_warp = width in (1, GpuAttr.WARP) or form.rows * width % GpuAttr.WARP == 0
+            fits = width == GpuAttr.WARP or (
+                (width == 1 or width < form.length) and form.length <= WARP_ROWS_MOST_EACH * width
+            )
             if isinstance(form.root, CumulativeOp):
-                fits = width in (1, WARP)
+                fits = width in (1, GpuAttr.WARP)
             if parts_of_warp and fits:
                 yield from (cls(width, block) for block in BLOCKS)
 
@@ -60,7 +60,7 @@ class WarpRows(Schedule[GpuAttr]):
         exchange = SHUFFLES * (self.width.bit_length() - 1) / 5
         time = seconds(kernel, target, blocks=blocks, block=self.block, threads=self.width, parts=1, exchange=exchange)
         if isinstance(form.root, CumulativeOp):  # up the lanes, and on to the next ones
-            time += form.length * STEP if self.width == 1 else -(-form.length // WARP) * 2 * SHUFFLES
+            time += form.length * STEP if self.width == 1 else -(-form.length // GpuAttr.WARP) * 2 * SHUFFLES
         return time
 
     @override

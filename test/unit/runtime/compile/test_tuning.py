@@ -17,7 +17,7 @@ import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.module_text import print_module
 from mini_infer.passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
-from mini_infer.passes.kernels.schedules.cpu.panels import WIDE
+from mini_infer.passes.kernels.schedules.cpu.tuning import PANELS_WIDE
 from mini_infer.runtime.compile import tuner as tuning
 from mini_infer.runtime.compile.module_to_plan import build_plan, plan_memory
 from mini_infer.runtime.compile.source import source_of
@@ -56,7 +56,7 @@ def without_prefetch(variant: Variant) -> bool:
 
 def wide(variant: Variant) -> bool:
     numbers = variant.schedule.attribute().numbers()
-    return variant.schedule.name == "panels" and numbers["nr"] == WIDE * numbers["lanes"]
+    return variant.schedule.name == "panels" and numbers["nr"] == PANELS_WIDE * numbers["lanes"]
 
 
 def choices(config: EngineConfig = ONE) -> list[Choice]:
