@@ -36,7 +36,7 @@ from ...dialects.sizes.sizes import now
 from ...dialects.xdsl_repairs import kept_in
 from ..statistics import count
 from .kernel_facts import constant_operands, item_bytes
-from .schedules import AnySchedule, names_of_schedules, schedules_for
+from .schedules import AnySchedule, schedules_for, schedules_of
 from .schedules.cpu.tuning import WEIGHTS_COMPACT, WEIGHTS_KEPT, WEIGHTS_PRICE
 from .tuned import kernel_key, tuned_schedules
 
@@ -77,7 +77,7 @@ class ChooseSchedule(ModulePass):
         kernels = {each.sym_name.data: each for each in op.body.block.ops if isinstance(each, KernelOp)}
         picked = dict(self._picked(kernels))
         for name in (*self.forbid, *picked.values()):
-            if name not in (known := names_of_schedules(target.device)):
+            if name not in (known := sorted(schedules_of(target.device))):
                 raise ConfigError(f"{self.name}: there is no schedule '{name}'; there are {', '.join(known)}")
         measured = tuned_schedules(ctx)
         for name, kernel in kernels.items():
@@ -112,7 +112,7 @@ def candidates_of(kernel: KernelOp, target: Target) -> list[tuple[AnySchedule, f
     ways = schedules_for(target.device, form)
     if not ways:
         raise CompileError(f"{where}: there is no schedule for the form '{form}' on {target.device}")
-    candidates = [each for way in ways.values() for each in way.candidates(kernel, target)]
+    candidates = [each for way in ways for each in way.candidates(kernel, target)]
     with unguarded():
         return [(each, each.cost(kernel, target)) for each in candidates]
 

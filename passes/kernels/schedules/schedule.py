@@ -1,8 +1,8 @@
 """Schedule: one way to compute a kernel, as a frozen dataclass of typed options.
 
     @dataclass(frozen=True)
-    class Panels(Schedule[CpuAttr]):
-        name = "panels"
+    class Panels(Schedule[CpuAttr]):                  in cpu/panels.py
+        forms = ("contraction",)
         mr: TileSize                                  <->  #kernel.schedule<"panels", {mr = 6, nr = 16, inline = 1}>
         nr: TileSize
         inline: bool
@@ -49,6 +49,14 @@ class Schedule(ABC, Generic[Machine]):
     """One way to compute a kernel. Options are fields of type TileSize, Count or bool."""
 
     name: ClassVar[str]
+    """That of its file, and of the code family that carries it out."""
+    forms: ClassVar[tuple[str, ...]]
+    """What kernels compute that can be carried out so: see forms/."""
+    rank: ClassVar[int] = 0
+    """Of equally cheap ways that with the lowest rank is taken: those that many kernels could go last."""
+
+    def __init_subclass__(cls) -> None:
+        cls.name = cls.__module__.rpartition(".")[2]
 
     @classmethod
     @abstractmethod

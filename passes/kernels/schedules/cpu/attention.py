@@ -36,7 +36,7 @@ from .tuning import ATTENTION_AHEAD_SHARE, ATTENTION_FEW_QUERIES, ATTENTION_GROU
 class Attention(Schedule[CpuAttr]):
     """One head at a time, with keys in panels and whole rows of scores."""
 
-    name = "attention"
+    forms = ("attention",)
 
     mr: TileSize
     """Rows of a tile: queries."""

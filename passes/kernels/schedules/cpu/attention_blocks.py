@@ -40,8 +40,6 @@ from .tuning import (
 class AttentionBlocks(Attention):
     """One head at a time, with keys in panels, by blocks of keys and an online softmax."""
 
-    name = "attention_blocks"
-
     block: Count = 0
     """Keys of a block, whole panels."""
     tall: TileSize = 1

@@ -42,7 +42,7 @@ from .tuning import BANDS_CACHE_SHARE, BANDS_TILE_ROWS, BANDS_WEIGHTS_SHARE
 class Bands(Schedule[CpuAttr]):
     """Two or three fused convolutions, a band of rows at a time."""
 
-    name = "bands"
+    forms = ("separable",)
 
     band: TileSize
     """Rows of the depthwise convolution's result that are made at a time: whole tiles."""

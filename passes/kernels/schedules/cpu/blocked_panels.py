@@ -42,7 +42,7 @@ from .tuning import (
 class BlockedPanels(Panels):
     """Tiles over packed panels, by blocks of rows."""
 
-    name = "blocked_panels"
+    rank = 1
 
     group: TileSize = 1
     """Panels of a group."""

@@ -49,7 +49,7 @@ from .tuning import (
 class Depthwise(Schedule[CpuAttr]):
     """Tiles of pixels by one register of channels."""
 
-    name = "depthwise"
+    forms = ("contraction",)
 
     tile_rows: TileSize
     """Rows of pixels of a tile."""

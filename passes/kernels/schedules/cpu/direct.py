@@ -24,7 +24,8 @@ from ..schedule import Schedule
 class Direct(Schedule[CpuAttr]):
     """Element by element."""
 
-    name = "direct"
+    forms = ("contraction", "rows")
+    rank = 2
 
     @override
     @classmethod

@@ -25,7 +25,7 @@ from .tuning import LINEAR_ATTENTION_REGISTERS
 class LinearAttention(Schedule[CpuAttr]):
     """Columns of the state, independent of each other."""
 
-    name = "linear_attention"
+    forms = ("linear_attention",)
 
     lanes: TileSize
     """Columns of one vector."""

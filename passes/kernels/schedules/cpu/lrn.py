@@ -25,7 +25,7 @@ from ..scratch import ScratchLayout
 class Lrn(Schedule[CpuAttr]):
     """One pixel at a time, in place: its squares are in scratch before it is overwritten."""
 
-    name = "lrn"
+    forms = ("windows",)
 
     vector: TileSize
     """Channels of one vector: several registers."""

@@ -23,7 +23,7 @@ from ..schedule import Schedule
 class Map(Schedule[CpuAttr]):
     """Every element of the results independently."""
 
-    name = "map"
+    forms = ("map",)
 
     @override
     @classmethod

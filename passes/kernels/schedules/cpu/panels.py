@@ -61,7 +61,7 @@ from .tuning import (
 class Panels(Schedule[CpuAttr]):
     """Tiles over packed panels, panel by panel."""
 
-    name = "panels"
+    forms = ("contraction",)
 
     mr: TileSize
     """Rows of a tile."""

@@ -33,7 +33,7 @@ from .tuning import RECURRENCE_PANELS_AT_ONCE, RECURRENCE_TILES_AT_ONCE
 class Recurrence(Schedule[CpuAttr]):
     """The input products of all steps first, then step by step."""
 
-    name = "recurrence"
+    forms = ("recurrence",)
 
     mr: TileSize
     """Rows of a register tile."""

@@ -29,7 +29,7 @@ from .tuning import ROWS_KEEPING, ROWS_SUMMING
 class Rows(Schedule[CpuAttr]):
     """Whole rows at a time."""
 
-    name = "rows"
+    forms = ("rows",)
 
     lanes: TileSize
     """Elements of one register."""

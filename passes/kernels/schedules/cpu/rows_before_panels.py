@@ -30,7 +30,7 @@ from .panels import Panels, packed_operands
 class RowsBeforePanels(Panels):
     """Tiles over packed panels, row by row."""
 
-    name = "rows_before_panels"
+    rank = 1
 
     @override
     @classmethod

@@ -19,7 +19,7 @@ from ..schedule import Schedule
 class Selection(Schedule[CpuAttr]):
     """Rows independently, with a heap each."""
 
-    name = "selection"
+    forms = ("selection",)
 
     @override
     @classmethod

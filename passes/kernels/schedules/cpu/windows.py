@@ -19,7 +19,8 @@ from .direct import Direct
 class Windows(Direct):
     """In place only over an operand of elementwise ops after the window op."""
 
-    name = "windows"
+    forms = ("windows",)
+    rank = 2
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:

@@ -51,7 +51,7 @@ APART = CpuAttr.CACHE_LINE // 4
 class Winograd(Schedule[CpuAttr]):
     """Transformed tiles, by coordinate, in blocks."""
 
-    name = "winograd"
+    forms = ("contraction",)
 
     tile: TileSize
     """Rows and columns of results of a tile: 2 or 4."""

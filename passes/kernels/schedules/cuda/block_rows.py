@@ -29,7 +29,8 @@ BLOCKS = (64, 128, 256, 512, 1024)
 class BlockRows(Schedule[GpuAttr]):
     """One block per row or part of a row."""
 
-    name = "block_rows"
+    forms = ("rows",)
+    rank = 1
 
     block: TileSize
     """Threads of a block, a power of two and at least two warps."""

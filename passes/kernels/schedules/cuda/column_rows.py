@@ -30,7 +30,8 @@ SHARES = (1, 4, 8, 16, 32)
 class ColumnRows(Schedule[GpuAttr]):
     """Rows by columns of threads."""
 
-    name = "column_rows"
+    forms = ("rows",)
+    rank = 1
 
     columns: TileSize
     """Threads of a block along the innermost axis."""

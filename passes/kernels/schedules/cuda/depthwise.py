@@ -36,7 +36,8 @@ MOST_COLUMNS = 16
 class Depthwise(Schedule[GpuAttr]):
     """Vectors of channels of several pixels in a row."""
 
-    name = "depthwise"
+    forms = ("contraction",)
+    rank = 1
 
     pixels: TileSize
     """Pixels of a thread, side by side."""

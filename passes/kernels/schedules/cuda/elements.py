@@ -37,7 +37,8 @@ BLOCKS = (64, 128, 256)
 class Elements(Schedule[GpuAttr]):
     """Every element independently."""
 
-    name = "elements"
+    forms = ("contraction", "map", "rows", "windows")
+    rank = 2
 
     block: TileSize
     """Threads of a block."""

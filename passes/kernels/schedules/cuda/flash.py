@@ -42,7 +42,7 @@ SPLITS = (1, 2, 4, 8, 16, 32, 64)
 class Flash(Schedule[GpuAttr]):
     """Tiles of queries by tiles of keys, with an online softmax."""
 
-    name = "flash"
+    forms = ("attention",)
 
     rows: TileSize
     """Queries of a group of lanes."""

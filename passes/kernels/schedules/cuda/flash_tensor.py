@@ -41,7 +41,7 @@ KEYS = (2, 4, 8)
 class FlashTensor(Schedule[GpuAttr]):
     """Tiles of 16 queries by tiles of keys, in mma fragments."""
 
-    name = "flash_tensor"
+    forms = ("attention",)
 
     row_warps: TileSize
     """Warps with queries of their own."""

@@ -26,7 +26,7 @@ from .tuning import LAUNCH, STEP
 class LinearAttention(Schedule[GpuAttr]):
     """Columns of the state, independent of each other."""
 
-    name = "linear_attention"
+    forms = ("linear_attention",)
 
     block: TileSize = 64
     """Threads of a block."""

@@ -49,7 +49,7 @@ WIDTH = {"tf32": 4, "3xtf32": 4, "fp16": 2, "bf16": 2}
 class Mma(Schedule[GpuAttr]):
     """Tiles of sums by warps."""
 
-    name = "mma"
+    forms = ("contraction",)
 
     bm: TileSize
     """Rows of a block."""

@@ -32,7 +32,7 @@ ROWS = (1, 2, 4, 8)
 class Persistent(Schedule[GpuAttr]):
     """All steps in one launch, with states and weights in shared memory."""
 
-    name = "persistent"
+    forms = ("recurrence",)
 
     lanes: TileSize
     """Threads that share a hidden unit."""

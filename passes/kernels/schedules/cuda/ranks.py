@@ -24,7 +24,7 @@ from .tuning import LAUNCH, STEP
 class Ranks(Schedule[GpuAttr]):
     """Every element of a row is compared with every other, in parallel; a heap would be sequential."""
 
-    name = "ranks"
+    forms = ("selection",)
 
     block: TileSize = 128
     """Threads of a block."""

@@ -37,7 +37,7 @@ def rows_of(op: ScatterOp) -> int:
 class Scatter(Schedule[GpuAttr]):
     """Rows of the result independently, updates in order."""
 
-    name = "scatter"
+    forms = ("map",)
 
     block: TileSize = 128
     """Threads of a block."""

@@ -35,7 +35,7 @@ SHAPES = [(lanes, rows) for lanes in LANES for rows in ROWS if rows <= lanes]
 class Steps(Schedule[GpuAttr]):
     """Launches in sequence, with states in memory."""
 
-    name = "steps"
+    forms = ("recurrence",)
 
     lanes: TileSize
     """Threads that share a hidden unit."""

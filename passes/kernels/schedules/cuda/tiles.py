@@ -44,7 +44,7 @@ WARP_ROWS, WARP_COLUMNS = 4, 8
 class Tiles(Schedule[GpuAttr]):
     """Tiles of sums in registers."""
 
-    name = "tiles"
+    forms = ("contraction",)
 
     bm: TileSize
     """Rows of a block."""

@@ -28,7 +28,7 @@ TILE = 32
 class TransposeTiles(Schedule[GpuAttr]):
     """Square tiles by blocks."""
 
-    name = "transpose_tiles"
+    forms = ("map",)
 
     tile: TileSize = TILE
     """Rows and columns of a square."""

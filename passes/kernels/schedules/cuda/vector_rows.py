@@ -38,7 +38,8 @@ BY_DEPTH = ((4, 128), (8, 256), (16, 512), (16, 256), (32, 256))
 class VectorRows(Schedule[GpuAttr]):
     """Few rows times a matrix that is read once."""
 
-    name = "vector_rows"
+    forms = ("contraction",)
+    rank = 1
 
     columns: TileSize
     """Columns of a block."""

@@ -29,7 +29,7 @@ BLOCKS = (32, 64, 128, 256)
 class WarpRows(Schedule[GpuAttr]):
     """Rows by warps or parts of them."""
 
-    name = "warp_rows"
+    forms = ("rows",)
 
     width: TileSize
     """Lanes that share a row, a power of two."""

@@ -230,8 +230,8 @@ def test_candidates_fit_and_agree() -> None:
         kernel, expected = kernel_of("rows", body, [x]), reference(body, [x])[0]
         offered = [
             schedule
-            for name, way in schedules_for("cuda", "rows").items()
-            if name != "elements"
+            for way in schedules_for("cuda", "rows")
+            if way.name != "elements"
             for schedule in way.candidates(kernel, SMALL)
         ]
         assert offered

@@ -14,7 +14,7 @@ from mini_infer.dialects.graph.values import Array, element_type_of_value, numpy
 from mini_infer.dialects.kernel.attributes import FormAttr, InterfaceAttr
 from mini_infer.passes.kernels.schedules import schedules_for
 
-WAYS = tuple(schedules_for("cpu", "contraction"))
+WAYS = tuple(way.name for way in schedules_for("cpu", "contraction"))
 PACKED = (
     "columns",
     "rows",
