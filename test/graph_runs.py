@@ -29,7 +29,7 @@ from mini_infer.dialects.graph.host import main_of
 from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.ops.structure import ConstantOp, KernelOp, WeightOp
 from mini_infer.dialects.graph.values import Array, element_type_of, tensor
-from mini_infer.dialects.kernel.attributes import ScheduleAttr
+from mini_infer.dialects.kernel.attributes import FormAttr, ScheduleAttr
 from mini_infer.dialects.kernel.calls import CallOp
 from mini_infer.dialects.kernel.targets import BYTE_DOTS, CpuAttr
 from mini_infer.lowering import pipelines
@@ -147,6 +147,11 @@ class Run:
     def schedules(self) -> list[str]:
         """The kinds of schedules of the kernels that run, in order."""
         return [schedule_of(self.kernel(name)).kind.data for name in self.names]
+
+    @property
+    def forms(self) -> list[str]:
+        """What the kernels that run compute, in order."""
+        return [form.kind.data for name in self.names if isinstance(form := self.kernel(name).form, FormAttr)]
 
     def calls(self) -> list[CallOp]:
         """The calls of kernels on buffers, in order."""

@@ -194,19 +194,7 @@ CASES: dict[str, dict[str, Sized]] = {
         "channels": behind(lambda m, n: conv(m, (1, 2, 3, n + 1), n + 1, 3, groups=n + 1), np.float32),
         "filters": behind(lambda m, n: conv(m, (1, 2, 3, n + 1), 3 * n + 3, 3, groups=n + 1), np.float32),
     },
-    "direct": {
-        "means around": by_hand(
-            "rows",
-            lambda w: w(AddOp(w[1], w(BroadcastToOp(w(ReduceMeanOp(w[0], [1], True)), shape_of(w[1]))))),
-            lambda n: [(3, n), (3, n)],
-        ),
-    },
-    "linear_attention": {
-        "columns": graph(lambda m, n: linear_attention(m, 3, n)),
-        "rows": graph(lambda m, n: linear_attention(m, n, 5)),
-    },
-    "lrn": {"channels": graph(lambda m, n: m(LrnOp(m.input(2, 2, 3, n, dtype=np.float64), 3, layout="NHWC")))},
-    "map": {
+    "elements": {
         "sum": graph(lambda m, n: m(AddOp(m.input(n), m.input(n)))),
         "dear": graph(lambda m, n: m(ExpOp(m(SubOp(m.input(3, n, dtype=np.float64), m.input(n, dtype=np.float64)))))),
         "affine": graph(affine),
@@ -227,7 +215,24 @@ CASES: dict[str, dict[str, Sized]] = {
             lambda w: [total := w(AddOp(w[0], w[1])), w(MulOp(total, w[0]))],
             lambda n: [(3, n), (3, n)],
         ),
+        "means around": by_hand(
+            "rows",
+            lambda w: w(AddOp(w[1], w(BroadcastToOp(w(ReduceMeanOp(w[0], [1], True)), shape_of(w[1]))))),
+            lambda n: [(3, n), (3, n)],
+        ),
+        "largest": behind(
+            lambda m, n: m(MaxPoolOp(m.input(1, 2, n + 1, 3, dtype=np.float64), (2, 2), layout="NHWC")),
+        ),
+        "mean of windows": behind(
+            lambda m, n: m(AvgPoolOp(m.input(2, n, 3, 4, dtype=np.float64), (2, 3), pads=(0, 1, 0, 1)))
+        ),
+        "neighbours": behind(lambda m, n: m(LrnOp(m.input(1, 4, 2, n, dtype=np.float64), 3))),
     },
+    "linear_attention": {
+        "columns": graph(lambda m, n: linear_attention(m, 3, n)),
+        "rows": graph(lambda m, n: linear_attention(m, n, 5)),
+    },
+    "lrn": {"channels": graph(lambda m, n: m(LrnOp(m.input(2, 2, 3, n, dtype=np.float64), 3, layout="NHWC")))},
     "recurrence": {"batch": graph(lstm)},
     "rows": {
         "layer norm": over(scaled(LayerNormOp, 1), 1, -1),
@@ -264,13 +269,6 @@ CASES: dict[str, dict[str, Sized]] = {
     "selection": {
         "rows": graph(lambda m, n: m(TopKOp(m.input(3, n, dtype=np.float64), 1, (n + 1) // 2))),
         "columns": graph(lambda m, n: m(TopKOp(m.input(n, 3, dtype=np.float64), 0, n, smallest=True))),
-    },
-    "windows": {
-        "largest": behind(
-            lambda m, n: m(MaxPoolOp(m.input(1, 2, n + 1, 3, dtype=np.float64), (2, 2), layout="NHWC")),
-        ),
-        "mean": behind(lambda m, n: m(AvgPoolOp(m.input(2, n, 3, 4, dtype=np.float64), (2, 3), pads=(0, 1, 0, 1)))),
-        "neighbours": behind(lambda m, n: m(LrnOp(m.input(1, 4, 2, n, dtype=np.float64), 3))),
     },
     "winograd": {
         "pixels": behind(lambda m, n: small_filters(m, (1, n, n + 3, 20), 24), dtype=np.float32),

@@ -105,7 +105,7 @@ class ProgramBuilder:
         results = [op.results[0] for op in made]
         kernel.body.block.add_op(YieldOp(*results))
         kernel.refresh_type()
-        kernel.schedule = ScheduleAttr.of("map")
+        kernel.schedule = ScheduleAttr.of("elements")
         inplace, _, *more = interface.parameters
         kernel.interface = InterfaceAttr.new([inplace, ArrayAttr(moves_of(kernel)), *more])
         self.module.body.block.add_op(kernel)

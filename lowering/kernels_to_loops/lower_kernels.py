@@ -32,7 +32,7 @@ from ...dialects.graph.fixed_sizes import settle
 from ...dialects.graph.host import kernels_of, state_level
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import shape_of
-from ...dialects.kernel.attributes import InterfaceAttr
+from ...dialects.kernel.attributes import FormAttr, InterfaceAttr
 from ...dialects.kernel.calls import BarrierOp, CallOp
 from ...dialects.kernel.targets import CpuAttr, cpu_of
 from ...dialects.modules import module_named
@@ -73,7 +73,7 @@ def _build(
     """The kernel's function for this call's buffer types, and the functions it calls."""
     given = kernel
     schedule = schedule_of(kernel, target.device)
-    note_empty_operands(kernel, elementwise=schedule.name == "map")
+    note_empty_operands(kernel, elementwise=kernel.form == FormAttr.of("map"))
     number: Callable[[Attribute], Attribute] = _as_it_is
     if sizes is not None and not for_all_shapes:
         kernel, number = _pinned(kernel)

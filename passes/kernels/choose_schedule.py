@@ -7,8 +7,8 @@ after:   graph.kernel @matmul_0(%a, %w) attributes {form = #kernel.form<"contrac
 form-kernels has classified the body. Each schedule registered for that form and the device of the module's
 `kernel.target` (by default a portable CPU) offers candidates with an estimated time, and the cheapest is taken, where
 very large weights have a price; with `compact`, the one with the smallest weights among those that take at most
-WEIGHTS_COMPACT times as long as the fastest. `forbid=depthwise` excludes schedules, `pick=conv_3:direct` fixes that of
-a kernel.
+WEIGHTS_COMPACT times as long as the fastest. `forbid=depthwise` excludes schedules, `pick=conv_3:elements` fixes that
+of a kernel.
 
 Tuning measurements override estimates: a kernel whose key is in the context (tuned_schedules) gets the schedule stored
 there, if it is still among the candidates or their neighbours and not forbidden; not with `compact`.

@@ -10,10 +10,12 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
+from ...dialects.graph.ops.indexing import ScatterElementsOp, ScatterNdOp
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype
 
 Root = TypeVar("Root", bound=Operation)
+ScatterOp = ScatterNdOp | ScatterElementsOp
 
 
 def argument_index(kernel: KernelOp, value: SSAValue) -> int:
@@ -56,6 +58,16 @@ def the_root(kernel: KernelOp, kind: type[Root]) -> Root:
         name = kind.name.removeprefix("graph.")
         raise CompileError(f"{describe(kernel)} @{kernel.sym_name.data}: {len(roots)} roots in one {name} kernel")
     return roots[0]
+
+
+def scatter_of(kernel: KernelOp) -> ScatterOp | None:
+    """The scatter op that a kernel consists of."""
+    return next((op for op in kernel.body.block.ops if isinstance(op, ScatterOp)), None)
+
+
+def scatter_pairs(kernel: KernelOp, scatter: ScatterOp) -> list[tuple[int, int]]:
+    """x and the result of a scatter, if x has no other use."""
+    return [(i, 0) for i, each in enumerate(kernel.arguments) if each is scatter.x and each.has_one_use()]
 
 
 def item_bytes(value: SSAValue) -> int:

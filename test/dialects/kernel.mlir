@@ -42,8 +42,8 @@ builtin.module attributes {gpu = #kernel.gpu<"sm_90a" computing "tf32", multipro
   }
 
   // CHECK: graph.kernel @one
-  // CHECK-SAME: schedule = #kernel.schedule<"map">, interface = #kernel.interface<>
-  graph.kernel @one() -> tensor<2x3xf32> attributes {schedule = #kernel.schedule<"map">, interface = #kernel.interface<>} {
+  // CHECK-SAME: schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>
+  graph.kernel @one() -> tensor<2x3xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>} {
     %c = graph.constant dense<1.0> : tensor<2x3xf32>
     graph.yield %c : tensor<2x3xf32>
   }

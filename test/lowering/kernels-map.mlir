@@ -19,7 +19,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // CHECK:           vector.load {{.*}} vector<32xf32>
   // CHECK:           arith.addf
   // CHECK:           vector.store
-  graph.kernel @add(%a: tensor<4x8x8xf32>, %b: tensor<4x8x8xf32>) -> tensor<4x8x8xf32> attributes {schedule = #kernel.schedule<"map">, interface = #kernel.interface<inplace = [[1, 0]]>} {
+  graph.kernel @add(%a: tensor<4x8x8xf32>, %b: tensor<4x8x8xf32>) -> tensor<4x8x8xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<inplace = [[1, 0]]>} {
     %r = graph.add %a, %b : tensor<4x8x8xf32>
     graph.yield %r : tensor<4x8x8xf32>
   }
@@ -30,7 +30,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // CHECK:           vector.load {{.*}} vector<8xf32>
   // CHECK:           vector.load {{.*}} vector<8xf32>
   // CHECK:           arith.addf
-  graph.kernel @add_row(%a: tensor<4x8x8xf32>, %b: tensor<8xf32>) -> tensor<4x8x8xf32> attributes {schedule = #kernel.schedule<"map">, interface = #kernel.interface<>} {
+  graph.kernel @add_row(%a: tensor<4x8x8xf32>, %b: tensor<8xf32>) -> tensor<4x8x8xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>} {
     %r = graph.add %a, %b : (tensor<4x8x8xf32>, tensor<8xf32>) -> tensor<4x8x8xf32>
     graph.yield %r : tensor<4x8x8xf32>
   }
@@ -42,7 +42,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // CHECK-COUNT-24: vector.shuffle
   // CHECK-COUNT-8: vector.store
   // CHECK:         func.return
-  graph.kernel @transpose(%a: tensor<4x8x8xf32>) -> tensor<8x32xf32> attributes {schedule = #kernel.schedule<"map">, interface = #kernel.interface<>} {
+  graph.kernel @transpose(%a: tensor<4x8x8xf32>) -> tensor<8x32xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>} {
     %m = graph.reshape %a {shape = array<i64: 32, 8>} : (tensor<4x8x8xf32>) -> tensor<32x8xf32>
     %r = graph.transpose %m {permutation = array<i64: 1, 0>} : (tensor<32x8xf32>) -> tensor<8x32xf32>
     graph.yield %r : tensor<8x32xf32>
@@ -56,7 +56,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // CHECK:         math.absf
   // CHECK:         vector.store
   // CHECK:         func.return
-  graph.kernel @concat(%a: tensor<4x8x8xf32>, %b: tensor<4x8x8xf32>) -> tensor<4x16x8xf32> attributes {schedule = #kernel.schedule<"map">, interface = #kernel.interface<>} {
+  graph.kernel @concat(%a: tensor<4x8x8xf32>, %b: tensor<4x8x8xf32>) -> tensor<4x16x8xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>} {
     %n = graph.abs %b : tensor<4x8x8xf32>
     %r = graph.concat %a, %n {axis = 1 : i64} : (tensor<4x8x8xf32>, tensor<4x8x8xf32>) -> tensor<4x16x8xf32>
     graph.yield %r : tensor<4x16x8xf32>
@@ -67,7 +67,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // CHECK:         vector.load {{.*}} vector<8xf32>
   // CHECK-NOT:     vector.shuffle
   // CHECK:         func.return
-  graph.kernel @halve(%a: tensor<4x8x8xf32>) -> tensor<4x4x8xf32> attributes {schedule = #kernel.schedule<"map">, interface = #kernel.interface<>} {
+  graph.kernel @halve(%a: tensor<4x8x8xf32>) -> tensor<4x4x8xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>} {
     %r = graph.slice %a {starts = array<i64: 0, 1, 0>, stops = array<i64: 4, 8, 8>, steps = array<i64: 1, 2, 1>} : (tensor<4x8x8xf32>) -> tensor<4x4x8xf32>
     graph.yield %r : tensor<4x4x8xf32>
   }
@@ -77,7 +77,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // CHECK:         vector.store {{.*}} vector<24xf32>
   // CHECK-NOT:     memref.store
   // CHECK:         func.return
-  graph.kernel @colours(%a: tensor<4x8x8xf32>) -> tensor<4x8x3xf32> attributes {schedule = #kernel.schedule<"map">, interface = #kernel.interface<>} {
+  graph.kernel @colours(%a: tensor<4x8x8xf32>) -> tensor<4x8x3xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>} {
     %s = graph.slice %a {starts = array<i64: 0, 0, 0>, stops = array<i64: 4, 3, 8>, steps = array<i64: 1, 1, 1>} : (tensor<4x8x8xf32>) -> tensor<4x3x8xf32>
     %r = graph.transpose %s {permutation = array<i64: 0, 2, 1>} : (tensor<4x3x8xf32>) -> tensor<4x8x3xf32>
     graph.yield %r : tensor<4x8x3xf32>

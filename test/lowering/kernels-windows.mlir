@@ -23,7 +23,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // CHECK-NEXT:    arith.maximumf
   // CHECK-NOT:     vector.load
   // CHECK:         func.return
-  graph.kernel @max(%x: tensor<1x9x9x32xf32>) -> tensor<1x5x5x32xf32> attributes {schedule = #kernel.schedule<"windows">, interface = #kernel.interface<>} {
+  graph.kernel @max(%x: tensor<1x9x9x32xf32>) -> tensor<1x5x5x32xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>} {
     %r = graph.max_pool %x {kernel = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, layout = "NHWC"} : (tensor<1x9x9x32xf32>) -> tensor<1x5x5x32xf32>
     graph.yield %r : tensor<1x5x5x32xf32>
   }
@@ -35,7 +35,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // CHECK:             vector.load
   // CHECK-NOT:     vector.load
   // CHECK:         arith.divf
-  graph.kernel @mean(%x: tensor<1x9x9x32xf32>) -> tensor<1x1x1x32xf32> attributes {schedule = #kernel.schedule<"windows">, interface = #kernel.interface<>} {
+  graph.kernel @mean(%x: tensor<1x9x9x32xf32>) -> tensor<1x1x1x32xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>} {
     %r = graph.avg_pool %x {kernel = array<i64: 9, 9>, strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, layout = "NHWC"} : (tensor<1x9x9x32xf32>) -> tensor<1x1x1x32xf32>
     graph.yield %r : tensor<1x1x1x32xf32>
   }

@@ -7,7 +7,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     func.return
   }
 
-  graph.kernel @abs_0(%a: tensor<40xf32>) -> tensor<40xf32> attributes {schedule = #kernel.schedule<"map">, interface = #kernel.interface<>} {
+  graph.kernel @abs_0(%a: tensor<40xf32>) -> tensor<40xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>} {
     %r = graph.abs %a : tensor<40xf32>
     graph.yield %r : tensor<40xf32>
   }

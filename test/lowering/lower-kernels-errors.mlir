@@ -21,7 +21,7 @@ func.func @main(%x: memref<4xf32>) {
 // -----
 
 // expected-error @unknown {{graph.kernel @kernel_k: 2 checks, but a status memref<1xi64>; see insert-checks}}
-graph.kernel @k(%x: tensor<4x4xf32>, %i: tensor<3x2xi64>) -> tensor<3xf32> attributes {schedule = #kernel.schedule<"map">, interface = #kernel.interface<>} {
+graph.kernel @k(%x: tensor<4x4xf32>, %i: tensor<3x2xi64>) -> tensor<3xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>} {
   %y = graph.gather_nd %x, %i {batch_dims = 0 : i64} : (tensor<4x4xf32>, tensor<3x2xi64>) -> tensor<3xf32>
   graph.yield %y : tensor<3xf32>
 }
@@ -247,8 +247,8 @@ func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
 
 // -----
 
-// expected-error @unknown {{graph.kernel @k: the schedule 'direct' has no option 'mr'; it has none}}
-graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"direct", {mr = 3}>, interface = #kernel.interface<>} {
+// expected-error @unknown {{graph.kernel @k: the schedule 'elements' has no option 'mr'; it has none}}
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"elements", {mr = 3}>, interface = #kernel.interface<>} {
   %y = graph.matmul %x, %x : tensor<4x4xf32>
   graph.yield %y : tensor<4x4xf32>
 }

@@ -59,15 +59,15 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     kernel.call @fail outs(%y : memref<40xf32>) status(%d : memref<1xi64>)
     func.return
   }
-  graph.kernel @rows(%x: tensor<5xf32>, %i: tensor<40xi32>) -> tensor<40xf32> attributes {schedule = #kernel.schedule<"map">, interface = #kernel.interface<>} {
+  graph.kernel @rows(%x: tensor<5xf32>, %i: tensor<40xi32>) -> tensor<40xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>} {
     %r = graph.gather %x, %i {axis = 0 : i64} : (tensor<5xf32>, tensor<40xi32>) -> tensor<40xf32>
     graph.yield %r : tensor<40xf32>
   }
-  graph.kernel @fail() -> tensor<40xf32> attributes {schedule = #kernel.schedule<"map">, interface = #kernel.interface<>} {
+  graph.kernel @fail() -> tensor<40xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>} {
     %r = graph.fail {message = "it can't be"} : tensor<40xf32>
     graph.yield %r : tensor<40xf32>
   }
-  graph.kernel @unsigned(%x: tensor<5xf32>, %i: tensor<40xui8>) -> tensor<40xf32> attributes {schedule = #kernel.schedule<"map">, interface = #kernel.interface<>} {
+  graph.kernel @unsigned(%x: tensor<5xf32>, %i: tensor<40xui8>) -> tensor<40xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>} {
     %r = graph.gather %x, %i {axis = 0 : i64} : (tensor<5xf32>, tensor<40xui8>) -> tensor<40xf32>
     graph.yield %r : tensor<40xf32>
   }

@@ -17,7 +17,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     kernel.call @relu_0 ins(%x : memref<(batch)x(tokens)xf32>) outs(%y : memref<(batch)x(tokens)xf32>)
     func.return
   }
-  graph.kernel @relu_0(%x: tensor<(batch)x(tokens)xf32>) -> tensor<(batch)x(tokens)xf32> attributes {form = #kernel.form<"map">, schedule = #kernel.schedule<"map">, interface = #kernel.interface<>} {
+  graph.kernel @relu_0(%x: tensor<(batch)x(tokens)xf32>) -> tensor<(batch)x(tokens)xf32> attributes {form = #kernel.form<"map">, schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>} {
     %r = graph.relu %x : tensor<(batch)x(tokens)xf32>
     graph.yield %r : tensor<(batch)x(tokens)xf32>
   }

@@ -55,7 +55,7 @@ def test_run_explains_the_schedules(tmp_path: Path, options: list[str]) -> None:
     rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if line.startswith("│")]
     (start,) = (index for index, row in enumerate(rows) if row[:2] == ["conv_0", "contraction"])
     candidates = [rows[start], *takewhile(lambda row: not row[0], rows[start + 1 :])]
-    assert {"panels", "direct"} <= {row[2] for row in candidates}
+    assert {"panels", "elements"} <= {row[2] for row in candidates}
     candidates = [row for row in candidates if row[2]]  # options that take several lines are one candidate
     cheapest = min(candidates, key=lambda row: float(row[4]))
     assert [row for row in candidates if row[5]] == [cheapest]

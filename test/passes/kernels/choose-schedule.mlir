@@ -1,6 +1,6 @@
 // RUN: mini-opt %s -p choose-schedule | filecheck %s
 // RUN: mini-opt %s -p 'choose-schedule{forbid=panels}' | filecheck %s --check-prefix=FORBID
-// RUN: mini-opt %s -p 'choose-schedule{pick="product:direct"}' | filecheck %s --check-prefix=PICK
+// RUN: mini-opt %s -p 'choose-schedule{pick="product:elements"}' | filecheck %s --check-prefix=PICK
 // RUN: mini-opt %s -p 'choose-schedule{compact=true}' | filecheck %s --check-prefix=COMPACT
 // RUN: mini-opt %s -p 'choose-schedule{forbid=winograd}' | filecheck %s --check-prefix=DIRECT
 // RUN: mini-opt %s -p choose-schedule --explain 2>&1 | filecheck %s --check-prefix=EXPLAIN
@@ -86,13 +86,13 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 // FORBID: graph.kernel @matmul
 // FORBID-SAME: schedule = #kernel.schedule<"rows_before_panels"
 // FORBID: graph.kernel @product
-// FORBID-SAME: schedule = #kernel.schedule<"direct">
+// FORBID-SAME: schedule = #kernel.schedule<"elements">
 
 // PICK: graph.kernel @matmul
 // PICK-SAME: schedule = #kernel.schedule<"panels"
 // PICK: graph.kernel @product
-// PICK-SAME: schedule = #kernel.schedule<"direct">
+// PICK-SAME: schedule = #kernel.schedule<"elements">
 
 // EXPLAIN: matmul {{.*}}contraction {{.*}}panels {{.*}}mr = 14, {{.*}}yes
-// EXPLAIN: direct
+// EXPLAIN: elements
 // EXPLAIN: product {{.*}}contraction {{.*}}panels

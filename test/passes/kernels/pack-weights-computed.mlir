@@ -18,7 +18,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 // CHECK:       graph.kernel @conv_0({{.*}}) {{.*}} attributes {form = {{.*}}, schedule = {{.*}}, interface = #kernel.interface<strided_operands = [0], strided_results = [0], packed = [1 : #kernel.packing<"conv_panels", {nr = 8}>]>}
 
 // 9 columns are two panels of 8, the second filled up with zeros.
-// CHECK:       graph.kernel @pack_conv_panels_0(%[[W:.*]]: tensor<9x2x3xf32>) -> tensor<1x2x6x8xf32> attributes {form = #kernel.form<"map">, schedule = #kernel.schedule<"map"
+// CHECK:       graph.kernel @pack_conv_panels_0(%[[W:.*]]: tensor<9x2x3xf32>) -> tensor<1x2x6x8xf32> attributes {form = #kernel.form<"map">, schedule = #kernel.schedule<"elements"
 // CHECK-NEXT:    %[[G:.*]] = graph.reshape %[[W]] {shape = array<i64: 1, 9, 2, 3>}
 // CHECK-NEXT:    %[[T:.*]] = graph.transpose %[[G]] {permutation = array<i64: 0, 3, 2, 1>}
 // CHECK-NEXT:    %[[K:.*]] = graph.reshape %[[T]] {shape = array<i64: 1, 6, 9>}

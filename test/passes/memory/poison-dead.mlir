@@ -29,7 +29,7 @@ func.func @main(%x: memref<16xf32> {graph.name = "x", graph.role = "input"}, %y:
 
 // CHECK: graph.kernel @poison_64() -> tensor<64xi8>
 // CHECK: graph.constant dense<-1> : tensor<1xi8>
-graph.kernel @k(%a: tensor<16xf32>) -> tensor<16xf32> attributes {schedule = #kernel.schedule<"map">, interface = #kernel.interface<>} {
+graph.kernel @k(%a: tensor<16xf32>) -> tensor<16xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>} {
   %r = graph.relu %a : tensor<16xf32>
   graph.yield %r : tensor<16xf32>
 }

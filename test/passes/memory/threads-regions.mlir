@@ -2,7 +2,7 @@
 
 builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 524288, threads = 2>} {
 graph.kernel @gather(%x: tensor<8x4xf32>, %i: tensor<2xi64>) -> tensor<2x4xf32> attributes {
-  schedule = #kernel.schedule<"map">, interface = #kernel.interface<>
+  schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>
 } {
   %r = graph.gather %x, %i {axis = 0 : i64} : (tensor<8x4xf32>, tensor<2xi64>) -> tensor<2x4xf32>
   graph.yield %r : tensor<2x4xf32>

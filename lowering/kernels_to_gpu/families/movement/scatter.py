@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .....passes.kernels.schedules.cuda.scatter import Scatter, rows_of, scatter_of
+from .....passes.kernels.kernel_facts import scatter_of
+from .....passes.kernels.schedules.cuda.scatter import Scatter, rows_of
 from ....kernel_code.scatter_elements import lower_scatter
 from ...instance import GpuKernel
 

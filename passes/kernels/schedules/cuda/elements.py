@@ -22,12 +22,11 @@ from ....work import operations
 from ...element_flow import same_place_pairs
 from ...forms.rows import row_form
 from ...forms.transposition import transposition
-from ...kernel_facts import all_operands, all_results, item_bytes
+from ...kernel_facts import all_operands, all_results, item_bytes, scatter_of
 from ...moves import moves_of
 from ..schedule import Schedule, TileSize
 from .cost import arithmetic_seconds, bytes_of, memory_seconds, occupied
 from .rows import reduced_types
-from .scatter import scatter_of
 from .tuning import ELEMENTS_READ, ELEMENTS_SERIAL, ELEMENTS_SERIAL_PRODUCTS, LATENCY, LAUNCH, NEAR, STEP
 
 BLOCKS = (64, 128, 256)

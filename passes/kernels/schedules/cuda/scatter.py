@@ -9,22 +9,15 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.ops.indexing import ScatterElementsOp, ScatterNdOp
+from .....dialects.graph.ops.indexing import ScatterNdOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import shape_of
 from .....dialects.kernel.attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
-from ...kernel_facts import all_operands
+from ...kernel_facts import ScatterOp, all_operands, scatter_of, scatter_pairs
 from ..schedule import Schedule, TileSize
 from .cost import bytes_of, memory_seconds
 from .tuning import LAUNCH
-
-ScatterOp = ScatterNdOp | ScatterElementsOp
-
-
-def scatter_of(kernel: KernelOp) -> ScatterOp | None:
-    """The scatter op that a kernel consists of."""
-    return next((op for op in kernel.body.block.ops if isinstance(op, ScatterNdOp | ScatterElementsOp)), None)
 
 
 def rows_of(op: ScatterOp) -> int:
@@ -58,5 +51,4 @@ class Scatter(Schedule[GpuAttr]):
         """In place over x, if it has no other use."""
         scatter = scatter_of(kernel)
         assert scatter is not None
-        inplace = [(i, 0) for i, each in enumerate(kernel.arguments) if each is scatter.x and each.has_one_use()]
-        return InterfaceAttr.of(inplace=inplace, strided_operands=all_operands(kernel))
+        return InterfaceAttr.of(inplace=scatter_pairs(kernel, scatter), strided_operands=all_operands(kernel))

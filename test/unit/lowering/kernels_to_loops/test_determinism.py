@@ -20,7 +20,7 @@ from mini_infer.runtime.native.cpu_targets import target_attribute
 
 THREADS = (2, 3, 4, 7)
 # With these, vectors of every width leave a tail, and there are shares that differ, or are empty.
-SIZES = {schedule: (7,) if schedule in ("panels", "depthwise", "windows") else (37, 14) for schedule in CASES}
+SIZES = {schedule: (7,) if schedule in ("panels", "depthwise") else (37, 14) for schedule in CASES}
 
 
 def on_dense_memory(_: InterfaceAttr) -> Iterator[Memory]:

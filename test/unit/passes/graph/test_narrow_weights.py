@@ -81,4 +81,4 @@ def test_blocks_are_unpacked_a_panel_at_a_time(bits: int) -> None:
     for run in check(
         [vector, matrix, behind], Target(bits=256), Target(bits=512, threads=3), Target(bits=128, threads=2)
     ):
-        assert sorted(run.schedules) == ["map", *["panels"] * 3]
+        assert sorted(run.schedules) == ["elements", *["panels"] * 3]

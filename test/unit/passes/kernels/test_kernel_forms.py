@@ -27,11 +27,11 @@ def depthwise(channels: int, filters: int, kernel: int, dtype: type = np.float32
 
 WAYS: list[tuple[Callable[[Model], GraphOp], str, str]] = [
     (lambda m: MatmulOp(m.input(2, 3), m.input(3, 4)), "contraction", "panels"),
-    (lambda m: MatmulOp(m.input(2, 3, dtype=np.int32), m.input(3, 4, dtype=np.int32)), "contraction", "direct"),
-    (lambda m: MatmulOp(m.input(2, 0), m.input(0, 4)), "contraction", "direct"),
+    (lambda m: MatmulOp(m.input(2, 3, dtype=np.int32), m.input(3, 4, dtype=np.int32)), "contraction", "elements"),
+    (lambda m: MatmulOp(m.input(2, 0), m.input(0, 4)), "contraction", "elements"),
     (lambda m: ConvOp(m.input(1, 5, 4), m.input(4, 4, 3), layout="NHWC"), "contraction", "panels"),
-    (lambda m: ConvOp(m.input(1, 4, 5, 5), m.input(4, 4, 3, 3)), "contraction", "direct"),
-    (lambda m: ConvOp(m.input(1, 5, 5, 5, 4), m.input(4, 4, 3, 3, 3), layout="NHWC"), "contraction", "direct"),
+    (lambda m: ConvOp(m.input(1, 4, 5, 5), m.input(4, 4, 3, 3)), "contraction", "elements"),
+    (lambda m: ConvOp(m.input(1, 5, 5, 5, 4), m.input(4, 4, 3, 3, 3), layout="NHWC"), "contraction", "elements"),
     (depthwise(8, 8, 3), "contraction", "depthwise"),
     (depthwise(8, 16, 3), "contraction", "depthwise"),
     (depthwise(8, 40, 3), "contraction", "panels"),
@@ -39,9 +39,9 @@ WAYS: list[tuple[Callable[[Model], GraphOp], str, str]] = [
     (depthwise(8, 8, 13), "contraction", "depthwise"),
     (depthwise(1, 1, 3), "contraction", "panels"),
     (lambda m: LrnOp(m.input(1, 5, 5, 4), 3, layout="NHWC"), "windows", "lrn"),
-    (lambda m: LrnOp(m.input(1, 4, 5, 5), 3), "windows", "windows"),
+    (lambda m: LrnOp(m.input(1, 4, 5, 5), 3), "windows", "elements"),
     (lambda m: SoftmaxOp(m.input(4, 5), 1), "rows", "rows"),
-    (lambda m: TransposeOp(m.input(4, 5), (1, 0)), "map", "map"),
+    (lambda m: TransposeOp(m.input(4, 5), (1, 0)), "map", "elements"),
 ]
 
 

@@ -124,7 +124,7 @@ def tile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 def test_every_size_border_and_epilogue(tile: int, part: int) -> None:
     for run in check(CASES[part::4], TARGETS[part], TARGETS[part - 1], bound=1e-5):
         assert "winograd" in run.schedules
-        assert set(run.schedules) <= {"winograd", "map"}
+        assert set(run.schedules) <= {"winograd", "elements"}
 
 
 def test_a_pool_of_whole_windows_is_done_with_it(tile: int) -> None:

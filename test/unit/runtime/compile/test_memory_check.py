@@ -183,7 +183,7 @@ func.func @main(
     + "".join(
         f"""
 graph.kernel @{name}(%x: tensor<16xf32>) -> tensor<16xf32>
-    attributes {{schedule = #kernel.schedule<"map">, interface = #kernel.interface<>}} {{
+    attributes {{schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>}} {{
   %r = graph.neg %x : tensor<16xf32>
   graph.yield %r : tensor<16xf32>
 }}

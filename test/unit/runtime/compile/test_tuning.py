@@ -215,7 +215,7 @@ def test_everything_that_is_tried_computes_the_same(columns: int, bits: int) -> 
             np.testing.assert_allclose(other, first, rtol=1e-4, atol=1e-5)
 
 
-DECISION = Decision("k", 1, (Tried("panels", {"mr": 4}, 2.0, 1.0, 1.5), Tried("direct", {}, 9.0, failed="why")))
+DECISION = Decision("k", 1, (Tried("panels", {"mr": 4}, 2.0, 1.0, 1.5), Tried("elements", {}, 9.0, failed="why")))
 
 
 def test_decisions_come_back(tmp_path: Path) -> None:

@@ -171,7 +171,7 @@ def test_what_stands_around() -> None:
         return [m(TransposeOp(result, (0, 2, 3, 1))), m(ReluOp(values))]
 
     (run,) = check([followed, turned], Target())
-    assert sorted(run.schedules) == ["attention", "attention", *["map"] * 5]
+    assert sorted(run.schedules) == ["attention", "attention", *["elements"] * 5]
     names = {name for name in run.names if name.startswith("attention")}
     assert names == {"attention_0", "attention_1"}
     (run,) = check([HEADS[0]], Target())

@@ -129,7 +129,7 @@ def test_sums_have_the_same_order(target: Target) -> None:
 def test_means_of_pictures(target: Target) -> None:
     """Those of rows are made with a depthwise convolution that is the last."""
     (run,) = check([excited(chain((2, 20, 20, 4), 24)), excited(chain((1, 21, 19, 4), 37, strides=(2, 2)))], target)
-    assert run.schedules == ["bands", "rows", "map"] * 2
+    assert run.schedules == ["bands", "rows", "elements"] * 2
     assert run.names[0] == "conv_reduce_mean_0"
 
 

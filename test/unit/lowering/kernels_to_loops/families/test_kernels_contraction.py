@@ -62,7 +62,7 @@ def test_other_types_are_slow_but_right(dtype: Any) -> None:
         conv((1, 5, 6, 4), 4, (3, 3), pads=(1,) * 4, groups=4, dtype=dtype),
     ]
     for run in spread(cases, bound=2e-3):
-        assert set(run.schedules) == {"direct"}
+        assert set(run.schedules) == {"elements"}
 
 
 def test_empty_operands() -> None:
@@ -80,7 +80,7 @@ def test_filters_that_are_computed_and_what_other_families_take() -> None:
     large = conv((1, 9, 9, 20), 20, (13, 13), pads=(6,) * 4, groups=20)
     (run,) = check([computed, depthwise, conv((1, 5, 6, 4), 6, (3, 3), layout="NCHW"), large], Target())
     # Two filters are computed, by tanh, and packed; one picture is not channels-last.
-    assert sorted(run.schedules) == ["depthwise", "depthwise", "direct", *["map"] * 4, "panels"]
+    assert sorted(run.schedules) == ["depthwise", "depthwise", *["elements"] * 5, "panels"]
 
 
 def test_planning_memory_changes_no_bit() -> None:

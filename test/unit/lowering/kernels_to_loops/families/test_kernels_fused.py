@@ -131,14 +131,14 @@ def test_epilogues(number: int) -> None:
     """Each epilogue behind two of the six roots; every root and target gets a share."""
     some = [behind(KINDS[(i + 3 * j + number) % 6], rule) for i, rule in enumerate(EPILOGUES) for j in range(2)]
     (run,) = check(some[number::3], THREE[number])
-    assert "map" not in run.schedules
+    assert "elements" not in run.schedules
 
 
 def test_epilogues_that_change_type_or_shape() -> None:
     """What is stored may have another type than the sums; a larger shape has its own kernel."""
     cases = [behind(kind, rule) for kind, rule in zip(KINDS[::2] + KINDS[3:4], OTHER_TYPES, strict=True)]
     for run in check(cases, Target(512, 1), Target(128, 2)):
-        assert sorted(run.schedules) == ["depthwise", "map"] + ["panels"] * 3
+        assert sorted(run.schedules) == ["depthwise", "elements"] + ["panels"] * 3
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ from mini_infer.dialects.graph.ops.structure import ConstantOp
 from mini_infer.dialects.graph.ops.unary import NegOp, ReluOp
 from mini_infer.dialects.graph.values import Array, shape_of
 from mini_infer.dialects.kernel.attributes import MoveAttr
-from mini_infer.passes.kernels.schedules.cpu.map import Map
+from mini_infer.passes.kernels.schedules.cpu.elements import Elements
 
 Random = np.random.default_rng(0)
 
@@ -318,7 +318,7 @@ def test_loops_are_cut_where_a_reshape_splits_an_axis(name: str) -> None:
 
 
 def pairs(body: Body, *arrays: Array) -> list[tuple[int, int]]:
-    return Map().interface(kernel_of("map", body, arrays)).inplace_pairs
+    return Elements().interface(kernel_of("map", body, arrays)).inplace_pairs
 
 
 def test_what_may_be_written_over() -> None:
@@ -332,11 +332,11 @@ def test_what_may_be_written_over() -> None:
 
 def test_a_reshape_is_a_view() -> None:
     kernel = kernel_of("map", lambda w: w(ReshapeOp(w[0], [4, 16])), [numbers(8, 8)])
-    (move,) = Map().interface(kernel).moves
+    (move,) = Elements().interface(kernel).moves
     assert move == MoveAttr.of(0, 0, [4, 16], (0, [16, 1]), (0, [16, 1]))
 
 
 def test_a_slice_beside_what_is_computed_is_a_move() -> None:
     kernel = kernel_of("map", lambda w: [w(SliceOp(w[0], [0, 2], [8, 5])), w(ReluOp(w[0]))], [numbers(8, 8)])
-    (move,) = Map().interface(kernel).moves
+    (move,) = Elements().interface(kernel).moves
     assert move == MoveAttr.of(0, 0, [8, 3], (2, [8, 1]), (0, [3, 1]))

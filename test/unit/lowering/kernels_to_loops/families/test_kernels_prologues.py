@@ -131,7 +131,7 @@ def test_what_is_computed_once_is_no_prologue() -> None:
         return [m(MatmulOp(x, m.weight(64, 32))), m(GeluOp(x))]
 
     (run,) = check([read_twice, product(normalised, plain, (9, 128), 200)], *small_l2(Target()))
-    assert sorted(run.schedules) == ["map", "map", "map", "panels", "panels"]
+    assert sorted(run.schedules) == ["elements", "elements", "elements", "panels", "panels"]
     (run,) = check([product(normalised, plain, (9, 128), 200)], Target(l2=1024 * KIB))
     assert run.names == ["matmul_0"]
 
@@ -181,7 +181,7 @@ POOLS = [
 
 def test_pools() -> None:
     for run in spread(POOLS[::2], small_l2(*THREE)):
-        assert "windows" not in run.schedules
+        assert "windows" not in run.forms
 
 
 @pytest.mark.slow
@@ -194,7 +194,7 @@ def test_pools_that_stay_apart() -> None:
     """Grouped convolutions, depthwise ones, and pictures that fit the cache."""
     apart = [pooled((1, 40, 30, 4), 64, groups=2), pooled((1, 40, 30, 64), 64, groups=64), pooled((1, 8, 8, 3), 16)]
     (run,) = check(apart, *small_l2(Target()))
-    assert sorted(run.schedules) == ["depthwise", "panels", "panels", "windows", "windows", "windows"]
+    assert sorted(run.schedules) == ["depthwise", "elements", "elements", "elements", "panels", "panels"]
 
 
 def normalisation(shape: tuple[int, ...], size: int, beta: float, dtype: Any = np.float32) -> Case:

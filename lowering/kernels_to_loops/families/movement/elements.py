@@ -1,9 +1,13 @@
-"""Elementwise kernels: every element of the results is computed independently.
+"""The elements family: every element of the results is computed independently.
 
     for each element of the result's box, vectors along its innermost axis:
         result[i] = value of the body at i
 
 The loops are planned in domain.py and written in nests.py; what an element is comes from values.py.
+
+Of windows, taps along the innermost spatial axis are written out and its border pixels have loops of their own, so
+nothing is asked inside; how many filter rows are inside is computed per row of pixels. See window_rules.py.
+
 Scatters copy first and then apply their updates one after the other; each thread keeps to its own part of
 the result.
 """
@@ -17,8 +21,8 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation
 
 from .....dialects.graph.base import ContractionOp, ElementwiseOp, ReductionOp
-from .....dialects.graph.ops.indexing import ScatterElementsOp, ScatterNdOp
 from .....dialects.graph.values import element_type_of_value, shape_of
+from .....passes.kernels.kernel_facts import scatter_of
 from ....kernel_code.arithmetic import bits_of
 from ....kernel_code.builder import memref_type, strides_of
 from ....kernel_code.domain import Canvas, Domain, Trial, domain_for
@@ -33,16 +37,11 @@ _SHORT_REGISTERS, _LONG_REGISTERS = 4, 2
 
 
 def lower(k: KernelInstance) -> None:
-    """Builds the kernel's loops."""
-    scatters = [op for op in k.body if isinstance(op, ScatterNdOp | ScatterElementsOp)]
-    if scatters:
-        lower_scatter(k, scatters[0])
-    else:
-        write_elements(k)
-
-
-def write_elements(k: KernelInstance) -> None:
-    """Loops over all elements of the results, grouped by shape."""
+    """Builds the kernel's loops: over all elements of the results, grouped by shape."""
+    scatter = scatter_of(k.kernel)
+    if scatter is not None:
+        lower_scatter(k, scatter)
+        return
     values = Values(k.b, k.kernel, k.operands)
     numbered = sorted(enumerate(k.yielded), key=lambda pair: shape_of(pair[1]))
     for shape, group in groupby(numbered, key=lambda pair: shape_of(pair[1])):

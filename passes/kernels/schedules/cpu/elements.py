@@ -1,0 +1,62 @@
+"""The elements schedule: every element of the results is computed independently, with everything it depends on.
+
+It supports every body: the only schedule of elementwise kernels and of most windows, and a slow one for contractions
+and rows, where others reuse what they have read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Self
+
+from typing_extensions import override
+
+from .....dialects.graph.ops.structure import KernelOp
+from .....dialects.graph.ops.windows import LrnOp
+from .....dialects.graph.values import shape_of
+from .....dialects.kernel.attributes import FormAttr, InterfaceAttr
+from .....dialects.kernel.targets import CpuAttr
+from ....work import seconds
+from ...element_flow import same_place_pairs
+from ...kernel_facts import all_operands, all_results, scatter_of, scatter_pairs
+from ...moves import moves_of
+from ..schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Elements(Schedule[CpuAttr]):
+    """Every element of the results independently."""
+
+    forms = ("contraction", "map", "rows", "windows")
+    rank = 2
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
+        """The only candidate."""
+        yield cls()
+
+    @override
+    def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
+        """Contractions and rows are scalar code, with sums bound by latency.
+
+        LRN computes a square again for each of its neighbours.
+        """
+        if kernel.form in (FormAttr.of("contraction"), FormAttr.of("rows")):
+            return seconds(kernel, target, wasted=target.LATENCY, vectors=False)
+        again = sum(prod(shape_of(op.x)) * op.size.value.data for op in kernel.body.block.ops if isinstance(op, LrnOp))
+        return seconds(kernel, target, more=again)
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        """In place if elements are read just before they are written, or if a scatter changes some."""
+        scatter = scatter_of(kernel)
+        return InterfaceAttr.of(
+            inplace=same_place_pairs(kernel) if scatter is None else scatter_pairs(kernel, scatter),
+            moves=moves_of(kernel),
+            strided_operands=all_operands(kernel),
+            strided_results=all_results(kernel) if scatter is None else [],
+            pieces=0 if scatter is None else 1,  # every share looks through all indices
+        )
