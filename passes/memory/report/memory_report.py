@@ -110,7 +110,8 @@ def plan_summary(main: Operation) -> MemoryPlan:
         raise PlanError(f"memory plan: the kernel.plan of main lacks {unsaid[0]}")
     told: dict[str, Any] = {_FIELDS.get(key, key): numbers[key] for key in _NUMBERS}
     told |= {key: texts.get(key, "") for key in (*_TEXTS, "exhausted")}
-    return MemoryPlan(**told | {"optimal": told["optimal"] != 0, "tensors": (), "pools": tuple(_pools(summary))})
+    told["optimal"] = told["optimal"] != 0
+    return MemoryPlan(tensors=(), pools=tuple(_pools(summary)), **told)
 
 
 def _title(step: Step) -> str:
