@@ -89,8 +89,8 @@ BAD = {
     "atomic": "llvm.func @f(%p: !llvm.ptr) {\n %a = llvm.load %p atomic acquire {alignment = 8 : i64}"
     " : !llvm.ptr -> i64\n llvm.return }",
     "the argument attribute llvm.nest": "llvm.func @f(%p: !llvm.ptr {llvm.nest}) {\n llvm.return }",
-    "only constants with values": "llvm.mlir.global internal @g() : i64",
-    "different values": """llvm.func @f(%c: i1, %a: i64, %b: i64) {
+    "only initialised constants": "llvm.mlir.global internal @g() : i64",
+    "different arguments": """llvm.func @f(%c: i1, %a: i64, %b: i64) {
       llvm.cond_br %c, ^bb1(%a : i64), ^bb1(%b : i64)
     ^bb1(%x: i64):
       llvm.return }""",
