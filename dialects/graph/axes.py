@@ -1,7 +1,8 @@
-"""How the axes of an op's operands go through it: what `GraphOp.operand_axes` says. Data only; passes draw conclusions.
+"""Access relations between the axes of an op's operands and results, as returned by `GraphOp.operand_axes`.
 
-Where all axes that go `to` one axis of a result are `Kept` or `Repeated`, the op works along it on each element by
-itself: with elements i..j of those that are `Kept`, and all else as it is, it makes elements i..j of the result.
+Data only; passes draw conclusions. If all axes that map `to` one axis of a result are `Kept` or `Repeated`, the op is
+independent along it: with elements i..j of the `Kept` axes, and everything else unchanged, it computes elements i..j of
+the result.
 """
 
 from __future__ import annotations
@@ -15,36 +16,36 @@ from ..sizes.sizes import now
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of an operand; `to` is the axis of the result that takes its place, None where none does."""
+    """An axis of an operand; `to` is the corresponding axis of the result, or None."""
 
     to: int | None
 
 
 class Whole(Axis):
-    """Needed whole: any element of the result may need all elements along it."""
+    """Read completely: any element of the result may depend on all elements along it."""
 
 
 class Reduced(Whole):
-    """The same, where what is made of its elements is summed up or compared: of no result's axis, or one of size 1."""
+    """Whole, with its elements summed or compared: it has no axis in the result, or one of size 1."""
 
 
 @dataclass(frozen=True)
 class MappedAxis(Axis):
-    """Element i of the result's axis is made of few elements, whose places follow from i."""
+    """Element i of the result's axis depends on few elements, whose indices are functions of i."""
 
     to: int
 
 
 class Kept(MappedAxis):
-    """Element i of the result is made of element i, by the same rule for each i."""
+    """Element i of the result depends on element i, by the same function for each i."""
 
 
 class Numbered(MappedAxis):
-    """Element i of the result is made of element i, and of i."""
+    """Element i of the result depends on element i, and on the number i."""
 
 
 class Repeated(MappedAxis):
-    """One element, of which all elements of the result are made."""
+    """An axis of size 1, broadcast along the result's."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,9 @@ class Placed(MappedAxis):
 
 @dataclass(frozen=True)
 class Windowed(MappedAxis):
-    """Element i of the result is made of elements i * stride - before + tap * dilation, for each tap.
+    """Element i of the result depends on elements i * stride - before + tap * dilation, for each tap.
 
-    Those outside of the operand are padding: `before` and `after` it, and what a last window covers with `ceil_mode`.
+    Those outside of the operand are padding: `before` and `after` it, and the rest of a last window with `ceil_mode`.
     """
 
     taps: int
@@ -78,7 +79,7 @@ class Windowed(MappedAxis):
 
 
 class Spread(Windowed):
-    """The other way round: element i is needed for the result's elements i * stride - before + tap * dilation."""
+    """The transposed access: element i contributes to the result's elements i * stride - before + tap * dilation."""
 
 
 Axes: TypeAlias = "list[tuple[Axis, ...]]"
@@ -91,7 +92,7 @@ Special: TypeAlias = "Mapping[Label, Callable[[int], Axis]]"
 def labelled_axes(
     shapes: Sequence[Sequence[int]], labels: Sequence[Labels], result: Sequence[int], to: Labels, special: Special
 ) -> Axes:
-    """Axes that have labels, as in einsum; what is said of no label is Kept, or Reduced where the result lacks it.
+    """Axes by labels, as in einsum: a label without other rules is Kept, or Reduced if the result lacks it.
 
     Labels are those of the last axes: an operand of lower rank, and an axis of size 1, are broadcast. Of an axis that
     is longer than the result's, or shorter, the first elements go to those of the result.

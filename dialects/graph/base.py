@@ -162,27 +162,27 @@ class GraphOp(IRDLOperation, ABC):
         return self.INSTRUCTIONS * max((prod(shape_of(value)) for value in (*self.operands, *self.results)), default=0)
 
     def operand_axes(self, result: int = 0) -> Axes:
-        """How the axes of each operand go through to a result."""
+        """How the axes of each operand map to the axes of a result."""
         return [(Whole(None),) * len(shape_of(operand)) for operand in self.operands]
 
     def labelled_axes(
         self, labels: Sequence[Labels], to: Labels, special: Special | None = None, *, result: int = 0
     ) -> Axes:
-        """`operand_axes` where axes have labels: those of operands (what is absent comes last), and the result's."""
+        """`operand_axes` by labels of axes: those of the operands, optional ones last, and the result's."""
         return labelled_axes([*map(shape_of, self.operands)], labels, shape_of(self.results[result]), to, special or {})
 
     def given_labels(self, **labels: Labels) -> list[Labels]:
-        """The labels of those operands, in order and by name, that are there."""
+        """The labels of the operands that are present, in order and by name."""
         return [each for name, each in labels.items() if getattr(self, name, None) is not None]
 
     def resized(self, axis: int, size: int) -> dict[str, Attribute]:
-        """What changes of the properties where an axis of the result, and all that is kept of it, has another size."""
+        """The properties that change if an axis of the result, and all Kept axes of operands, get another size."""
         names = [name for name in ("shape", "stops") if name in self.PER_AXIS]
         sizes = {name: list(ints(cast("DenseArrayBase[IntegerType]", self.properties[name]))) for name in names}
         return {name: ints_attr([*each[:axis], size, *each[axis + 1 :]]) for name, each in sizes.items()}
 
     def rowwise_axes(self, whole: Iterable[int]) -> Axes:
-        """`operand_axes` where the result has x's axes, and some are needed whole; other operands broadcast to it."""
+        """`operand_axes` of a result with x's axes, some of which are read whole; other operands broadcast."""
         dims = range(len(shape_of(self.results[0])))
         return self.labelled_axes([dims] * len(self.operands), dims, dict.fromkeys(whole, Whole))
 
@@ -258,7 +258,7 @@ class ReductionOp(GraphOp, ABC):
 
     @property
     def whole_axes(self) -> Sequence[int]:
-        """The axes of the first operand whose elements are combined: that which `axis` names."""
+        """The axes of the first operand whose elements are combined: those named by `axis`."""
         return (cast("IntegerAttr[IntegerType]", self.properties["axis"]).value.data,)
 
     @override

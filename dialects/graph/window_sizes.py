@@ -88,7 +88,7 @@ class Window:
         return tuple((size - 1) * step + 1 for size, step in zip(self.kernel, self.dilations, strict=True))
 
     def axes(self, kind: type[Windowed] = Windowed, *, ceil_mode: bool = False) -> Special:
-        """How the spatial dimensions, which are labelled by their numbers, go through."""
+        """Access relations of the spatial dimensions, labelled by their numbers."""
         numbers = zip(self.kernel, self.strides, self.dilations, self.begin, self.end, strict=True)
         return {
             axis: partial(kind, taps=taps, stride=stride, dilation=step, before=begin, after=end, ceil_mode=ceil_mode)

@@ -147,16 +147,16 @@ class CpuAttr(ParametrizedAttribute):
         return next((each for each in wanted if self.has(each)), "")
 
     def byte_speed(self, alike: bool) -> float:
-        """How many times as fast as multiply-adds of f32 that instruction is."""
+        """The throughput of that instruction relative to multiply-adds of f32."""
         return {"vpdpbusd": 4, "usdot": 4, "sdot": 4, "pmaddwd": 1.4, "": 0.5}[self.byte_dot(alike)]
 
     @property
     def far_bytes(self) -> int:
-        """Bytes of the largest value that caches keep for the next kernel: eight second-level caches."""
+        """Bytes of the largest value that stays in a cache until the next kernel: eight second-level caches."""
         return 8 * self.l2.data
 
     def moving_speed(self, nbytes: int) -> int:
-        """Bytes per nanosecond between a core and the nearest memory that holds so many bytes (Zen 5).
+        """Bytes per nanosecond between a core and the nearest level of memory of that capacity (Zen 5).
 
         A core's own second-level cache is three times as fast as memory (120 GB/s), caches behind it, which hold what
         other kernels have just made, twice (80 GB/s).

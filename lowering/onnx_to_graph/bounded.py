@@ -1,8 +1,8 @@
-"""What ops make of values of which only a part is there: results of NonZero, Compress, Unique, NonMaxSuppression.
+"""Propagation of bounded axes through ops, from results of NonZero, Compress, Unique, NonMaxSuppression.
 
-Such a value has the type of the most there can be. Along a bounded axis its first `count` elements count, a number that
-the model computes; the others hold anything. An op that treats the elements along that axis apart from each other hands
-the count on. What would have to know it is refused, for what it made of the others would be wrong.
+Such a value has a type of maximal size. Along a bounded axis its first `count` elements are valid, a number computed at
+run time; the others are undefined. An op that is independent along that axis propagates the count. An op whose result
+would depend on the undefined elements is refused.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Bounds: TypeAlias = Mapping[int, SSAValue]
 
 
 class BoundError(Exception):
-    """An op would have to know how many elements there are."""
+    """An op depends on the number of valid elements."""
 
 
 def result_bounds(op: GraphOp, bounds: Mapping[SSAValue, Bounds]) -> Bounds:
-    """The bounded axes of an op's one result; raises BoundError where it can't be had without the counts."""
+    """The bounded axes of an op's one result. Raises BoundError if the op depends on the counts."""
     found: dict[int, SSAValue] = {}
     axes = [
         (operand, number, axis)

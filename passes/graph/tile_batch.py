@@ -108,7 +108,7 @@ class _Run:
 
 
 def batched_operands(op: GraphOp, entries: int) -> list[SSAValue] | None:
-    """The operands that have an entry for each of the batch's, axis 0; None where the op doesn't work entry by entry.
+    """The operands with axis 0 as the batch; None if the op is not independent along the batch.
 
     A result of rank 1 is no batch, nor are the rows of one matrix product, and an op that reads a value by entries and
     as a whole needs all of them.

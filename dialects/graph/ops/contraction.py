@@ -139,7 +139,7 @@ def _matrices(value: SSAValue, transposed: bool) -> tuple[list[int], int, int]:
 
 
 def _convolution_axes(op: ConvOp | ConvTransposeOp, weight: tuple[str, str], windows: Special) -> Axes:
-    """Of x, a weight with these labels in front of its taps, and a bias; groups take a part of the channels each."""
+    """Axes of x, of a weight with these labels before its taps, and of a bias; groups split the channels."""
     x, y = (full_shape("n", channels, list(windows), op.layout.data) for channels in ("in", "out"))
     grouped: Special = dict.fromkeys(weight, Whole) if op.groups.value.data > 1 else {}
     taps = ["tap"] * len(windows)

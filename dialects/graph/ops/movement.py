@@ -139,7 +139,7 @@ class ConcatOp(MovementOp):
 
     @property
     def borders(self) -> list[int]:
-        """Where each operand begins in the result, along the axis, and where the last one ends."""
+        """The start of each operand in the result along the axis, and the end of the last one."""
         axis = self.axis.value.data
         return list(accumulate((shape_of(each)[axis] for each in self.inputs), initial=0))
 

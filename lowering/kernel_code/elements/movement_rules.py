@@ -187,7 +187,7 @@ def wrapped(v: Values, indices: SSAValue, at: Sequence[Expr], size: int) -> Expr
 
 @element_of.register
 def _gather(op: GatherOp | GatherElementsOp | GatherNdOp, v: Values, index: Idx) -> SSAValue:
-    """An element of x, at places that an entry of the indices names, or each of a row of them."""
+    """An element of x at indices read from an entry of `indices`, or from a row of them."""
     entries = [operand_index(op, 1, index, [Expr.of(i)]) for i in range(len(op.indexed()))]
     places = [wrapped(v, op.indices, entry, size) for entry, size in zip(entries, op.indexed(), strict=True)]
     return v.at(op.x, operand_index(op, 0, index, places))

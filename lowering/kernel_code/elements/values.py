@@ -332,7 +332,7 @@ def aligned(index: Sequence[Expr], shape: Sequence[int]) -> list[Expr]:
 
 
 def operand_index(op: Operation, number: int, index: Sequence[Expr], inner: Iterable[Expr] = ()) -> list[Expr]:
-    """The index in an operand that the result's element at `index` is made of.
+    """The index into an operand for the result's element at `index`.
 
     Along axes for which that doesn't follow from `index` it has the numbers in `inner`, in order, or 0.
     """

@@ -1,4 +1,4 @@
-"""How each op is rebuilt where its operands are held in another layout.
+"""Rules to rebuild each op on operands held in another layout.
 
 A rule gets the op and the held values, inserts what it makes, and says by `hold` in which permutation the
 result is. It returns False for an op that has to see its operands as the graph says.
@@ -38,7 +38,7 @@ LEADERS = (ConvOp, ConvTransposeOp, PoolOp, LrnOp, BatchNormOp)
 
 
 def rebuild(op: GraphOp, held: HeldValues) -> bool:
-    """Rebuilds an op in another layout where that is of use; returns whether it did."""
+    """Rebuilds an op in another layout if that is profitable; returns whether it did."""
     match op:
         case ElementwiseOp() | ConcatOp():
             return _of_any_layout(op, held)
@@ -55,7 +55,7 @@ def rebuild(op: GraphOp, held: HeldValues) -> bool:
 
 
 def _with_layout(op: GraphOp, held: HeldValues) -> bool:
-    """Convolutions and their like name their layout: they are what everything else follows."""
+    """Convolutions and similar ops name their layout, which the other ops follow."""
     (x, *others), (result,) = op.operands, op.results
     rank = len(shape_of(x))
     if op.properties["layout"] != string_attr("NCHW") or rank < 3:
@@ -67,7 +67,7 @@ def _with_layout(op: GraphOp, held: HeldValues) -> bool:
 
 
 def _leading_permutation(operands: Sequence[SSAValue], rank: int, held: HeldValues) -> Permutation:
-    """The permutation in which most elements of the operands are made; a moved one where that is a tie."""
+    """The permutation of most operand elements that are computed; a non-trivial one on a tie."""
     weights: dict[Permutation, int] = {}
     for operand in operands:
         if len(shape_of(operand)) == rank and not held.constants.is_constant(operand):
@@ -88,7 +88,7 @@ def _of_any_layout(op: ElementwiseOp | ConcatOp, held: HeldValues) -> bool:
 
 
 def _properties(op: GraphOp, permutation: Permutation) -> dict[str, Attribute]:
-    """What changes of an op's properties where the axes of its first operand stand in another order."""
+    """The properties that change if the axes of an op's first operand are permuted."""
     changed: dict[str, Attribute] = {}
     for name, value in op.properties.items():
         if name == "axis" and isinstance(value, IntegerAttr):
@@ -106,7 +106,7 @@ def _moved(name: str, numbers: Sequence[int], permutation: Permutation) -> list[
 
 
 def _reordered(op: GraphOp, held: HeldValues) -> bool:
-    """Ops of one operand that name its axes, by their numbers or with a number for each."""
+    """Ops of one operand with attributes that name its axes, or have an entry for each."""
     (x,), (axes,) = op.operands, op.operand_axes()
     permutation = held.home(x)
     changed = _properties(op, permutation)
@@ -118,7 +118,7 @@ def _reordered(op: GraphOp, held: HeldValues) -> bool:
 
 
 def _hold_or_replace(op: GraphOp, new: SSAValue, permutation: Permutation, held: HeldValues) -> None:
-    """Holds the result; one that the graph sees the same way is simply replaced."""
+    """Holds the result; if the permutation is the identity it replaces the result in the graph."""
     if is_identity(permutation):
         op.results[0].replace_all_uses_with(new)
     else:
@@ -126,7 +126,7 @@ def _hold_or_replace(op: GraphOp, new: SSAValue, permutation: Permutation, held:
 
 
 def _transpose(op: TransposeOp, held: HeldValues) -> bool:
-    """Nothing is computed: the same bytes are seen in another way."""
+    """Computes nothing: the same bytes under another permutation."""
     copy = held.get(op.x, held.home(op.x))
     permutation = compose(inverse(ints(op.permutation)), held.home(op.x))
     _hold_or_replace(op, copy, permutation, held)

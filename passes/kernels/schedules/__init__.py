@@ -1,4 +1,4 @@
-"""Schedules: the ways to carry kernels out, one file each in a folder per device, and found there.
+"""Schedules: the ways to compute kernels, one file each in a folder per device, discovered there.
 
 The code family of the same name, in lowering/kernels_to_loops/families/ or lowering/kernels_to_gpu/families/, carries
 it out and decides nothing.
@@ -25,7 +25,7 @@ AnySchedule: TypeAlias = Schedule[Any]
 
 @cache
 def schedules_of(device: str) -> dict[str, type[AnySchedule]]:
-    """The schedules of a device by name, those first that are taken if several are equally cheap."""
+    """The schedules of a device by name, in order of preference at equal cost."""
     found = [
         cast("type[AnySchedule]", each)
         for file in modules_below(f"{__package__}.{device}")

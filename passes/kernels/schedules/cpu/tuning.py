@@ -1,4 +1,4 @@
-"""What schedules for CPUs go by that was measured or chosen by hand: tuning for another CPU is a look at this table.
+"""Measured or hand-chosen constants of the CPU schedules: retuning for another CPU changes this table only.
 
 Beside each number stands what it was measured on. The limits of the machine are the target's (CpuAttr in
 dialects/kernel/targets.py), and the operations and bytes that estimates start from are counted in passes/work.py.

@@ -1,4 +1,4 @@
-"""What schedules for GPUs go by that was chosen or told by others: measuring a GPU is a look at this table.
+"""Chosen or published constants of the GPU schedules: tuning for a measured GPU changes this table only.
 
 Beside each number stands where it is from; none has been compared with times on hardware. The limits of the machine are
 the target's (GpuAttr in dialects/kernel/targets.py). In schedules' own files stand the sizes that they try.
