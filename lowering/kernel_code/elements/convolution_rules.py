@@ -25,7 +25,7 @@ from ..reductions import Reduction
 from .movement_rules import guarded
 from .reduction_rules import wide
 from .values import Values, element_of
-from .window_rules import Taps, Window, windows_of
+from .window_rules import Taps, WindowAxis, windows_of
 
 Idx = tuple[Expr, ...]
 
@@ -114,7 +114,7 @@ _Hit = Callable[[Expr, Expr, SSAValue], SSAValue]
 
 def _over_hits(
     v: Values,
-    axes: Sequence[Window],
+    axes: Sequence[WindowAxis],
     start: SSAValue,
     add: Callable[[list[Expr], list[Expr], SSAValue], SSAValue],
     *,
@@ -131,7 +131,7 @@ def _over_hits(
     return level([], [], start)
 
 
-def _each_hit(v: Values, axis: Window, total: SSAValue, add: _Hit) -> SSAValue:
+def _each_hit(v: Values, axis: WindowAxis, total: SSAValue, add: _Hit) -> SSAValue:
     """The sum over the taps of an axis, unrolled."""
     for tap in range(axis.taps):
         place, left_over = (axis.at + (axis.before - tap * axis.dilation)).divide(axis.stride)
@@ -146,7 +146,7 @@ def _each_hit(v: Values, axis: Window, total: SSAValue, add: _Hit) -> SSAValue:
     return total
 
 
-def _loop_over_hits(v: Values, axis: Window, total: SSAValue, add: _Hit) -> SSAValue:
+def _loop_over_hits(v: Values, axis: WindowAxis, total: SSAValue, add: _Hit) -> SSAValue:
     """The sum over the taps of an axis that hit an element of x, as a loop.
 
     With g = gcd(stride, dilation), a position p = at + pad has contributions if g divides it: from every (stride /
@@ -195,7 +195,7 @@ def _where_hit(
 def _col2im(op: Col2ImOp, v: Values, index: Idx) -> SSAValue:
     window, positions, element = op.window, op.positions(), element_type_of_value(op.x)
     spread = enumerate(zip(window.axes(Spread).values(), positions, strict=True), 2)
-    axes = [Window(**vars(axis(dim)), at=index[dim], size=size) for dim, (axis, size) in spread]
+    axes = [WindowAxis(**vars(axis(dim)), at=index[dim], size=size) for dim, (axis, size) in spread]
     reduction = Reduction(v.b, "sum", element)
 
     def add(taps: list[Expr], places: list[Expr], total: SSAValue) -> SSAValue:

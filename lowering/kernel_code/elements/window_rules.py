@@ -37,7 +37,7 @@ _MOST_WRITTEN_OUT = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window(Windowed):
+class WindowAxis(Windowed):
     """An axis accessed through a window, or a transposed one, at one position of the result."""
 
     at: Expr
@@ -55,10 +55,10 @@ class Window(Windowed):
         return low * self.stride >= self.before and last < self.size
 
 
-def windows_of(op: GraphOp, index: Sequence[Expr]) -> list[Window]:
+def windows_of(op: GraphOp, index: Sequence[Expr]) -> list[WindowAxis]:
     """The axes of an op's first operand that are accessed through windows, for an element of its result."""
     axes = zip(op.operand_axes()[0], shape_of(op.operands[0]), strict=True)
-    return [Window(**vars(axis), at=index[axis.to], size=size) for axis, size in axes if isinstance(axis, Windowed)]
+    return [WindowAxis(**vars(axis), at=index[axis.to], size=size) for axis, size in axes if isinstance(axis, Windowed)]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Taps:
     """Iterates over the taps of a window that lie inside the input."""
 
     v: Values
-    axes: Sequence[Window]
+    axes: Sequence[WindowAxis]
     count_pads: bool = False  # whether taps in the padding count
 
     def visit(
@@ -93,14 +93,14 @@ class Taps:
 
         return level([], [], start)
 
-    def writes_out(self, axis: Window) -> bool:
+    def writes_out(self, axis: WindowAxis) -> bool:
         """Whether the taps of an axis are unrolled."""
         few = axis.taps <= _MOST_WRITTEN_OUT
         return few and (axis is self.axes[-1] or self.v.depends_on_lane(axis.at))
 
     def _write_out(
         self,
-        axis: Window,
+        axis: WindowAxis,
         carried: list[SSAValue],
         step: Callable[[Expr, Expr, Sequence[SSAValue]], list[SSAValue]],
     ) -> list[SSAValue]:
@@ -121,7 +121,7 @@ class Taps:
 
     def _where_inside(
         self,
-        axis: Window,
+        axis: WindowAxis,
         tap: int,
         place: Expr,
         carried: list[SSAValue],
@@ -140,7 +140,7 @@ class Taps:
 
     def _loop(
         self,
-        axis: Window,
+        axis: WindowAxis,
         carried: list[SSAValue],
         step: Callable[[Expr, Expr, Sequence[SSAValue]], list[SSAValue]],
     ) -> list[SSAValue]:
@@ -155,7 +155,7 @@ class Taps:
 
         return self.v.carry_between(low, high, axis.taps, carried, tap)
 
-    def range(self, axis: Window) -> tuple[Index, Index]:
+    def range(self, axis: WindowAxis) -> tuple[Index, Index]:
         """The taps [low, high) of an axis that are inside the input."""
         if axis.inside:
             return 0, axis.taps
@@ -163,7 +163,7 @@ class Taps:
         low = self._ceil_over(first * -1, axis)
         return low, self._ceil_over(first * -1 + axis.size, axis)
 
-    def _ceil_over(self, distance: Expr, axis: Window) -> Index:
+    def _ceil_over(self, distance: Expr, axis: WindowAxis) -> Index:
         """The number of taps at less than `distance` from the first one, clamped to [0, all]."""
         b = self.v.b
         if distance.number is not None:
@@ -171,7 +171,7 @@ class Taps:
         positive = b.max(self.v.number(distance), 0)
         return b.min(b.div(b.add(positive, axis.dilation - 1), axis.dilation), axis.taps)
 
-    def counted(self, axis: Window) -> Index:
+    def counted(self, axis: WindowAxis) -> Index:
         """The number of an axis' taps in the divisor of a mean."""
         end = axis.size + axis.after if self.count_pads else axis.size
         first = axis.at * axis.stride - axis.before
@@ -239,7 +239,7 @@ def _avg_pool(op: AvgPoolOp, v: Values, index: Idx) -> SSAValue:
     return convert(v.b, m.div(total, divisor), wide_float(element), element)
 
 
-def _count(v: Values, taps: Taps, axis: Window) -> Index:
+def _count(v: Values, taps: Taps, axis: WindowAxis) -> Index:
     """The number of taps that count; requests breaks if the taps are unrolled."""
     if taps.writes_out(axis):
         end = axis.size + axis.after if taps.count_pads else axis.size
