@@ -125,14 +125,14 @@ POOLS: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
     "1d": ((1, 2, 9), {"kernel_shape": [2]}),
     "2d": ((2, 3, 7, 7), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
     "2d uneven": ((1, 2, 6, 7), {"kernel_shape": [2, 3], "strides": [1, 2], "pads": [0, 1, 1, 2]}),
-    "2d ceil": ((1, 1, 6, 5), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
+    "2d ceil": ((1, 1, 6, 5), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": True}),
     "2d ceil padded": (
         (1, 1, 6, 6),
-        {"kernel_shape": [2, 2], "strides": [3, 3], "pads": [1, 1, 1, 1], "ceil_mode": 1},
+        {"kernel_shape": [2, 2], "strides": [3, 3], "pads": [1, 1, 1, 1], "ceil_mode": True},
     ),
     "2d ceil, a last window would start in the padding": (
         (1, 1, 5, 8),
-        {"kernel_shape": [2, 2], "strides": [3, 3], "pads": [1, 1, 1, 1], "ceil_mode": 1},
+        {"kernel_shape": [2, 2], "strides": [3, 3], "pads": [1, 1, 1, 1], "ceil_mode": True},
     ),
     "2d dilated": ((1, 1, 8, 8), {"kernel_shape": [2, 2], "dilations": [3, 2]}),
     "3d": ((1, 2, 4, 5, 6), {"kernel_shape": [2, 2, 2], "strides": [2, 1, 2]}),
@@ -156,8 +156,8 @@ def test_max_pool(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", POOLS)
-@pytest.mark.parametrize("count", [0, 1])
-def test_avg_pool(name: str, count: int) -> None:
+@pytest.mark.parametrize("count", [False, True])
+def test_avg_pool(name: str, count: bool) -> None:
     shape, attributes = POOLS[name]
     attributes = {**attributes, "count_include_pad": count}
     build = pool(AvgPoolOp, attributes)
