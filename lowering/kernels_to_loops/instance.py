@@ -14,7 +14,7 @@ from ...dialects.kernel.calls import AS_WRITTEN
 from ...dialects.kernel.targets import CpuAttr
 from ...dialects.sizes.attributes import SIZES
 from ...passes.memory.analysis.buffers import give_role
-from ..kernel_code.builder import Index, LoopBuilder, define_function
+from ..kernel_code.builder import INDEX, Index, LoopBuilder, define_function
 from ..kernel_code.extents import lifted, skeleton
 from ..kernel_code.instance import Instance
 
@@ -50,6 +50,13 @@ class CommonFunctions:
             self.functions.append(function)
         b.call(self._known[whole], values)
 
+    def forget(self, count: int, name: str) -> None:
+        """Removes all functions but the first `count`, and frees their names and that of their kernel."""
+        dropped = self.functions[count:]
+        self._known = {key: function for key, function in self._known.items() if function not in dropped}
+        self.taken -= {name, *(each.sym_name.data for each in dropped)}
+        del self.functions[count:]
+
     def fresh(self, stem: str) -> str:
         """A function name that is unused in the module."""
         name, count = stem, 1
@@ -79,6 +86,7 @@ class KernelInstance(Instance[LoopBuilder]):
     places: Sequence[SSAValue] = ()  # addresses of `buffers`, then that of scratch: see `outlined`
     helpers: list[func.FuncOp] = field(default_factory=list[func.FuncOp])
     sizes: SSAValue | None = None  # the table of run-time sizes, if the kernel's shapes are symbolic
+    told: Sequence[int] = ()  # sizes that are arguments of the function: see stride_arguments.py
 
     def placed(self, scratch: SSAValue | None = None) -> KernelInstance:
         """The same instance with the addresses of its buffers, followed by that of a part of scratch."""
@@ -109,7 +117,7 @@ class KernelInstance(Instance[LoopBuilder]):
 
     def helper(self, suffix: str, arguments: Sequence[Attribute]) -> tuple[func.FuncOp, LoopBuilder]:
         """A function beside the kernel, for a micro-kernel that several loops call."""
-        given = [*arguments, *([] if self.sizes is None else [self.sizes.type])]
+        given = [*arguments, *([] if self.sizes is None else [self.sizes.type]), *[INDEX for _ in self.told]]
         function, builder = define_function(f"{self.name}_{suffix}", given, noinline=True)
         if self.sizes is not None:
             give_role(function, len(arguments), SIZES)
@@ -118,4 +126,4 @@ class KernelInstance(Instance[LoopBuilder]):
 
     def call_helper(self, function: func.FuncOp, arguments: Sequence[Index]) -> None:
         """Calls a helper function."""
-        self.b.call(function, [*arguments, *([] if self.sizes is None else [self.sizes])])
+        self.b.call(function, [*arguments, *([] if self.sizes is None else [self.sizes]), *self.told])

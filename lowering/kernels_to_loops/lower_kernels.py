@@ -1,4 +1,4 @@
-"""lower-kernels: kernels become loops, one function for each distinct kernel, strides and sharing.
+"""lower-kernels: kernels become loops, one function for each distinct kernel and sharing.
 
 before:  func.func @stage_0(%x: ..., %arena: ..., %share: index, %shares: index, %seat: index) {
            kernel.call @conv_0 ins(%x, %w : ...) outs(%b : ...) scratch(%s : ...)
@@ -8,14 +8,16 @@ after:   func.func @stage_0(%x: ..., %arena: ..., %share: index, %shares: index,
 
 A call in `main` itself, which one thread runs, is share 0 of 1; if all calls are in `main`, the code is specialised for
 that. A buffer that a call both reads and writes is one argument of the function. The schedule alone selects the code:
-the file of its name in families/. Needs choose-schedule, bufferize and plan-arena; without share-threads, the thread
-that calls `main` does all work.
+the file of its name in families/. Calls that differ only in strides use one function that takes strides as arguments,
+if its code is valid for them (stride_arguments.py). Needs choose-schedule, bufferize and plan-arena; without
+share-threads, the thread that calls `main` does all work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import cast
 
 from typing_extensions import override
@@ -37,7 +39,9 @@ from ...dialects.kernel.calls import BarrierOp, CallOp
 from ...dialects.kernel.targets import CpuAttr, cpu_of
 from ...dialects.modules import module_named
 from ...dialects.sizes.attributes import SIZES
-from ...dialects.sizes.sizes import pinned
+from ...dialects.sizes.guards import Guards
+from ...dialects.sizes.polynomials import Symbol
+from ...dialects.sizes.sizes import LostSizeError, pinned, size_of
 from ...dialects.symbols import symbol_named
 from ...passes.kernels.emptiness import note_empty_operands
 from ...passes.kernels.schedules import schedule_of
@@ -48,10 +52,9 @@ from ..kernel_code.call_types import anywhere, cast_before, sharing_of
 from ..kernel_code.elements.run_checks import write_checks
 from ..kernel_code.lane_access import NotVectorisable
 from .instance import CommonFunctions, KernelInstance
+from .stride_arguments import CallLayout, NumbersNeededError, StrideVariants, write_arguments
 
 KERNEL = "kernel_"  # prefix of a kernel's function
-
-Key = tuple[str, tuple[Attribute, ...], tuple[int, ...]]
 
 
 def code_of(schedule: str) -> Callable[[KernelInstance], None]:
@@ -59,20 +62,97 @@ def code_of(schedule: str) -> Callable[[KernelInstance], None]:
     return cast("Callable[[KernelInstance], None]", module_named(f"{__package__}.families", schedule).lower)
 
 
+@dataclass(frozen=True)
+class _Site:
+    """A call of a kernel, the types of all its buffers, and which of them are one (`sharing_of`)."""
+
+    call: CallOp
+    kernel: KernelOp
+    sharing: tuple[int, ...]
+    types: tuple[Attribute, ...]
+    layout: CallLayout
+
+    @classmethod
+    def of(cls, call: CallOp, kernel: KernelOp) -> _Site:
+        buffers = [*call.ins, *call.outs, *call.scratch, *call.status]
+        sharing, types = sharing_of(call), tuple(anywhere(value.type) for value in buffers)
+        return cls(call, kernel, sharing, types, CallLayout.of(kernel.sym_name.data, types, sharing))
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for calls that run the same code with the same strides."""
+        return self.kernel.sym_name.data, self.types, self.sharing
+
+    @property
+    def distinct(self) -> list[int]:
+        """Operands and results that are arguments of the function."""
+        return [i for i, first in enumerate(self.sharing) if first == i]
+
+    @property
+    def arguments(self) -> list[SSAValue]:
+        """The buffers that are passed to the function."""
+        buffers = [*self.call.ins, *self.call.outs]
+        return [*(buffers[i] for i in self.distinct), *self.call.scratch, *self.call.status]
+
+
+@dataclass
+class _Functions:
+    """The functions of a module's kernels, each built at its first use."""
+
+    module: ModuleOp
+    target: CpuAttr
+    alone: bool
+    strides: StrideVariants
+    common: CommonFunctions = field(default_factory=CommonFunctions)
+    _known: dict[Hashable, func.FuncOp] = field(default_factory=dict[Hashable, func.FuncOp])
+
+    def of(self, site: _Site, sizes: SSAValue | None) -> tuple[func.FuncOp, Sequence[int]]:
+        """The function for a call, and the strides to pass."""
+        if sizes is None and (known := self.strides.find(site.layout) or self._for_strides(site)) is not None:
+            return known
+        if site.key not in self._known:
+            name = self.common.fresh(KERNEL + site.kernel.sym_name.data)
+            self._known[site.key] = self._add(_build(site, site.types, name, self, sizes))
+        return self._known[site.key], ()
+
+    def _for_strides(self, site: _Site) -> tuple[func.FuncOp, Sequence[int]] | None:
+        """A new function that takes strides; None if only this call could use it."""
+        told = self.strides.wanted(site.layout)
+        if told is None:
+            return None
+        count, name = len(self.common.functions), self.common.fresh(KERNEL + site.kernel.sym_name.data)
+        built, guards = list[func.FuncOp](), Guards()
+        with suppress(NumbersNeededError, NotVectorisable, LostSizeError), guards.collecting():
+            built = _build(site, site.layout.types(told.strides), name, self, None, told.symbols)
+            for shared in self.common.functions[count:]:
+                write_arguments(shared, (), 0)  # is told all that it depends on
+        if not built or not self.strides.add(site.layout, told, guards, built[-1]):
+            self.strides.by_numbers.add(site.layout.key)
+            self.common.forget(count, name)
+            return None
+        self._add(built)
+        return self.strides.find(site.layout)
+
+    def _add(self, built: Sequence[func.FuncOp]) -> func.FuncOp:
+        self.module.body.block.add_ops(built)
+        return built[-1]
+
+
 def _build(
-    kernel: KernelOp,
-    call: CallOp,
+    site: _Site,
+    given_types: Sequence[Attribute],
     name: str,
-    target: CpuAttr,
-    sharing: tuple[int, ...],
-    common: CommonFunctions,
-    alone: bool,
+    functions: _Functions,
     sizes: SSAValue | None,
+    symbols: Sequence[Symbol] = (),
     for_all_shapes: bool = True,
 ) -> list[func.FuncOp]:
-    """The kernel's function for this call's buffer types, and the functions it calls."""
-    given = kernel
-    schedule = schedule_of(kernel, target.device)
+    """The kernel's function for buffers of the given types, preceded by its helpers.
+
+    `symbols` of sizes in these types are arguments.
+    """
+    call, kernel = site.call, site.kernel
+    schedule = schedule_of(kernel, functions.target.device)
     note_empty_operands(kernel, elementwise=kernel.form == FormAttr.of("map"))
     number: Callable[[Attribute], Attribute] = _as_it_is
     if sizes is not None and not for_all_shapes:
@@ -80,41 +160,46 @@ def _build(
     if not isinstance(kernel.interface, InterfaceAttr):
         raise CompileError(f"{describe(call)} @{kernel.sym_name.data}: no interface; run choose-schedule first")
     buffers = [*call.ins, *call.outs]
-    distinct = [i for i in range(len(buffers)) if sharing[i] == i]
-    types = [anywhere(number(buffers[i].type)) for i in distinct]
-    types += [number(value.type) for value in (*call.scratch, *call.status)]
+    distinct = site.distinct
+    types = [number(given_types[i]) for i in (*distinct, *range(len(buffers), len(given_types)))]
     types += [] if sizes is None else [sizes.type]
     # Inlining would optimise a kernel again for each of its calls, in a main that grows with the graph.
-    function, builder = define_function(name, [*types, INDEX, INDEX, INDEX], noinline=True)
+    function, builder = define_function(name, [*types, *[INDEX for _ in symbols], INDEX, INDEX, INDEX], noinline=True)
     arguments = list(function.body.block.args)
     of = dict(zip(distinct, arguments, strict=False))
-    mapped: list[SSAValue] = [of[sharing[i]] for i in range(len(buffers))]
+    mapped: list[SSAValue] = [of[first] for first in site.sharing]
+    told = len(types)
     instance = KernelInstance(
         kernel=kernel,
-        target=target,
+        target=functions.target,
         schedule=schedule,
         name=name,
         b=builder,
         operands=mapped[: len(call.ins)],
         results=mapped[len(call.ins) :],
         scratch=arguments[len(distinct)] if call.scratch else None,
-        thread=0 if alone else arguments[-3],
-        threads=1 if alone else arguments[-2],
-        seat=0 if alone else arguments[-1],
-        common=common,
-        sizes=None if sizes is None else arguments[-4],
+        thread=0 if functions.alone else arguments[-3],
+        threads=1 if functions.alone else arguments[-2],
+        seat=0 if functions.alone else arguments[-1],
+        common=functions.common,
+        sizes=None if sizes is None else arguments[told - 1],
+        told=[size_of(symbol, symbol.low) for symbol in symbols],
     )
     if call.status:
-        write_checks(instance, arguments[-4 if sizes is None else -5])
+        write_checks(instance, arguments[told - 1 if sizes is None else told - 2])
     try:
         code_of(schedule.name)(instance)
     except NotVectorisable:  # what trials found for the current sizes does not hold for all
         if sizes is None or not for_all_shapes:
             raise
-        return _build(given, call, name, target, sharing, common, alone, sizes, for_all_shapes=False)
+        return _build(site, given_types, name, functions, sizes, for_all_shapes=False)
     builder.ret()
     if sizes is not None:
-        give_role(function, len(arguments) - 4, SIZES)
+        give_role(function, told - 1, SIZES)
+    if symbols:
+        write_arguments(function, symbols, told)
+        for helper in instance.helpers:
+            write_arguments(helper, symbols, len(helper.args) - len(symbols))
     return [*instance.helpers, function]
 
 
@@ -149,8 +234,9 @@ class LowerKernels(ModulePass):
         callers = [each for each in op.ops if isinstance(each, func.FuncOp) and each.body.blocks]
         alone = callers == [main]
         kernels = kernels_of(op)
-        functions: dict[Key, func.FuncOp] = {}
-        common = CommonFunctions()
+        calls = [each for caller in callers for each in caller.walk() if isinstance(each, CallOp)]
+        sites = {call: _Site.of(call, kernels[call.callee.string_value()]) for call in calls}
+        functions = _Functions(op, target, alone, StrideVariants.of(site.layout for site in sites.values()))
         for caller in callers:
             constants = IndexConstants(caller)
             sizes = argument_with_role(caller, SIZES)
@@ -160,26 +246,16 @@ class LowerKernels(ModulePass):
                 if not isinstance(inner, CallOp):
                     continue
                 share = (constants[0], constants[1], constants[0]) if caller is main else caller.args[-3:]
-                kernel = kernels[inner.callee.string_value()]
-                sharing = sharing_of(inner)
-                buffers = [*inner.ins, *inner.outs, *inner.scratch, *inner.status]
-                key = (kernel.sym_name.data, tuple(anywhere(value.type) for value in buffers), sharing)
-                if key not in functions:
-                    name = common.fresh(KERNEL + kernel.sym_name.data)
-                    built = _build(kernel, inner, name, target, sharing, common, alone, sizes)
-                    for function in built:
-                        op.body.block.add_op(function)
-                    functions[key] = built[-1]
-                passed = [value for i, value in enumerate([*inner.ins, *inner.outs]) if sharing[i] == i]
-                passed += [*inner.scratch, *inner.status]
-                # The code may be valid at any offset in a buffer, and for the current sizes only.
-                types = functions[key].function_type.inputs.data
-                passed = [cast_before(inner, value, type) for value, type in zip(passed, types, strict=False)]
-                passed += [*([] if sizes is None else [sizes]), *share]
-                call = func.CallOp(functions[key].sym_name.data, passed, ())
+                site = sites[inner]
+                function, strides = functions.of(site, sizes)
+                # The code may be valid at any offset in a buffer, for other strides, and for the current sizes only.
+                types = function.function_type.inputs.data
+                passed = [cast_before(inner, value, type) for value, type in zip(site.arguments, types, strict=False)]
+                passed += [*([] if sizes is None else [sizes]), *(constants[each] for each in strides), *share]
+                call = func.CallOp(function.sym_name.data, passed, ())
                 call.location = inner.location
                 Rewriter.replace_op(inner, call, [])
-        op.body.block.add_ops(common.functions)
+        op.body.block.add_ops(functions.common.functions)
         for kernel in kernels.values():
             Rewriter.erase_op(kernel)
         state_level(op, "loops")
