@@ -124,7 +124,8 @@ def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) ->
             called = dimension if isinstance(dimension, str) and dimension else f"{name}.{axis}"
             if called not in known:
                 size, unit = wanted if now is None else now, ranges.units.get(called, 1)
-                unit = unit if size % unit == 0 else 1
+                multiples = range(-(-max(low, 1) // unit), high // unit + 1)
+                unit = unit if size % unit == 0 and len(multiples) > 1 else 1  # of one alone there is no symbol
                 # Empty dimensions need other code, which is compiled when it is asked for.
                 symbol = InputSymbol.of(called, low, high, unit) if size and low < high else None
                 known[called] = (low, high), size_of(symbol, size // unit) * unit if symbol else size

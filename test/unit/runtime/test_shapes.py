@@ -194,6 +194,12 @@ def strided(b: ModelBuilder) -> Sequence[str]:
     return [y, b.node("Conv", x, b.weight(9, 8, 3, 3), pads=[1] * 4)]
 
 
+def halved(b: ModelBuilder) -> Sequence[str]:
+    """Half as many columns, rounded down, which must be eight."""
+    scales = b.constant(np.array([1, 0.5], np.float32))
+    return [b.node("MatMul", b.node("Resize", b.input("x", [3, "w"]), "", scales, mode="linear"), b.weight(8, 3))]
+
+
 ROWS: dict[str, Span] = {"n": (1, 4, 16)}
 PICTURES: dict[str, Span] = {"h": (4, 8, 32), "w": (4, 8, 32)}
 SOME_ROWS = [[4], [1], [2], [7], [16]]
@@ -222,6 +228,8 @@ CASES = [
     Case(fitted, {"c": (1, 4, 8), "w": (3, 6, 9)}, [[4, 6]]),
     Case(fitted, {"c": (4, 4, 4), "w": (6, 6, 6)}, [[4, 6]]),
     Case(strided, {"n": (1, 1, 3), **PICTURES}, [[1, 8, 8], [3, 5, 7], [1, 4, 4], [2, 32, 31]]),
+    Case(halved, {"w": (16, 16, 17)}, [[16], [17]], 2),
+    Case(halved, {"w": (1, 16, 64)}, [[16], [17]], 2),
     Case(pooled, {"h": (32, 192, 192), "w": (32, 192, 192)}, [[192, 192], [64, 96], [32, 32]]),
 ]
 
