@@ -2,8 +2,9 @@
 
 Before opset 14 its BatchNormalization moves the mean that it is given; its LRN sums over as many channels as there are
 images; its LpNormalization sums x instead of |x|; in float64 its AffineGrid, its Erf, and the sixth of its HardSwish
-are float32; its TfIdfVectorizer needs weights; its OptionalGetElement leaves a list around what it gets; what its
-SequenceInsert puts behind a sequence comes first. It has no GlobalLpPool, no MeanVarianceNormalization for float64, and
+are float32; its causal Attention makes a mask of one row of a mask that has one for all; its TfIdfVectorizer needs
+weights; its OptionalGetElement leaves a list around what it gets; what its SequenceInsert puts behind a sequence comes
+first. It has no GlobalLpPool, no MeanVarianceNormalization for float64, and
 nothing of com.microsoft, where ONNX Runtime is the peer that wrote them: what has no definition here is computed by
 that, in float32 where float64 is wanted. On some CPUs its QLinearSoftmax wraps 256 to 0, which saturates.
 """
@@ -20,6 +21,7 @@ import onnxruntime as ort
 from onnx import ModelProto, NodeProto, ValueInfoProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_attention import Attention as OnnxAttention
 from onnx.reference.ops.op_max_pool import MaxPool as OnnxMaxPool
 from typing_extensions import override
 
@@ -77,6 +79,19 @@ class MaxPool(OnnxMaxPool):
         if auto_pad in (None, "NOTSET") and all(step == 1 for step in strides or ()):
             return own._max_pool(x, auto_pad, 0, dilations, kernel_shape, pads, storage_order, strides)
         return usual._run(x, auto_pad, ceil_mode, dilations, kernel_shape, pads, storage_order, strides)
+
+
+class Attention(OnnxAttention):
+    """A causal mask has as many rows as the mask that is given, though one row stands for all."""
+
+    _validate_attention25 = False  # this class stands for all versions
+
+    @override
+    def _run(self, Q: Any, K: Any, V: Any, attn_mask: Any = None, *others: Any, **attributes: Any) -> Any:
+        if attn_mask is not None and attn_mask.ndim > 1 and attn_mask.shape[-2] == 1:
+            attn_mask = np.repeat(attn_mask, Q.shape[-2], -2)
+        usual: Any = super()
+        return usual._run(Q, K, V, attn_mask, *others, **attributes)
 
 
 class HardSwish(OpRun):
@@ -336,7 +351,7 @@ def _levels(numbers: Array, scale: Array, zero: Array) -> Array:
 
 
 DEFINED: tuple[type[OpRun], ...] = (
-    *(AffineGrid, BatchNormalization, BitCast, Erf, GlobalLpPool, HardSwish, LRN, LpNormalization),
+    *(AffineGrid, Attention, BatchNormalization, BitCast, Erf, GlobalLpPool, HardSwish, LRN, LpNormalization),
     *(MaxPool, MeanVarianceNormalization, OptionalGetElement, SequenceInsert),
     *(Gelu, BiasGelu, QuickGelu, FusedMatMul, SkipLayerNormalization, SkipSimplifiedLayerNormalization),
     *(QLinearAdd, QLinearMul, QLinearLeakyRelu, QLinearSoftmax, BiasAdd, BiasSoftmax),

@@ -14,7 +14,7 @@ from fuzz.growth import Case, distance
 from fuzz.judge import BELIEVED, FACTOR, OPTIONS, Verdict, differences, expected, judged, same_bits
 from fuzz.reference import evaluate
 from models.builder import ModelBuilder
-from onnx import helper
+from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from text_models import model_of
 
@@ -237,6 +237,18 @@ def test_batch_normalisation_of_an_old_opset() -> None:
     assert not np.allclose(cast(Any, ReferenceEvaluator(model)).run(None, {"x": x})[0], 2 * (x + 1) + 3)
     for found in (evaluate(model, {"x": x})[0], *mi.compile(model, threads=1)({"x": x}).values()):
         np.testing.assert_allclose(found, 2 * (x + 1) + 3, rtol=1e-6)
+
+
+def test_causal_attention_with_one_row_of_mask_for_all() -> None:
+    x, b = np.eye(3, dtype=np.float32).reshape(1, 1, 3, 3), ModelBuilder("attention", opset=24)
+    given = b.input("x", x.shape)
+    model = b.model([b.node("Attention", given, given, given, b.weight(1, 3), is_causal=1)])
+    (mask,) = (numpy_helper.to_array(each) for each in model.graph.initializer)
+    scores = np.where(np.tri(3), np.eye(3) / np.sqrt(3) + mask, -np.inf)
+    right = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    assert not np.allclose(cast(Any, ReferenceEvaluator(model)).run(None, {"x": x})[0], right)
+    for found in (evaluate(model, {"x": x})[0], *mi.compile(model, threads=1)({"x": x}).values()):
+        np.testing.assert_allclose(found[0, 0], right, rtol=1e-5)
 
 
 def test_a_grid_of_float64() -> None:
