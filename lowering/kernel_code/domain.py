@@ -10,7 +10,7 @@ their accesses determine the loops:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 
@@ -62,7 +62,7 @@ class Domain:
         """Boxes [low, high) per axis that partition the domain at its breaks."""
         ranges: list[list[tuple[int, int]]] = []
         for axis in self.axes():
-            points = [0, *sorted(self.breaks.get(axis, ())), self.size(axis)]
+            points = [0, *sorted(_by_text(self.breaks.get(axis, ()))), self.size(axis)]
             ranges.append(list(pairwise(points)))
         return list(product(*ranges))
 
@@ -90,6 +90,11 @@ class Domain:
             result.append(linear(index[position : position + len(group)], row_major(group)))
             position += len(group)
         return result
+
+
+def _by_text(sizes: Collection[int]) -> list[int]:
+    """The sizes of a set in an order that is the same in every process, as comparisons of sizes may note guards."""
+    return sorted(sizes, key=str)
 
 
 class Trial:
@@ -162,7 +167,7 @@ def _split(domain: Domain, written: Sequence[tuple[list[Var], Values]]) -> bool:
                     continue
                 axis = axes[variables.index(atom)]
                 size, by = domain.size(axis), division.by
-                cuts = domain.breaks.get(axis, set())
+                cuts = _by_text(domain.breaks.get(axis, ()))
                 if size % by == 0 and now(by) < now(size) and all(cut % by == 0 for cut in cuts):
                     _split_axis(domain, axis, by)
                     return True
@@ -193,7 +198,7 @@ def _cut(domain: Domain, written: Sequence[tuple[list[Var], Values]]) -> bool:
     changed = False
     for axis in sorted(wanted, reverse=True):  # breaks of inner axes save more conditions
         cuts = domain.breaks.get(axis, set())
-        new = {cut for cut in wanted[axis] if 0 < cut < domain.size(axis)} - cuts
+        new = {cut for cut in _by_text(wanted[axis]) if 0 < cut < domain.size(axis)} - cuts
         if not new:
             continue
         pieces = len(domain.pieces()) // (len(cuts) + 1)
