@@ -25,8 +25,8 @@ from xdsl.utils.lexer import Span
 from ..dialects.errors import InvalidModelError, MiniInferError
 from ..dialects.graph.base import describe
 from ..dialects.graph.blobs import MiniContext, blobs_in
-from ..dialects.plain_file import read_plain
-from ..dialects.sizes.attributes import SYMBOLS, SymbolsAttr, symbol_of
+from ..dialects.regular_file import read_plain
+from ..dialects.sizes.size_attributes import SYMBOLS, SymbolsAttr, symbol_of
 from ..dialects.sizes.sizes import Size
 from ..dialects.sizes.spelling import declare
 from .registry import dialect_factories

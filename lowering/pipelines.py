@@ -21,7 +21,7 @@ from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, PassFailedException, VerifyException
 
 from ..dialects.errors import CompileError, ConfigError
-from ..dialects.sizes.attributes import guarded
+from ..dialects.sizes.size_attributes import guarded
 from ..passes.statistics import timed
 from .levels import LEVELS, Level, check_level, level_of
 from .registry import load_pass

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from ..dialects.plain_file import open_plain
+from ..dialects.regular_file import open_plain
 
 MOST_BYTES = 2**29  # of a folder; then those go that were not used for longest
 _SUFFIX, _UNFINISHED = ".entry", ".unfinished"

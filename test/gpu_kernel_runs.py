@@ -17,8 +17,8 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from mini_infer.dialects.gpu.kernels import FuncOp as GpuFuncOp
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.dialects.graph.values import Array, numpy_dtype, type_of
-from mini_infer.dialects.kernel.attributes import InterfaceAttr, ScheduleAttr
 from mini_infer.dialects.kernel.calls import CallOp
+from mini_infer.dialects.kernel.kernel_attributes import InterfaceAttr, ScheduleAttr
 from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.lowering.gpu_to_cuda.launch_list import Launch, launch_list

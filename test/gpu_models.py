@@ -20,7 +20,7 @@ from mini_infer.dialects.graph.blobs import BlobAttr
 from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.ops.structure import KernelOp
 from mini_infer.dialects.graph.values import Array, numpy_dtype
-from mini_infer.dialects.kernel.attributes import FormAttr
+from mini_infer.dialects.kernel.kernel_attributes import FormAttr
 from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.lowering.gpu_to_cuda.launch_list import Launch, launch_list
 from mini_infer.lowering.pipelines import LAUNCHES, Phase, phases, run_phases

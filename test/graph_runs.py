@@ -29,8 +29,8 @@ from mini_infer.dialects.graph.host import main_of
 from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.ops.structure import ConstantOp, KernelOp, WeightOp
 from mini_infer.dialects.graph.values import Array, element_type_of, tensor
-from mini_infer.dialects.kernel.attributes import FormAttr, ScheduleAttr
 from mini_infer.dialects.kernel.calls import CallOp
+from mini_infer.dialects.kernel.kernel_attributes import FormAttr, ScheduleAttr
 from mini_infer.dialects.kernel.targets import BYTE_DOTS, CpuAttr
 from mini_infer.lowering import pipelines
 from mini_infer.runtime.compile.module_to_plan import build_plan

@@ -21,7 +21,7 @@ from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.values import Array
 from mini_infer.dialects.sizes.guards import Guards
 from mini_infer.lowering.onnx_to_graph import import_onnx
-from mini_infer.lowering.onnx_to_graph.inputs import Ranges
+from mini_infer.lowering.onnx_to_graph.declared_inputs import Ranges
 
 
 @dataclass(frozen=True)

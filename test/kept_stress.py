@@ -27,7 +27,7 @@ from no_cache import compile_always
 from typing_extensions import override
 
 import mini_infer as mi
-from mini_infer.runtime.compile.builder import Builder
+from mini_infer.runtime.compile.plan_builder import Builder
 from mini_infer.runtime.kept import container
 from mini_infer.runtime.kept import model_cache as cache
 

@@ -16,8 +16,8 @@ from mini_infer.dialects.graph.base import GraphOp, named_location
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.dialects.graph.ops.structure import KernelOp, YieldOp
 from mini_infer.dialects.graph.values import Array, element_type_of, numpy_dtype, tensor, type_of
-from mini_infer.dialects.kernel.attributes import FormAttr, InterfaceAttr
 from mini_infer.dialects.kernel.calls import CallOp
+from mini_infer.dialects.kernel.kernel_attributes import FormAttr, InterfaceAttr
 from mini_infer.dialects.kernel.targets import cpu_of
 from mini_infer.lowering.kernels_to_loops.lower_kernels import LowerKernels
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
@@ -28,7 +28,7 @@ from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 from mini_infer.passes.memory.share_threads import ShareThreads
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import host_target, machine_of, target_attribute
-from mini_infer.runtime.native.llvm import compile_to_object, emit_assembly
+from mini_infer.runtime.native.llvmlite_calls import compile_to_object, emit_assembly
 from mini_infer.runtime.native.loaded_code import loaded
 
 DEVICES = {"cpu"}

@@ -31,8 +31,8 @@ from mini_infer.dialects.graph.host import state_level
 from mini_infer.dialects.graph.ops.structure import CallOp as GraphCallOp
 from mini_infer.dialects.graph.ops.structure import KernelOp, WeightOp
 from mini_infer.dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of, type_of
-from mini_infer.dialects.kernel.attributes import InterfaceAttr, ScheduleAttr
 from mini_infer.dialects.kernel.calls import CallOp
+from mini_infer.dialects.kernel.kernel_attributes import InterfaceAttr, ScheduleAttr
 from mini_infer.dialects.kernel.targets import CpuAttr
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
@@ -41,7 +41,7 @@ from mini_infer.passes.geometry.boxes import Box, row_major
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 from mini_infer.passes.memory.analysis.buffers import IndexConstants, cast_to, interface_of
 from mini_infer.runtime.native.cpu_targets import host_target, machine_of
-from mini_infer.runtime.native.llvm import compile_to_object
+from mini_infer.runtime.native.llvmlite_calls import compile_to_object
 from mini_infer.runtime.native.loaded_code import loaded
 
 ALIGNMENT = 64  # bytes, between buffers

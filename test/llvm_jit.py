@@ -26,7 +26,7 @@ from mini_infer.lowering.loops_to_llvm.lower_to_llvm import LowerToLlvm
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.device import Code as MachineCode
 from mini_infer.runtime.native.cpu_targets import machine_of, target_attribute
-from mini_infer.runtime.native.llvm import compile_to_object, emit_assembly
+from mini_infer.runtime.native.llvmlite_calls import compile_to_object, emit_assembly
 from mini_infer.runtime.native.loaded_code import loaded
 
 DTYPES: dict[str, Any] = {

@@ -28,7 +28,7 @@ from mini_infer.dialects.graph.ops.movement import ConcatOp, ReshapeOp, SliceOp,
 from mini_infer.dialects.graph.ops.structure import CallOp, KernelOp, WeightOp, YieldOp
 from mini_infer.dialects.graph.ops.unary import AbsOp, NegOp, ReluOp
 from mini_infer.dialects.graph.values import Array, shape_of, tensor
-from mini_infer.dialects.kernel.attributes import InterfaceAttr, ScheduleAttr
+from mini_infer.dialects.kernel.kernel_attributes import InterfaceAttr, ScheduleAttr
 from mini_infer.dialects.kernel.targets import CpuAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.passes.kernels.moves import moves_of

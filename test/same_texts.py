@@ -41,7 +41,7 @@ from xdsl.dialects.builtin import ModuleOp
 from mini_infer.dialects.errors import MiniInferError
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.dialects.kernel.targets import GpuAttr
-from mini_infer.dialects.sizes.attributes import guards_of_module
+from mini_infer.dialects.sizes.size_attributes import guards_of_module
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.lowering.levels import Level
 from mini_infer.lowering.module_text import print_module

@@ -9,8 +9,8 @@ from pathlib import Path
 from rich.console import Console
 
 from ..dialects.arguments import check_choice, checked_seconds, checked_sequence
+from ..dialects.atomic_file import whole_file
 from ..dialects.errors import ConfigError
-from ..dialects.whole_file import whole_file
 from ..passes.planning import BUDGETS, STRATEGIES, Buffer, Plan, Problem, check, solve
 from .facts import Facts
 from .problem_csv import ProblemTable, read_problem, with_offsets

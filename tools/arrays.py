@@ -8,9 +8,9 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from ..dialects.atomic_file import whole_file
 from ..dialects.errors import ConfigError, InvalidInputError
-from ..dialects.plain_file import open_plain
-from ..dialects.whole_file import whole_file
+from ..dialects.regular_file import open_plain
 from ..runtime.inputs import checked
 from ..runtime.memory.kv_cache_memory import beginning, lies_in
 from ..runtime.specs import TensorSpec

@@ -12,8 +12,8 @@ from ..dialects.sizes.sizes import symbols_of, value_at
 from ..runtime.compile.source import source_of
 from ..runtime.config import EngineConfig
 from ..runtime.engine import Engine
+from ..runtime.module_interface import input_specs
 from ..runtime.shapes.shape_family import settled, unit_of
-from ..runtime.signature import input_specs
 from ..runtime.specs import TensorSpec
 
 Sizes = Mapping[str, int]

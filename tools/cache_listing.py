@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..dialects.errors import ConfigError, MiniInferError
-from ..dialects.plain_file import open_plain
+from ..dialects.regular_file import open_plain
 from ..runtime.kept.cache_folders import CacheFolder, cache_folder
 from ..runtime.kept.container import Container
 from ..runtime.kept.records import KeptError

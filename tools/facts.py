@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rich.console import Console
 from typer import Context
 
-from ..dialects.whole_file import whole_file
+from ..dialects.atomic_file import whole_file
 
 if TYPE_CHECKING:
     from ..passes.memory.report.memory_plan import MemoryPlan

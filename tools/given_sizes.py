@@ -17,8 +17,8 @@ def with_given_sizes(model: str, options: Mapping[str, Any], files: Sequence[str
     """
     if not files or Path(model).suffix in (".mlir", ".mi"):
         return dict(options)
+    from ..lowering.onnx_to_graph.declared_inputs import declared_shapes
     from ..lowering.onnx_to_graph.dimension_names import is_calculated
-    from ..lowering.onnx_to_graph.inputs import declared_shapes
 
     declared = declared_shapes(model, options["specialize"])
     names = {each for shape in declared.values() for each in shape or () if isinstance(each, str)}

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ..dialects.arguments import checked_path
 from ..dialects.errors import InvalidInputError, PlanError
-from ..dialects.plain_file import read_plain
+from ..dialects.regular_file import read_plain
 from ..passes.planning import Buffer, Id
 
 REQUIRED = ("id", "lower", "upper", "size")

@@ -23,15 +23,15 @@ from ..lowering.levels import level_of
 from ..lowering.pipelines import PassRun
 from ..passes.counts import PassStatistics
 from ..passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
-from ..runtime.compile.builder import Builder, import_all
 from ..runtime.compile.entry import build_engine, compile
 from ..runtime.compile.module_to_plan import pass_names
+from ..runtime.compile.plan_builder import Builder, import_all
 from ..runtime.compile.source import source_of
 from ..runtime.config import EngineConfig
 from ..runtime.engine import Engine
 from ..runtime.kept.artifact import load
+from ..runtime.module_interface import input_specs
 from ..runtime.native.cpu_targets import apart_from_host
-from ..runtime.signature import input_specs
 from ..runtime.specs import TensorSpec
 from . import facts
 from .arrays import in_place, load_inputs, save_outputs

@@ -24,9 +24,9 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from ..atomic_file import whole_file
 from ..errors import InvalidModelError
-from ..plain_file import open_inside, open_plain
-from ..whole_file import whole_file
+from ..regular_file import open_inside, open_plain
 from ..xdsl_repairs import kept_in
 from .values import AnyTensor, Array, nbytes_of, numpy_dtype
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 
-from ..sizes.attributes import BuffersAttr, GuardsAttr, SymbolsAttr
+from ..sizes.size_attributes import BuffersAttr, GuardsAttr, SymbolsAttr
 from ..sizes.sizes import Size, now
 from .values import ints, ints_attr, is_fixed_attr
 

@@ -38,9 +38,9 @@ from xdsl.utils.exceptions import VerifyException
 from ..byte_dot import DotOp
 from ..graph.blobs import BlobAttr
 from ..graph.ops.structure import KernelOp
-from ..sizes.attributes import BuffersAttr, GuardsAttr, SymbolsAttr
+from ..sizes.size_attributes import BuffersAttr, GuardsAttr, SymbolsAttr
 from ..symbols import symbol_named
-from .attributes import FormAttr, InterfaceAttr, MoveAttr, PackingAttr, ScheduleAttr
+from .kernel_attributes import FormAttr, InterfaceAttr, MoveAttr, PackingAttr, ScheduleAttr
 from .targets import CpuAttr, GpuAttr
 
 AS_WRITTEN = "kernel.as_written"

@@ -52,7 +52,7 @@ from ...dialects.extensions.arith import (
 from ...dialects.extensions.replace import scalar_of, shaped_like
 from ...dialects.graph.narrow_types import is_narrow, is_narrow_float
 from ...dialects.sizes.sizes import Size
-from .builder import LoopBuilder
+from .loop_builder import LoopBuilder
 from .narrow_floats import from_narrow, to_narrow, to_odd
 
 CONTRACT = FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])

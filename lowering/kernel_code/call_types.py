@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.kernel.calls import CallOp
-from .builder import MOST_KNOWN
+from .loop_builder import MOST_KNOWN
 
 
 @lru_cache(maxsize=MOST_KNOWN)

@@ -19,10 +19,10 @@ from xdsl.ir import Attribute, Block
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.sizes.sizes import now
 from ...passes.geometry.boxes import row_major
-from .builder import INDEX, LoopBuilder
-from .elements.values import Values
+from .elements.element_values import Values
 from .index_expr import Expr, Quotient, Remainder, Var, linear
 from .lane_access import Line, Vector
+from .loop_builder import INDEX, LoopBuilder
 
 # Limit of pieces, beyond which code grows too much and conditions stay inside the loops.
 _MOST_PIECES = 48

@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar, cast
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.sizes.sizes import Size
-from .builder import Index
+from .loop_builder import Index
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from typing_extensions import override
 
 from ...dialects.sizes.sizes import common_divisor, surely_below, times_in
-from .builder import Index, LoopBuilder
+from .loop_builder import Index, LoopBuilder
 
 
 class Var:

@@ -12,8 +12,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.sizes.sizes import is_fixed, pinned
 from .arithmetic import loaded, signless, stored
-from .builder import LoopBuilder, memref_type
 from .index_expr import Expr, Var
+from .loop_builder import LoopBuilder, memref_type
 from .squares import transposed
 
 # Strides up to this are loaded by a few vector loads and shuffles; larger ones by one load per lane.

@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.extensions.arith import CmpfOp, CmpiOp, ExtUIOp, SelectOp, TruncIOp
 from ...dialects.extensions.replace import shaped_like
-from .builder import LoopBuilder
+from .loop_builder import LoopBuilder
 
 _MANTISSA, _BIAS = 23, 127  # of f32
 _MAGNITUDE, _INFINITY, _NAN = 0x7FFFFFFF, 0x7F800000, 0x7FC00000

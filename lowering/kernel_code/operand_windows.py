@@ -12,8 +12,8 @@ from ...dialects.graph.base import describe
 from ...dialects.graph.ops.attention import AttentionOp
 from ...dialects.graph.ops.movement import TransposeOp
 from ...dialects.graph.values import ints, shape_of
-from .builder import Index, LoopBuilder, memref_type, strides_of
-from .instance import AnyInstance
+from .instance_base import AnyInstance
+from .loop_builder import Index, LoopBuilder, memref_type, strides_of
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from ...dialects.extensions.replace import scalar_of
 from ...dialects.extensions.vector import ReductionOp
 from .arithmetic import Arithmetic, bits_of, is_integer, is_unsigned, lanes_of, signless, wide_float
-from .builder import LoopBuilder
+from .loop_builder import LoopBuilder
 
 _HORIZONTAL = {"sum": "add", "prod": "mul"}
 

@@ -14,7 +14,7 @@ from ...passes.geometry.boxes import row_major
 from ...passes.kernels.forms.rows import RowForm
 from .arithmetic import convert, signless, wide_float
 from .domain import Canvas
-from .elements.values import Values, aligned
+from .elements.element_values import Values, aligned
 from .index_expr import Expr, delinearize, linear
 from .row_ops import NoPasses, Passes, Row, result_at
 

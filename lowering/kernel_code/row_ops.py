@@ -22,8 +22,8 @@ from ...dialects.graph.values import element_type_of_value, shape_of
 from ...passes.kernels.forms.rows import RowForm
 from .approximations import shifted_exp
 from .arithmetic import Arithmetic, convert
+from .elements.element_values import Values, aligned
 from .elements.reduction_rules import affine, wide
-from .elements.values import Values, aligned
 from .index_expr import Expr
 from .reductions import Reduction
 

@@ -20,13 +20,13 @@ from ...dialects.graph.values import element_type_of_value, shape_of
 from ...dialects.sizes.sizes import pinned
 from ...passes.geometry.boxes import row_major
 from .arithmetic import convert, signless, wide_float
-from .builder import Index
+from .elements.element_values import Values
 from .elements.movement_rules import wrapped
 from .elements.reduction_rules import wide
-from .elements.values import Values
 from .index_expr import Expr, delinearize, linear
-from .instance import AnyInstance
+from .instance_base import AnyInstance
 from .lane_access import Line
+from .loop_builder import Index
 from .reductions import Reduction
 
 _KINDS = {"add": "sum", "mul": "prod", "min": "min", "max": "max"}

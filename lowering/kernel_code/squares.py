@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from .builder import LoopBuilder
+from .loop_builder import LoopBuilder
 
 
 def transposed(b: LoopBuilder, rows: Sequence[SSAValue]) -> list[SSAValue]:

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import VectorType, bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from ..kernel_code.arithmetic import Arithmetic, convert, lanes_of
-from .builder import ThreadBuilder
+from .thread_builder import ThreadBuilder
 
 _ELEMENTS: dict[str, Attribute] = {"fp16": f16, "bf16": bf16}
 

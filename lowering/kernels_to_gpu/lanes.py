@@ -12,11 +12,11 @@ from xdsl.ir import BlockArgument, Operation
 
 from ...dialects.graph.values import numpy_dtype
 from ..kernel_code.domain import Domain, Element, Trial
-from ..kernel_code.elements.values import Values
+from ..kernel_code.elements.element_values import Values
 from ..kernel_code.index_expr import Expr, Var
 from ..kernel_code.lane_access import Line, NotVectorisable
-from .builder import ACCESS
-from .instance import GpuKernel, Grid
+from .gpu_kernel import GpuKernel, Grid
+from .thread_builder import ACCESS
 
 MOST_LANES = 8  # the most lanes of a thread: registers hold them in the wider type of computation
 

@@ -46,8 +46,8 @@ from ...passes.statistics import count
 from ..gpu_to_cuda.launch_list import CALL, NODES
 from ..kernel_code.call_types import anywhere, cast_before, sharing_of
 from ..kernel_code.elements.run_checks import positions_checked, write_checks
-from .builder import ACCESS
-from .instance import BuiltLaunch, GpuKernel, LaunchWindow
+from .gpu_kernel import BuiltLaunch, GpuKernel, LaunchWindow
+from .thread_builder import ACCESS
 
 MODULE = "kernels"
 CHECK_BLOCK = 128  # threads of a block that checks indices

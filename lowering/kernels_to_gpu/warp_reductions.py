@@ -9,9 +9,9 @@ from xdsl.ir import SSAValue
 
 from ...dialects.extensions.arith import ExtUIOp, TruncIOp
 from ..kernel_code.arithmetic import bits_of, is_integer, lanes_of
-from ..kernel_code.builder import Index
+from ..kernel_code.loop_builder import Index
 from ..kernel_code.reductions import Reduction
-from .builder import WARP, ThreadBuilder
+from .thread_builder import WARP, ThreadBuilder
 
 
 def from_lane(b: ThreadBuilder, value: SSAValue, offset: int, mode: str = "xor", width: int = WARP) -> SSAValue:

@@ -34,24 +34,24 @@ from ...dialects.graph.fixed_sizes import settle
 from ...dialects.graph.host import kernels_of, state_level
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import shape_of
-from ...dialects.kernel.attributes import FormAttr, InterfaceAttr
 from ...dialects.kernel.calls import BarrierOp, CallOp
+from ...dialects.kernel.kernel_attributes import FormAttr, InterfaceAttr
 from ...dialects.kernel.targets import CpuAttr, cpu_of
 from ...dialects.modules import module_named
-from ...dialects.sizes.attributes import SIZES
 from ...dialects.sizes.guards import Guards
 from ...dialects.sizes.polynomials import Symbol
+from ...dialects.sizes.size_attributes import SIZES
 from ...dialects.sizes.sizes import LostSizeError, pinned, size_of
 from ...dialects.symbols import symbol_named
 from ...passes.kernels.emptiness import note_empty_operands
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role, give_role
 from ...passes.memory.share_threads import TEAM, TEAM_TYPE
-from ..kernel_code.builder import INDEX, define_function
 from ..kernel_code.call_types import anywhere, cast_before, sharing_of
 from ..kernel_code.elements.run_checks import write_checks
 from ..kernel_code.lane_access import NotVectorisable
-from .instance import CommonFunctions, KernelInstance
+from ..kernel_code.loop_builder import INDEX, define_function
+from .kernel_instance import CommonFunctions, KernelInstance
 from .stride_arguments import CallLayout, NumbersNeededError, StrideVariants, write_arguments
 
 KERNEL = "kernel_"  # prefix of a kernel's function

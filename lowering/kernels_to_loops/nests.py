@@ -16,12 +16,12 @@ from typing import TypeAlias
 from xdsl.ir import SSAValue
 
 from ...dialects.sizes.sizes import bounds_of, is_fixed, now
-from ..kernel_code.builder import Index
 from ..kernel_code.domain import Canvas, Domain, Element, Piece, Trial
-from ..kernel_code.elements.values import Values
+from ..kernel_code.elements.element_values import Values
 from ..kernel_code.index_expr import Expr, Var
 from ..kernel_code.lane_access import Interleaved, NotVectorisable, Square, Vector
-from .instance import KernelInstance
+from ..kernel_code.loop_builder import Index
+from .kernel_instance import KernelInstance
 
 # Each thread gets several pieces of work, so that all are busy to the end.
 _WORK_PER_THREAD = 4

@@ -35,7 +35,7 @@ from ...dialects.graph.values import ints
 from ...dialects.sizes.guards import Guards
 from ...dialects.sizes.polynomials import Combine, Symbol, evaluated
 from ...dialects.sizes.sizes import Size, size_of, symbols_of
-from ..kernel_code.builder import INDEX, MOST_KNOWN, Index, LoopBuilder, memref_type, strides_of
+from ..kernel_code.loop_builder import INDEX, MOST_KNOWN, Index, LoopBuilder, memref_type, strides_of
 
 
 class NumbersNeededError(Exception):

@@ -35,7 +35,7 @@ from ...dialects.extensions.replace import shaped_like
 from ...dialects.kernel.targets import cpu_of
 from ..kernel_code import approximations
 from ..kernel_code.arithmetic import Arithmetic, number_in
-from ..kernel_code.builder import InsertionBuilder
+from ..kernel_code.loop_builder import InsertionBuilder
 from . import missing_instructions
 from .types import element_of
 

@@ -32,8 +32,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects.graph.host import state_level
 from ...dialects.kernel.targets import CpuAttr, cpu_of
-from ...dialects.sizes.attributes import SIZES, symbols_of_module
 from ...dialects.sizes.polynomials import Symbol
+from ...dialects.sizes.size_attributes import SIZES, symbols_of_module
 from ...passes.memory.analysis.buffers import PLAN, argument_with_role
 from ..op_facts import fail
 from . import arith_ops, byte_dots, control_flow, memref_ops, vector_ops

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
-    from .inputs import Ranges
+    from .declared_inputs import Ranges
     from .model_file import ModelSource
 
 
@@ -50,9 +50,9 @@ def import_onnx(
     from xdsl.context import Context
 
     from ...dialects.graph.blobs import MiniContext
-    from ...dialects.sizes.attributes import state_guards
     from ...dialects.sizes.guards import Guards, units_of
-    from .inputs import Ranges
+    from ...dialects.sizes.size_attributes import state_guards
+    from .declared_inputs import Ranges
     from .model_file import load_model
     from .module import import_module
 

@@ -11,8 +11,8 @@ from xdsl.ir import SSAValue
 from ...dialects.errors import InvalidModelError
 from ...dialects.graph.values import element_type_of_value, shape_of
 from ...dialects.sizes.sizes import is_fixed
+from .element_types import onnx_type_of
 from .non_tensors import Held
-from .types import onnx_type_of
 
 FunctionKey = tuple[str, str, str]  # domain, name, overload
 

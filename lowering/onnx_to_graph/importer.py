@@ -18,6 +18,7 @@ from ...dialects.graph.ops.structure import WeightOp
 from ...dialects.graph.values import element_type_of, numpy_dtype, shape_of, tensor, type_of
 from .bounded import BoundError
 from .check import MAX_NAME, named_nodes
+from .element_types import element_type, tensor_of
 from .emitter import BYTE, SMALL_ELEMENTS, UNPACKED_BITS, Emitter
 from .functions import (
     bound_node,
@@ -33,7 +34,6 @@ from .node import Node
 from .non_tensors import Held
 from .operators import OperatorCheck, handler_of
 from .scope import Scope
-from .types import element_type, tensor_of
 
 COUNTING = ("Shape", "Size")
 """Operators that compute with the number of elements that there are."""

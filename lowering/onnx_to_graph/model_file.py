@@ -20,9 +20,9 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from ...dialects.arguments import read_once
 from ...dialects.errors import InvalidModelError, UnsupportedError
-from ...dialects.plain_file import OutsideError, open_inside, open_plain, place_inside
+from ...dialects.regular_file import OutsideError, open_inside, open_plain, place_inside
 from .check import check_nesting, check_text
-from .types import element_name, tensor_bytes
+from .element_types import element_name, tensor_bytes
 from .wire import ByteRange, split_model
 
 ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | BinaryIO | ModelProto"

@@ -20,21 +20,21 @@ from ...dialects.graph.bounds import COUNTS, counts_attr
 from ...dialects.graph.host import state_level
 from ...dialects.graph.ops.fail import FailOp
 from ...dialects.graph.values import element_type_of_value, shape_of
-from ...dialects.sizes.attributes import SYMBOLS, SymbolsAttr
 from ...dialects.sizes.polynomials import Symbol
+from ...dialects.sizes.size_attributes import SYMBOLS, SymbolsAttr
 from ...dialects.sizes.sizes import Size, is_fixed
 from .bounded import Bounds
 from .check import opset_versions, ordered_nodes
+from .declared_inputs import Ranges, input_types, input_values, ranged_shapes
 from .declared_kv_caches import cache_attributes
+from .element_types import element_type
 from .emitter import Emitter
 from .functions import model_functions
 from .importer import Importer
 from .inlining import Inlining
-from .inputs import Ranges, input_types, input_values, ranged_shapes
 from .model_file import ModelFile
 from .operators import OperatorCheck
 from .scope import Scope
-from .types import element_type
 
 
 def import_module(

@@ -17,10 +17,10 @@ from ...dialects.graph.ops.conversion import CastOp
 from ...dialects.graph.ops.movement import BroadcastToOp, ReshapeOp, SliceOp
 from ...dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from ...dialects.sizes.sizes import equal, equal_shapes, is_fixed
+from .element_types import element_type
 from .emitter import MADE_BYTES, Emitter
 from .non_tensors import Held, TensorSequence
 from .scope import Scope
-from .types import element_type
 
 Result: TypeAlias = Held | Sequence[Held | None]
 Handler: TypeAlias = "Callable[[Node], Result]"

@@ -12,7 +12,8 @@ what a convolution takes into its own. x * sigmoid(x) and its like are left to t
 from __future__ import annotations
 
 from ...dialects.modules import classes_in
-from .canonical import arithmetic, contractions, reshapes, slices, transposes, windows
+from .canonical import contractions, reshapes, slices, transposes, windows
+from .canonical import elementwise as arithmetic
 from .fold_constants import FoldSmallConstants
 from .support.pattern_utils import GraphPattern, PatternPass
 

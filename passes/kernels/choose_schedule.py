@@ -29,7 +29,7 @@ from ...dialects.errors import CompileError, ConfigError
 from ...dialects.graph.base import describe
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import shape_of
-from ...dialects.kernel.attributes import FormAttr, ScheduleAttr
+from ...dialects.kernel.kernel_attributes import FormAttr, ScheduleAttr
 from ...dialects.kernel.targets import CpuAttr, Target, target_of
 from ...dialects.sizes.guards import unguarded
 from ...dialects.sizes.sizes import now

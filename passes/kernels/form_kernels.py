@@ -34,7 +34,7 @@ from ...dialects.graph.host import Loop, blocks_of, is_scalar, main_of, state_le
 from ...dialects.graph.ops.movement import ReshapeOp
 from ...dialects.graph.ops.structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
 from ...dialects.graph.values import ints_attr, shape_of, type_of
-from ...dialects.kernel.attributes import FormAttr
+from ...dialects.kernel.kernel_attributes import FormAttr
 from ...dialects.kernel.targets import target_of
 from ..statistics import count
 from .fusion import Group, external_operands, form_groups

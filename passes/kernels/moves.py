@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from ...dialects.graph.ops.movement import ConcatOp
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import shape_of
-from ...dialects.kernel.attributes import MoveAttr
+from ...dialects.kernel.kernel_attributes import MoveAttr
 from ..geometry.boxes import Box, row_major, with_unit_strides
 from ..geometry.strided_views import strided_view
 

@@ -28,7 +28,7 @@ from ...dialects.graph.ops.structure import CallOp, KernelOp, WeightOp, YieldOp
 from ...dialects.graph.packing.packings import Packing
 from ...dialects.graph.packing.unpack import UnpackOp
 from ...dialects.graph.values import AnyTensor, Array, tensor, type_of
-from ...dialects.kernel.attributes import FormAttr, InterfaceAttr
+from ...dialects.kernel.kernel_attributes import FormAttr, InterfaceAttr
 from ...dialects.kernel.targets import target_of
 from ..statistics import count
 from .choose_schedule import schedule_kernel

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.printer import Printer
 
 from ...dialects.graph.ops.structure import KernelOp
-from ...dialects.kernel.attributes import ScheduleAttr
+from ...dialects.kernel.kernel_attributes import ScheduleAttr
 from ...dialects.kernel.targets import Target
 from ...dialects.xdsl_repairs import kept_in
 

@@ -78,9 +78,9 @@ from ...dialects.graph.kv_cache_attributes import CACHE
 from ...dialects.graph.ops.movement import ReshapeOp
 from ...dialects.graph.ops.structure import CallOp, WeightOp
 from ...dialects.graph.values import shape_of, tensor, type_of
-from ...dialects.kernel.attributes import InterfaceAttr
 from ...dialects.kernel.calls import CallOp as BufferCallOp
 from ...dialects.kernel.calls import WeightOp as BufferWeightOp
+from ...dialects.kernel.kernel_attributes import InterfaceAttr
 from ...dialects.kernel.targets import target_of
 from ..geometry.boxes import Box
 from .analysis.buffer_writer import BufferWriter, buffer_for, memref_of

@@ -33,8 +33,8 @@ from ...dialects.errors import PlanError
 from ...dialects.graph.base import describe
 from ...dialects.graph.host import ROLE, ancestor_in, argument_texts, blocks_of, caches_of, kernels_of, main_of
 from ...dialects.graph.values import tensor
-from ...dialects.kernel.attributes import InterfaceAttr
 from ...dialects.kernel.calls import CallOp, WeightOp
+from ...dialects.kernel.kernel_attributes import InterfaceAttr
 from ...dialects.sizes.sizes import now
 from ..geometry.boxes import Box, placed
 from ..statistics import count

@@ -45,7 +45,8 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import PlanError
 from ...dialects.graph.host import main_of, state_level
 from ...dialects.graph.values import int_attr
-from ...dialects.sizes.attributes import (
+from ...dialects.sizes.offsets import Offset
+from ...dialects.sizes.size_attributes import (
     BUFFERS,
     SIZES,
     SYMBOLS,
@@ -54,7 +55,6 @@ from ...dialects.sizes.attributes import (
     SymbolsAttr,
     sizes_of_module,
 )
-from ...dialects.sizes.offsets import Offset
 from ...dialects.sizes.sizes import Size, now, size_of
 from ..planning import Buffer, Plan, Problem, lower_bound, solve
 from ..statistics import measure

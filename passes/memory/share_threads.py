@@ -33,10 +33,10 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import PlanError
 from ...dialects.graph.host import kernels_of, main_of
 from ...dialects.graph.ops.structure import KernelOp
-from ...dialects.kernel.attributes import InterfaceAttr
 from ...dialects.kernel.calls import BarrierOp, CallOp
+from ...dialects.kernel.kernel_attributes import InterfaceAttr
 from ...dialects.kernel.targets import cpu_of
-from ...dialects.sizes.attributes import SIZES
+from ...dialects.sizes.size_attributes import SIZES
 from ..statistics import count
 from ..work import CHUNK_GRAIN, MOST_CHUNKS, PIECES, STAGE_GRAIN, nanoseconds
 from .analysis.buffers import VIEWS, IndexConstants, add_argument, argument_with_role, give_role, insert_before

@@ -41,9 +41,9 @@ from ...dialects.graph.host import attributes_of_arguments
 from ...dialects.graph.kv_cache_attributes import CACHE, CacheAttr
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import AnyTensor, numpy_dtype
-from ...dialects.kernel.attributes import InterfaceAttr
 from ...dialects.kernel.calls import CallOp, WeightOp
-from ...dialects.sizes.attributes import symbols_of_module
+from ...dialects.kernel.kernel_attributes import InterfaceAttr
+from ...dialects.sizes.size_attributes import symbols_of_module
 from .analysis.byte_map import ByteMap, Region
 
 _Step = CallOp | memref.LoadOp

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .instance import Instance
 from .occupancy import merged
+from .planning_instance import Instance
 
 Units = npt.NDArray[np.int64]
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from . import search
 from .budget import Budget, Goal
-from .instance import Instance, part
+from .planning_instance import Instance, part
 from .search_tables import Ints, Tables, make_state, make_tables
 
 RUN = 1000  # steps of the shortest run: successful searches mostly take a few times the number of buffers

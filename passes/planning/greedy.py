@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from .instance import Instance
 from .occupancy import Occupancy, Range
+from .planning_instance import Instance
 
 Fit = Callable[[Instance, int, Sequence[Range], int], int]  # instance, buffer, taken ranges, height so far -> offset
 

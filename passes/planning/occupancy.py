@@ -6,7 +6,7 @@ a given one are then found in a few cells of each level, with hardly any false c
 
 from __future__ import annotations
 
-from .instance import Instance
+from .planning_instance import Instance
 from .problem import Interval
 
 Range = tuple[int, int]  # [low, high) in units of the arena

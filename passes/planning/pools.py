@@ -10,7 +10,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from math import lcm
 
-from .instance import Instance
+from .planning_instance import Instance
 from .problem import Interval
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from . import greedy
 from .budget import Budget, Goal
-from .instance import Instance, components, most_live, part
+from .planning_instance import Instance, components, most_live, part
 from .repeated_greedy import improve
 
 

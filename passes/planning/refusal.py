@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...dialects.errors import PlanError
 from .budget import Budget
-from .instance import Instance, components, instance_of, part
+from .planning_instance import Instance, components, instance_of, part
 from .problem import Plan, Problem
 
 STEPS = 2_000  # search steps for each set while buffers are left out one by one

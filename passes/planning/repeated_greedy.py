@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .budget import Budget
 from .greedy import by_size, first_fit, place_in_order
-from .instance import Instance
+from .planning_instance import Instance
 
 PASSES = 50  # rounds at most: networks that reach the goal at all do so in about 10
 PUSH = 0.1  # how far a buffer above the goal moves ahead, as a fraction of the number of buffers

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .instance import Instance
 from .occupancy import merged
+from .planning_instance import Instance
 
 Ints = npt.NDArray[np.int64]
 

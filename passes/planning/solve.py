@@ -11,7 +11,7 @@ from . import greedy, pools
 from .beam import beam
 from .bound import lower_bound, refuse_hopeless
 from .budget import Budget, Goal
-from .instance import Instance, instance_of
+from .planning_instance import Instance, instance_of
 from .portfolio import Outcome, auto, exact, plan_parts
 from .problem import Bound, Plan, Pool, Problem
 from .refusal import does_not_fit

@@ -13,10 +13,10 @@ import xxhash
 from typing_extensions import Unpack
 
 from ...dialects.arguments import check_kind, checked_path
+from ...dialects.atomic_file import write_folder
 from ...dialects.errors import ConfigError, UnsupportedError
 from ...dialects.kernel.targets import cpu_of
-from ...dialects.sizes.attributes import symbols_of_module
-from ...dialects.whole_file import write_folder
+from ...dialects.sizes.size_attributes import symbols_of_module
 from ...lowering.loops_to_llvm.c_entry_ir import BLOCK_BYTES, HEADER_BYTES, MARK, CEntry, Pointer
 from ...lowering.pipelines import collection_paused
 from ..compile.late_options import check_cpu
@@ -24,12 +24,12 @@ from ..compile.module_to_plan import Lowered, lower
 from ..compile.source import configured_source
 from ..config import CompileOptions, EngineConfig
 from ..limits import memory_for
+from ..module_interface import WEIGHT_ALIGNMENT
 from ..native.allowed_calls import check_c_calls, undefined_symbols
 from ..native.cpu_targets import machine_of
-from ..native.llvm import part_of
+from ..native.llvmlite_calls import part_of
 from ..native.machine_code import MachineCode
 from ..native.one_object import one_object
-from ..signature import WEIGHT_ALIGNMENT
 from .c_example import example
 from .c_interface import CInterface, Parameter, check_name, model_name, parameters
 

@@ -73,7 +73,7 @@ class Model:
             rows_of(*(_settled(specs) for specs in signature(self.source)))
             return
         from ..compile.source import source_of
-        from ..signature import input_specs, output_specs
+        from ..module_interface import input_specs, output_specs
 
         module, _ = source_of(self.source).load(EngineConfig.of(threads=self.threads, **self._options))
         rows_of(_settled(input_specs(module)), _settled(output_specs(module)))

@@ -12,7 +12,7 @@ from typing import cast
 
 from ...dialects.errors import MiniInferError
 from ...dialects.json_text import read_json
-from ...dialects.plain_file import open_inside, open_plain
+from ...dialects.regular_file import open_inside, open_plain
 from ..config import EngineConfig
 from ..engine import Build, CompiledModel
 from ..file_cache import key_of

@@ -24,7 +24,7 @@ from .source import configured_source
 if TYPE_CHECKING:
     from ...lowering.onnx_to_graph.model_file import ModelSource
     from ...passes.memory.report.memory_plan import MemoryPlan
-    from .builder import Builder
+    from .plan_builder import Builder
 
 
 def compile(
@@ -61,7 +61,7 @@ def compile(
     folder = cache_folder(cache)
 
     def builder() -> Builder:
-        from .builder import Builder
+        from .plan_builder import Builder
 
         return Builder(source, config, progress, objects=None if folder is None else folder.objects)
 

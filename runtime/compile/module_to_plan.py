@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.graph.blobs import MiniContext
-from ...dialects.kernel.attributes import ScheduleAttr
-from ...dialects.sizes.attributes import symbols_of_module
+from ...dialects.kernel.kernel_attributes import ScheduleAttr
 from ...dialects.sizes.guards import unguarded
+from ...dialects.sizes.size_attributes import symbols_of_module
 from ...lowering.levels import level_of
 from ...lowering.module_text import own_errors
 from ...lowering.pipelines import (
@@ -34,13 +34,13 @@ from ..file_cache import FileCache
 from ..kept.cpus import host_cpu
 from ..kept.tuning_store import TuningStore
 from ..limits import check_fits, memory_for
+from ..module_interface import check_signature, entry_of, run_checks, signature_of, weight_segment
 from ..native.images.linked import link
 from ..native.images.loaded import UnloadedImage
 from ..native.llvm_processes import Compilers
 from ..options import options_of
 from ..plan import InferencePlan
 from ..session import compute_device
-from ..signature import check_signature, entry_of, run_checks, signature_of, weight_segment
 from ..specs import Compilation, Signature, values_of
 from .source import Source
 

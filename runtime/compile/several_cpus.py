@@ -18,8 +18,8 @@ from ..kept.cpus import host_cpu
 from ..native.team import team_image
 from ..shapes.shape_family import ShapeFamily
 from ..specs import ordered_shapes
-from .builder import Builder
 from .late_options import check_cpu
+from .plan_builder import Builder
 from .source import Source, configured_source
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from ...dialects.arguments import read_once
 from ...dialects.errors import ConfigError, InvalidInputError
-from ...dialects.plain_file import read_plain
+from ...dialects.regular_file import read_plain
 from ..config import EngineConfig
 from ..options import options_of
 from ..profile import OptimizationProfile
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ...dialects.graph.blobs import MiniContext
     from ...dialects.sizes.sizes import Size
-    from ...lowering.onnx_to_graph.inputs import Ranges
+    from ...lowering.onnx_to_graph.declared_inputs import Ranges
     from ...lowering.onnx_to_graph.model_file import ModelSource
 
 LARGEST = 2**31 - 1  # of dynamic dimensions without a profile
@@ -87,7 +87,7 @@ class Source:
 
     def input_names(self, config: EngineConfig) -> tuple[str, ...]:
         """The inputs that a call passes, in order."""
-        from ...lowering.onnx_to_graph.inputs import free_inputs
+        from ...lowering.onnx_to_graph.declared_inputs import free_inputs
 
         return free_inputs(self.model, config.specialize)
 
@@ -113,11 +113,11 @@ class ModuleSource(Source):
     def load(self, config: EngineConfig, best: Best | None = None) -> tuple[ModuleOp, MiniContext]:
         """As `Source.load`. Raises ConfigError for options that don't apply to a module at its level."""
         from ...dialects.kernel.targets import target_of
-        from ...dialects.sizes.attributes import sizes_of_module
+        from ...dialects.sizes.size_attributes import sizes_of_module
         from ...lowering.levels import level_of
         from ...lowering.module_text import own_errors, read_module
         from ...lowering.pipelines import remaining_phases, run_phases
-        from ..signature import check_signature
+        from ..module_interface import check_signature
         from .late_options import check_undecided
 
         for option, each in options_of(EngineConfig).items():
@@ -140,7 +140,7 @@ class ModuleSource(Source):
 
     @override
     def input_names(self, config: EngineConfig) -> tuple[str, ...]:
-        from ..signature import input_specs
+        from ..module_interface import input_specs
 
         return tuple(spec.name for spec in input_specs(self.load(config)[0]))
 
@@ -149,7 +149,7 @@ def _ranges_of(config: EngineConfig, best: Best | None) -> Ranges | None:
     """The ranges of shapes that a configuration requests; code is optimised for the shapes `best` if given."""
     if not config.is_dynamic:
         return None
-    from ...lowering.onnx_to_graph.inputs import Ranges
+    from ...lowering.onnx_to_graph.declared_inputs import Ranges
 
     profile = config.profile or OptimizationProfile()
     return Ranges(profile.dims, profile.shapes, best or {}, open=LARGEST if config.enable_dynamic_shapes else 0)
@@ -157,8 +157,8 @@ def _ranges_of(config: EngineConfig, best: Best | None) -> Ranges | None:
 
 def _profile(sizes: Sequence[Size]) -> OptimizationProfile | None:
     """The profile with the ranges of the inputs' symbols; None if there are no such symbols."""
-    from ...dialects.sizes.attributes import symbol_of
     from ...dialects.sizes.polynomials import InputSymbol
+    from ...dialects.sizes.size_attributes import symbol_of
 
     dims: dict[str, tuple[int, int, int]] = {}
     for size in sizes:

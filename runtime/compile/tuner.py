@@ -39,9 +39,9 @@ from ..config import EngineConfig
 from ..devices.cpu.machine_limits import LimitProbe
 from ..kept.cpus import host_cpu
 from ..kept.tuning_store import Decision, Tried, TuningStore
+from ..module_interface import input_specs, output_specs
 from ..plan import ExecutionContext
 from ..session import compute_device
-from ..signature import input_specs, output_specs
 from ..specs import TensorSpec
 from .module_to_plan import build_plan, engine_phases
 from .source import source_of

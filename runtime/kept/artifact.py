@@ -7,10 +7,10 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
+from ...dialects.atomic_file import whole_file
 from ...dialects.errors import ConfigError, InvalidInputError, InvalidModelError
 from ...dialects.json_text import read_json
-from ...dialects.plain_file import open_plain
-from ...dialects.whole_file import whole_file
+from ...dialects.regular_file import open_plain
 from ..config import EngineConfig
 from ..engine import CompiledModel, Engine
 from ..profile import OptimizationProfile

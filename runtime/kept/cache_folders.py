@@ -12,7 +12,7 @@ from typing import cast
 
 from ...dialects.arguments import checked_path, wrong
 from ...dialects.errors import ConfigError
-from ...dialects.plain_file import read_plain
+from ...dialects.regular_file import read_plain
 from ..file_cache import FileCache, make_private, user_cache
 
 VARIABLE = "MINI_INFER_CACHE"

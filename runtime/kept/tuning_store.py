@@ -24,10 +24,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
+from ...dialects.atomic_file import whole_file
 from ...dialects.errors import MiniInferError
 from ...dialects.json_text import read_json
-from ...dialects.plain_file import open_plain, read_plain
-from ...dialects.whole_file import whole_file
+from ...dialects.regular_file import open_plain, read_plain
 from ..file_cache import make_private, user_cache
 
 FORMAT = 1

@@ -17,7 +17,7 @@ from ...dialects.errors import ConfigError
 from ...dialects.kernel.targets import BYTE_DOTS, CPU_FEATURES, CpuAttr, gflops_of
 from ..config import EngineConfig
 from ..machine_facts import USUAL_CACHE, cache_bytes
-from .llvm import Machine, binding, emit_assembly, target_machine
+from .llvmlite_calls import Machine, binding, emit_assembly, target_machine
 
 _HELPERS = {"fma": "fmaf", "half": "truncsfhf2", "round": "roundevenf"}
 """Named features of a target, and the helper that LLVM calls on a CPU without them."""

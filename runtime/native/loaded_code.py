@@ -14,6 +14,6 @@ def loaded(objects: Sequence[bytes]) -> Code:
     """Links and loads object code; by LLVM on systems without ELF. Raises CompileError."""
     if all(each.startswith(ELF) for each in objects):
         return LoadedImage(link(objects))
-    from .llvm import LoadedCode
+    from .llvmlite_calls import LoadedCode
 
     return LoadedCode.load(objects)

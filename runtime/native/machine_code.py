@@ -16,7 +16,7 @@ from ...dialects.errors import CompileError
 from ...dialects.graph.base import node_name
 from ...dialects.graph.blobs import MiniContext
 from ...dialects.kernel.targets import BYTE_DOTS, CpuAttr, cpu_of
-from ...dialects.sizes.attributes import symbols_of_module
+from ...dialects.sizes.size_attributes import symbols_of_module
 from ...dialects.symbols import symbol_named
 from ...lowering.kernels_to_loops.lower_kernels import KERNEL
 from ...lowering.levels import argument_roles, level_of
@@ -28,9 +28,9 @@ from ...passes.memory.share_threads import SHARE, STAGE
 from ...passes.statistics import pass_statistics, timed
 from ..specs import Compilation, KernelCall
 from .cpu_targets import cpu_target
-from .llvm import code_of, part_of
 from .llvm_processes import Compilers
 from .llvm_worker import Part
+from .llvmlite_calls import code_of, part_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ def start_compiling(
     assert main is not None  # check_signature tells of a module without
     roles, calls = argument_roles(main), _kernel_calls(module, main)
     profiled = "times" in roles
-    # Beside the tensors, the arena and weights, and what there is only for some: see ROLES in signature.py.
+    # Beside the tensors, the arena and weights, and what there is only for some: see ROLES in module_interface.py.
     pointers = sum(role in ("input", "cache", "output") for role in roles)
     pointers += 2 + bool(symbols_of_module(module)) + (STATUS in roles) + profiled
     target, compilers = cpu_of(module), compilers or Compilers(1)

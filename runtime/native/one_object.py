@@ -7,8 +7,8 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from ...dialects.errors import CompileError
-from .llvm import Machine, target_machine
 from .llvm_worker import Part, optimize, parsed
+from .llvmlite_calls import Machine, target_machine
 
 
 def one_object(parts: Sequence[Part], prefix: str, public: AbstractSet[str]) -> bytes:

@@ -95,7 +95,7 @@ def team_image(triple: str = "") -> Image:
 
 def _compiled(triple: str = "") -> bytes:
     from ...lowering.loops_to_llvm.team_ir import team_ir
-    from .llvm import Machine, compile_to_object
+    from .llvmlite_calls import Machine, compile_to_object
 
     machine = Machine(triple)
     return compile_to_object(team_ir(machine.architecture), machine)

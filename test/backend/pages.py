@@ -11,7 +11,7 @@ from onnx import defs
 from mini_infer.dialects.errors import UnsupportedError
 from mini_infer.dialects.graph.values import numpy_dtype
 from mini_infer.lowering.onnx_to_graph.check import OLDEST_OPSET
-from mini_infer.lowering.onnx_to_graph.types import element_type
+from mini_infer.lowering.onnx_to_graph.element_types import element_type
 
 DOCS = Path(__file__).parents[2] / "docs"
 COMMAND = "PYTHONPATH=.:test .venv/bin/python -m backend.pages"

@@ -39,10 +39,10 @@ from mini_infer.passes.memory.analysis.buffers import add_argument, memref_type,
 from mini_infer.passes.memory.share_threads import STAGE
 from mini_infer.runtime.device import Code
 from mini_infer.runtime.memory.host_memory import aligned_bytes
+from mini_infer.runtime.module_interface import weight_segment
 from mini_infer.runtime.native.cpu_targets import host_target, machine_of
-from mini_infer.runtime.native.llvm import compile_to_object
+from mini_infer.runtime.native.llvmlite_calls import compile_to_object
 from mini_infer.runtime.native.loaded_code import loaded
-from mini_infer.runtime.signature import weight_segment
 
 MOST_STEPS = 5
 APART = ("bufferize", "naive")  # passes, and plan-arena's strategy

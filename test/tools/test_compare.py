@@ -23,7 +23,7 @@ from mini_infer.dialects.graph.ops.structure import CallOp, KernelOp
 from mini_infer.dialects.graph.ops.unary import NegOp, ReluOp, SigmoidOp, TanhOp
 from mini_infer.passes.graph.channels_last import ChannelsLast
 from mini_infer.passes.memory.bufferize import Bufferize
-from mini_infer.runtime.compile import builder as compiling
+from mini_infer.runtime.compile import plan_builder as compiling
 from mini_infer.runtime.compile.module_to_plan import build_plan
 from mini_infer.tools.comparison import comparison as comparing
 

@@ -20,8 +20,8 @@ from onnx import ModelProto
 from text_models import model_of, numbers
 
 import mini_infer as mi
+from mini_infer.dialects.atomic_file import write_folder
 from mini_infer.dialects.graph.values import Array
-from mini_infer.dialects.whole_file import write_folder
 from mini_infer.runtime.c_export.c_interface import c_names, model_name
 
 ONE: dict[str, Any] = {"threads": 1, "compile_threads": 1}

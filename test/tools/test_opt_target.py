@@ -15,7 +15,7 @@ from mini_infer.runtime.compile.module_to_plan import lower
 from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import apart_from_host, target_attribute
-from mini_infer.runtime.native.llvm import Machine
+from mini_infer.runtime.native.llvmlite_calls import Machine
 from mini_infer.tools.mini_opt.command import main
 
 MODULE = """

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from ...dialects.atomic_file import whole_file
 from ...dialects.errors import ConfigError
-from ...dialects.whole_file import whole_file
 from ..reports import PICTURES
 from ..reports.palette import BOUND, BUFFERS, EDGE, TEXT
 from .report import Benchmark, ModelResult

@@ -92,7 +92,7 @@ ENGINES: Mapping[str, Callable[..., Runner]] = {
     **{name: _on_gpu(name) for name in ("torch", "torch-compile", "onnxruntime-cuda")},
 }
 IMPORTED = {
-    "mini_infer": "mini_infer.runtime.compile.builder",
+    "mini_infer": "mini_infer.runtime.compile.plan_builder",
     "torch-compile": "torch",
     "onnxruntime-cuda": "onnxruntime",
 }

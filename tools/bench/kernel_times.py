@@ -26,8 +26,8 @@ from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.main_steps import calls_of
 from ...passes.memory.insert_barriers import InsertBarriers
 from ...passes.model_work import Work, work_of_kernel
-from ...runtime.compile.builder import Builder
 from ...runtime.compile.entry import build_engine
+from ...runtime.compile.plan_builder import Builder
 from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.devices.cpu.machine_limits import MachineLimits

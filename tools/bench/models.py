@@ -18,7 +18,7 @@ from ...passes.model_work import Work, work_of_model
 from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.kept.artifact import load
-from ...runtime.signature import input_specs
+from ...runtime.module_interface import input_specs
 from ...runtime.specs import TensorSpec
 from ..arrays import load_inputs, load_named
 from ..asked_shapes import Sizes, shapes_at, shapes_of

@@ -24,7 +24,7 @@ def demo(
     chosen: Chosen,
 ) -> Work:
     """Build a ResNet-50 with seeded weights, compile it, run it, and show where its memory went."""
-    from ...dialects.whole_file import whole_file
+    from ...dialects.atomic_file import whole_file
     from ..command_names import shell_name
     from ..demos.resnet50 import resnet50
     from ..reports.plan_summary import show_summary

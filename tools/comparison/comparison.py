@@ -32,13 +32,13 @@ from ...dialects.graph.ops.structure import CallOp
 from ...dialects.graph.values import Array
 from ...lowering.levels import level_of
 from ...lowering.onnx_to_graph.model_file import parts_of
-from ...runtime.compile.builder import Builder
 from ...runtime.compile.entry import build_engine
 from ...runtime.compile.module_to_plan import build_plan, schedule_kernels
+from ...runtime.compile.plan_builder import Builder
 from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.kept.artifact import load
-from ...runtime.signature import input_specs
+from ...runtime.module_interface import input_specs
 from .. import facts
 from ..arrays import load_inputs
 from ..asked_shapes import Shape, Sizes, shapes_at, shapes_of

@@ -17,10 +17,10 @@ from types import TracebackType
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
 from xdsl.ir import Attribute
 
+from ...dialects.atomic_file import WholeFiles, is_special, whole_file
 from ...dialects.errors import ConfigError
 from ...dialects.graph.blobs import BlobAttr, BlobStore, blobs_of
-from ...dialects.plain_file import read_plain
-from ...dialects.whole_file import WholeFiles, is_special, whole_file
+from ...dialects.regular_file import read_plain
 from .opt_options import STANDARD_STREAM
 
 MODULE, WEIGHTS = ".mlir", ".weights"  # suffixes of modules and of the weights beside them

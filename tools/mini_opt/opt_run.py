@@ -18,7 +18,7 @@ from ...dialects.errors import CompileError, ConfigError, MiniInferError
 from ...dialects.graph.blobs import BlobAttr, blobs_of
 from ...dialects.graph.host import LEVEL
 from ...dialects.kernel.targets import CpuAttr, GpuAttr, target_of
-from ...dialects.plain_file import read_plain
+from ...dialects.regular_file import read_plain
 from ...lowering.levels import level_of
 from ...lowering.module_text import module_context, own_errors, parse_module, print_module
 from ...lowering.pipelines import PATHS, PassRun, parse_passes, pipeline_text, remaining_phases, run_passes
@@ -151,7 +151,7 @@ class OptRun:
         from ...lowering.onnx_to_graph import import_onnx
 
         source = content if self.options.input == STANDARD_STREAM else self.options.input
-        from ...lowering.onnx_to_graph.inputs import Ranges
+        from ...lowering.onnx_to_graph.declared_inputs import Ranges
 
         chosen, profile = self.options.chosen, self.options.chosen["profile"]
         given = {name: chosen[name] for name in ("dims", "shapes", "specialize", "caches")}

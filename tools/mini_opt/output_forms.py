@@ -35,7 +35,7 @@ def _llvm_ir(ctx: Context, module: ModuleOp) -> str:
 def _assembly(ctx: Context, module: ModuleOp) -> str:
     from ...lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
     from ...runtime.native.cpu_targets import machine_of
-    from ...runtime.native.llvm import emit_assembly
+    from ...runtime.native.llvmlite_calls import emit_assembly
 
     target = cpu_of(module)
     # Every assembler knows block comments, while line comments start differently for each CPU.

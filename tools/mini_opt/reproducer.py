@@ -21,7 +21,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import CompileError, ConfigError, MiniInferError
 from ...dialects.graph.blobs import BlobAttr, MiniContext
-from ...dialects.plain_file import open_plain
+from ...dialects.regular_file import open_plain
 from ...lowering.module_text import own_errors, print_module
 from ...lowering.pipelines import pipeline_text
 from .destination import MODULE, Destination

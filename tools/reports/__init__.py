@@ -13,8 +13,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...dialects.arguments import check_kind, checked_path
+from ...dialects.atomic_file import whole_file
 from ...dialects.errors import ConfigError
-from ...dialects.whole_file import whole_file
 from ...passes.memory.report.memory_plan import MemoryPlan
 from .plan_tables import csv_table, plan_table, pool_table
 

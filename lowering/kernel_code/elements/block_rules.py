@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from ....dialects.graph.ops.block_weight import UI8, BlockWeightOp
 from ..arithmetic import Arithmetic, convert
 from ..index_expr import Expr
-from .values import Values, element_of
+from .element_values import Values, element_of
 
 
 @element_of.register

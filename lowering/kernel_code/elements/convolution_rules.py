@@ -18,13 +18,13 @@ from ....dialects.graph.window_sizes import channel_axis, full_shape
 from ....dialects.sizes.sizes import is_fixed
 from ....passes.geometry.boxes import row_major
 from ..arithmetic import Arithmetic, convert, wide_float
-from ..builder import Index
 from ..index_expr import Expr, linear
 from ..lane_access import NotVectorisable
+from ..loop_builder import Index
 from ..reductions import Reduction
+from .element_values import Values, element_of
 from .movement_rules import guarded
 from .reduction_rules import wide
-from .values import Values, element_of
 from .window_rules import Taps, WindowAxis, windows_of
 
 Idx = tuple[Expr, ...]

@@ -35,7 +35,7 @@ from ..arithmetic import (
     stored,
     wide_float,
 )
-from ..builder import Index, LoopBuilder
+from ..loop_builder import Index, LoopBuilder
 
 _GELU_IS_ZERO = 40.0  # gelu of numbers below minus this is 0; the product of minus infinity and 0 would be NaN
 _FEW_BITS = 6  # constant exponents up to which powers are unrolled

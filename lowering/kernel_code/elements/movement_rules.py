@@ -18,10 +18,10 @@ from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ....dialects.sizes.sizes import equal
 from ....passes.geometry.boxes import row_major
 from ..arithmetic import Arithmetic, convert, is_unsigned, loaded, number_in, stored
-from ..builder import INDEX, Index
 from ..index_expr import Expr, Var, delinearize, linear
 from ..lane_access import NotVectorisable
-from .values import Values, element_of, operand_index
+from ..loop_builder import INDEX, Index
+from .element_values import Values, element_of, operand_index
 
 Idx = tuple[Expr, ...]
 

@@ -12,10 +12,10 @@ from xdsl.ir import SSAValue
 from ....dialects.graph.ops.selection import TopKOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ..arithmetic import Arithmetic, is_unsigned
-from ..builder import Index
 from ..index_expr import Expr, Var
+from ..loop_builder import Index
+from .element_values import Values
 from .reduction_rules import wide
-from .values import Values
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from ....dialects.graph.values import element_type_of_value, shape_of
 from ..arithmetic import Arithmetic, convert, wide_float
 from ..index_expr import Expr
 from ..reductions import Reduction
-from .values import Values, element_of, operand_index
+from .element_values import Values, element_of, operand_index
 
 Idx = tuple[Expr, ...]
 _Norm = LayerNormOp | RmsNormOp | InstanceNormOp

@@ -19,14 +19,14 @@ from xdsl.ir import SSAValue
 from ....dialects.graph.ops.picture_regions import FARTHEST, MOST_SAMPLES, RegionOp, RoiAlignOp, RoiPoolOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ..arithmetic import Arithmetic, convert, wide_float
-from ..builder import Index
 from ..index_expr import Expr
 from ..lane_access import NotVectorisable
+from ..loop_builder import Index
 from ..reductions import Reduction
+from .element_values import Values, element_of, operand_index
 from .movement_rules import wrapped
 from .reduction_rules import wide
 from .sampling_rules import clamped, whole, without_channel
-from .values import Values, element_of, operand_index
 
 Idx = tuple[Expr, ...]
 

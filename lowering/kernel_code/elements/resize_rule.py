@@ -22,9 +22,9 @@ from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ....dialects.sizes.guards import unguarded
 from ....dialects.sizes.sizes import equal, is_fixed, now
 from ..arithmetic import Arithmetic, bits_of, convert, is_integer, is_unsigned, signless, wide_float
-from ..builder import INDEX, Index
 from ..index_expr import Expr
-from .values import Values, element_of
+from ..loop_builder import INDEX, Index
+from .element_values import Values, element_of
 
 # Neighbours up to which they are unrolled, over all axes: 8 along each of two, 4 along each of three.
 _MOST_WRITTEN_OUT = 64

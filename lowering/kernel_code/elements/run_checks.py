@@ -27,11 +27,11 @@ from ....dialects.graph.ops.structure import KernelOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.memory.insert_checks import IndexCheck, checks_of
 from ..arithmetic import convert, is_unsigned
-from ..builder import INDEX, memref_type
 from ..index_expr import Expr, delinearize
-from ..instance import AnyInstance
+from ..instance_base import AnyInstance
+from ..loop_builder import INDEX, memref_type
 from ..reductions import Reduction
-from .values import Values
+from .element_values import Values
 
 
 def write_checks(k: AnyInstance, status: SSAValue) -> None:

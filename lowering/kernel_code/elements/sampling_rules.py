@@ -17,11 +17,11 @@ from ....dialects.graph.ops.sampling import CUBIC_A, SampleOp
 from ....dialects.graph.values import element_type_of_value
 from ....dialects.graph.window_sizes import channel_axis
 from ..arithmetic import Arithmetic, convert, signless, wide_float
-from ..builder import INDEX, Index
 from ..index_expr import Expr
 from ..lane_access import NotVectorisable
+from ..loop_builder import INDEX, Index
+from .element_values import Values, element_of, operand_index
 from .reduction_rules import wide
-from .values import Values, element_of, operand_index
 
 Idx = tuple[Expr, ...]
 

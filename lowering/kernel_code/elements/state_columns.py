@@ -21,8 +21,8 @@ from ....dialects.graph.ops.linear_attention import LinearAttentionOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....dialects.sizes.sizes import pinned
 from ..arithmetic import Arithmetic
-from ..builder import Index, LoopBuilder
-from ..instance import AnyInstance
+from ..instance_base import AnyInstance
+from ..loop_builder import Index, LoopBuilder
 
 HEADS_AT_ONCE = 4
 """Heads whose sums are kept in registers together; further ones read the state again."""

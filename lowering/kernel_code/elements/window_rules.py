@@ -22,13 +22,13 @@ from ....dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolIndexOp, Max
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....dialects.graph.window_sizes import channel_axis, spatial_shape
 from ..arithmetic import Arithmetic, convert, wide_float
-from ..builder import Index
 from ..index_expr import Expr, linear
 from ..lane_access import NotVectorisable
+from ..loop_builder import Index
 from ..reductions import Reduction
+from .element_values import Values, element_of, operand_index
 from .movement_rules import ask_for_break
 from .reduction_rules import better_extremum, wide
-from .values import Values, element_of, operand_index
 
 Idx = tuple[Expr, ...]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from ....dialects.byte_dot import GROUP
-from ...kernel_code.builder import Index, LoopBuilder, memref_type, vector_of
+from ...kernel_code.loop_builder import Index, LoopBuilder, memref_type, vector_of
 
 
 def pack_bytes(

@@ -13,9 +13,9 @@ from ....dialects.graph.ops.structure import ConstantOp
 from ....dialects.graph.values import element_type_of_value
 from ....passes.kernels.forms.contraction import ContractionForm
 from ...kernel_code.arithmetic import Arithmetic, signless
-from ...kernel_code.builder import LoopBuilder
 from ...kernel_code.elements.elementwise_ops import emit_elementwise
-from ..instance import KernelInstance
+from ...kernel_code.loop_builder import LoopBuilder
+from ..kernel_instance import KernelInstance
 
 
 class Epilogue(Protocol):

@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.byte_dot import GROUP, DotOp
 from ...kernel_code.arithmetic import convert, loaded
-from ...kernel_code.builder import Index, LoopBuilder, memref_type, vector_of
+from ...kernel_code.loop_builder import Index, LoopBuilder, memref_type, vector_of
 
 
 class InnerStep(Protocol):

@@ -29,8 +29,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.kernel.targets import CpuAttr
 from ...kernel_code.arithmetic import Arithmetic, bits_of, convert, loaded, stored
-from ...kernel_code.builder import Index, LoopBuilder, memref_type
-from ..instance import KernelInstance
+from ...kernel_code.loop_builder import Index, LoopBuilder, memref_type
+from ..kernel_instance import KernelInstance
 from .fused_ops import Epilogue
 from .inner_steps import ByteDot, InnerStep
 from .split_sums import Parts

@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar
 from xdsl.ir import SSAValue
 
 from ....dialects.sizes.sizes import bounds_of, is_fixed, pinned
-from ...kernel_code.builder import Index, LoopBuilder
 from ...kernel_code.extents import Extent
+from ...kernel_code.loop_builder import Index, LoopBuilder
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.graph.packing.winograd_filters import FILTER, POINTS, filter_transform
 from ...kernel_code.arithmetic import Arithmetic, loaded, stored
-from ...kernel_code.builder import Index, LoopBuilder, memref_type
-from ..instance import CommonFunctions
+from ...kernel_code.loop_builder import Index, LoopBuilder, memref_type
+from ..kernel_instance import CommonFunctions
 from .fused_ops import FusedOps
 
 

@@ -27,8 +27,8 @@ from ....dialects.graph.ops.movement import ConcatOp, TransposeOp
 from ....dialects.graph.ops.reduction import SoftmaxOp
 from ....dialects.graph.values import element_type_of_value, is_bool, shape_of
 from ....dialects.sizes.sizes import equal, surely_below
+from ..element_types import element_type
 from ..node import Handler, Node, Result
-from ..types import element_type
 from .indexing import positions
 from .movement import slice_axis
 

@@ -21,8 +21,8 @@ from ....dialects.graph.ops.reduction import ReduceMaxOp, ReduceMinOp
 from ....dialects.graph.ops.unary import RoundOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....dialects.sizes.sizes import equal, equal_shapes
+from ..element_types import element_type
 from ..node import Handler, Node
-from ..types import element_type
 from .contraction import convolution
 from .movement import slice_axis
 

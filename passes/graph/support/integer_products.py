@@ -23,7 +23,7 @@ from ....dialects.graph.ops.quantization import DequantizeOp, integer_range
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ....dialects.sizes.sizes import is_fixed
 from .pattern_utils import GraphPattern, defining, rewrites
-from .quantized import Levels, Writer, integer, levels_of, summed
+from .quantized_levels import Levels, Writer, integer, levels_of, summed
 
 _UNIT = 1e-6  # relative tolerance of a bias's unit: tools differ in rounding the product of f32 scales
 

@@ -18,7 +18,7 @@ from ....dialects.graph.ops.unary import ReluOp
 from ....dialects.graph.ops.windows import MaxPoolOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from .pattern_utils import GraphPattern, defining, only_use, rewrites, with_operands
-from .quantized import Writer, bits_of, dequantized, integer, is_positive, is_single, same_parameter, ui8
+from .quantized_levels import Writer, bits_of, dequantized, integer, is_positive, is_single, same_parameter, ui8
 
 Moving = ReshapeOp | TransposeOp | SliceOp | BroadcastToOp | GatherOp | GatherElementsOp | GatherNdOp | MaxPoolOp
 

@@ -15,7 +15,7 @@ from ....dialects.graph.ops.quantization import DequantizeOp, QuantizeOp, intege
 from ....dialects.graph.ops.unary import ReluOp, RoundOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from .pattern_utils import GraphPattern, only_use, rewrites, with_operands
-from .quantized import Writer, integer, is_positive, same_parameter
+from .quantized_levels import Writer, integer, is_positive, same_parameter
 
 _DEEPEST = 8  # ops between a product and the quantize after it
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
 from ....dialects.graph.ops.structure import KernelOp
-from ....dialects.kernel.attributes import ScheduleAttr
+from ....dialects.kernel.kernel_attributes import ScheduleAttr
 from ....dialects.kernel.targets import Target
 from ....dialects.modules import classes_in, modules_below
 from ..fusion_rules import FusionRules

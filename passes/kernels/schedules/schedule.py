@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeAlias, TypeVar, 
 
 from ....dialects.errors import CompileError
 from ....dialects.graph.ops.structure import KernelOp
-from ....dialects.kernel.attributes import InterfaceAttr, ScheduleAttr
+from ....dialects.kernel.kernel_attributes import InterfaceAttr, ScheduleAttr
 from ....dialects.kernel.targets import CpuAttr, GpuAttr
 from .scratch import ScratchLayout
 

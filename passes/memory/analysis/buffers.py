@@ -29,7 +29,7 @@ from ....dialects.graph.base import named_location, node_name
 from ....dialects.graph.host import ROLE, argument_texts, attributes_of_arguments
 from ....dialects.graph.ops.structure import KernelOp
 from ....dialects.graph.values import ints, ints_attr, numpy_dtype
-from ....dialects.kernel.attributes import InterfaceAttr
+from ....dialects.kernel.kernel_attributes import InterfaceAttr
 from ...geometry.boxes import Box, reshaped
 
 AnyMemRef: TypeAlias = MemRefType[Attribute]

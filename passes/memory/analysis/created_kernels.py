@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 
 from ....dialects.graph.ops.structure import KernelOp
-from ....dialects.kernel.attributes import FormAttr
+from ....dialects.kernel.kernel_attributes import FormAttr
 from ....dialects.kernel.targets import target_of
 from ...kernels.choose_schedule import schedule_kernel
 

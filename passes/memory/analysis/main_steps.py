@@ -18,8 +18,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects.graph.host import Loop, is_scalar
 from ....dialects.graph.values import shape_of
-from ....dialects.kernel.attributes import InterfaceAttr, MoveAttr
 from ....dialects.kernel.calls import CallOp, WeightOp
+from ....dialects.kernel.kernel_attributes import InterfaceAttr, MoveAttr
 from ...geometry.boxes import Box
 
 Step: TypeAlias = CallOp | memref.LoadOp

@@ -25,7 +25,7 @@ from ...inputs import checked
 from ...memory.host_memory import aligned_bytes
 from ...memory.kv_cache_memory import beginning
 from ...plan import InferencePlan
-from ..builder import Builder
+from ..plan_builder import Builder
 from .watched_plan import WatchedPlan, WatchingContext
 
 GUARD = 4096  # bytes before and behind what is guarded

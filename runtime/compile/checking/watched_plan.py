@@ -28,7 +28,7 @@ from ...device import Array, device_named
 from ...devices.cpu.cpu_device import Cpu, CpuSession
 from ...native.team import team
 from ...plan import ExecutionContext, InferencePlan
-from ..builder import Builder
+from ..plan_builder import Builder
 
 # How a stage is handed over to who has it done: the function, what to call it with, how many shares and seats it has.
 _SHARE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)

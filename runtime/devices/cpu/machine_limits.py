@@ -25,7 +25,7 @@ import numpy as np
 from ...limits import memory_bytes
 from ...machine_facts import cache_bytes
 from ...native.cpu_targets import CpuTarget, host_target
-from ...native.llvm import compile_to_object
+from ...native.llvmlite_calls import compile_to_object
 from ...native.loaded_code import loaded
 
 SUMS = {16: 12, 32: 24}

@@ -17,7 +17,7 @@ from typing_extensions import override
 from ....dialects.errors import ConfigError, InvalidInputError
 from ...device import Array, ByteLayout, Code, Device, Memory
 from ...session import LoadedPlan, Session
-from ..launching import LaunchDevice
+from ..launch_device import LaunchDevice
 from .cupy_calls import Gpu, Stream, faults
 
 if TYPE_CHECKING:

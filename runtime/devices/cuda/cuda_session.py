@@ -17,7 +17,7 @@ from typing_extensions import override
 from ...device import Array, Memory
 from ...memory.host_memory import bytes_of
 from ...session import LoadedPlan, Wrong
-from ..launching import describe_launch
+from ..launch_device import describe_launch
 from ..remote_session import RemoteSession
 from .cupy_calls import Gpu, Stream, faults
 

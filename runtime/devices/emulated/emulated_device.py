@@ -20,7 +20,7 @@ from ....dialects.errors import CompileError, InvalidInputError
 from ...device import Array, Code, Memory
 from ...memory.host_memory import HostMemory, aligned_bytes
 from ...session import LoadedPlan, Session
-from ..launching import LaunchDevice
+from ..launch_device import LaunchDevice
 from ..remote_session import RemoteSession
 from .checked_memory import GlobalRange
 from .gpu_interpreter import Kernel

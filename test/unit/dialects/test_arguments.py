@@ -17,7 +17,7 @@ import mini_infer as mi
 from mini_infer.runtime.backend import MiniInferBackend
 from mini_infer.runtime.c_export import emit_c
 from mini_infer.runtime.compile import several_cpus as building
-from mini_infer.runtime.compile.builder import Builder
+from mini_infer.runtime.compile.plan_builder import Builder
 
 
 class Odd:

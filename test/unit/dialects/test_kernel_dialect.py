@@ -15,8 +15,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.dialects.graph.packing.packings import ConvPacking, DepthwisePacking, PanelPacking
-from mini_infer.dialects.kernel.attributes import InterfaceAttr, MoveAttr, ScheduleAttr
 from mini_infer.dialects.kernel.calls import Kernel
+from mini_infer.dialects.kernel.kernel_attributes import InterfaceAttr, MoveAttr, ScheduleAttr
 from mini_infer.dialects.kernel.targets import CpuAttr, target_of
 
 WIDTH = st.integers(1, 64)

@@ -26,8 +26,8 @@ from xdsl.parser import Parser
 import mini_infer as mi
 from mini_infer.dialects.errors import InvalidInputError, InvalidModelError
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.sizes.attributes import guards_of_module, symbol_of
 from mini_infer.dialects.sizes.polynomials import Symbol
+from mini_infer.dialects.sizes.size_attributes import guards_of_module, symbol_of
 from mini_infer.dialects.sizes.sizes import Size, is_fixed, now, size_of
 from mini_infer.dialects.sizes.spelling import declare, parse_size
 from mini_infer.lowering.levels import level_of

@@ -10,7 +10,7 @@ from models.light import seeded_light_model
 from onnx import ModelProto
 
 from mini_infer.dialects.graph.ops.structure import KernelOp
-from mini_infer.dialects.kernel.attributes import ScheduleAttr
+from mini_infer.dialects.kernel.kernel_attributes import ScheduleAttr
 from mini_infer.passes.planning import STRATEGIES, Problem, solve
 from mini_infer.runtime.compile.module_to_plan import plan_memory
 from mini_infer.runtime.compile.source import source_of

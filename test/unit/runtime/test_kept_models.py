@@ -25,7 +25,7 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, external_data_helper
 
 import mini_infer as mi
 from mini_infer.lowering.loops_to_llvm import split_module
-from mini_infer.runtime.compile import builder as compiling
+from mini_infer.runtime.compile import plan_builder as compiling
 from mini_infer.runtime.compile.source import Source
 from mini_infer.runtime.file_cache import FileCache
 from mini_infer.runtime.kept import keys

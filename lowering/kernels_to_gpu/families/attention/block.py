@@ -14,10 +14,10 @@ from .....passes.kernels.forms.attention import attention_sizes
 from .....passes.kernels.kernel_facts import item_bytes
 from .....passes.kernels.schedules.cuda.flash import STAGES
 from ....kernel_code.arithmetic import Arithmetic
-from ....kernel_code.builder import Index
+from ....kernel_code.loop_builder import Index
 from ....kernel_code.operand_windows import OperandWindow, mask_window, operand_window, result_window
-from ...builder import ACCESS
-from ...instance import GpuKernel, Grid
+from ...gpu_kernel import GpuKernel, Grid
+from ...thread_builder import ACCESS
 from .shared_rows import SharedRows, is_aligned
 
 

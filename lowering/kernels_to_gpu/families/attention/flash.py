@@ -28,9 +28,9 @@ from .....passes.kernels.forms.attention import AttentionSizes, attention_sizes
 from .....passes.kernels.kernel_facts import the_root
 from .....passes.kernels.schedules.cuda.flash import LANES, STAGES, Flash, padded_row, whole
 from ....kernel_code.arithmetic import Arithmetic
-from ....kernel_code.builder import Index
+from ....kernel_code.loop_builder import Index
 from ....kernel_code.operand_windows import result_window
-from ...instance import GpuKernel, Grid
+from ...gpu_kernel import GpuKernel, Grid
 from .block import AttentionBlock, divisor
 from .shared_rows import is_aligned
 

@@ -31,10 +31,10 @@ from .....passes.kernels.schedules.cuda.flash_tensor import (
     key_row,
     value_row,
 )
-from ....kernel_code.builder import Index
-from ...builder import WARP
+from ....kernel_code.loop_builder import Index
 from ...fragments import TensorUnits
-from ...instance import GpuKernel, Grid
+from ...gpu_kernel import GpuKernel, Grid
+from ...thread_builder import WARP
 from .block import AttentionBlock
 
 SHARING = 4  # lanes across which a row lies

@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
 from .....dialects.graph.values import numpy_dtype
-from ....kernel_code.builder import Index, memref_type
+from ....kernel_code.loop_builder import Index, memref_type
 from ....kernel_code.operand_windows import OperandWindow
-from ...builder import ACCESS
-from ...instance import GpuKernel, Grid
+from ...gpu_kernel import GpuKernel, Grid
+from ...thread_builder import ACCESS
 
 
 def is_aligned(k: GpuKernel, grid: Grid, window: OperandWindow) -> bool:

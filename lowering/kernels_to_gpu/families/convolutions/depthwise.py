@@ -22,14 +22,14 @@ from .....dialects.graph.values import element_type_of_value, shape_of
 from .....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from .....passes.kernels.schedules.cuda.depthwise import Depthwise, code_for
 from ....kernel_code.arithmetic import Arithmetic, convert, wide_float
-from ....kernel_code.builder import Index
 from ....kernel_code.domain import Canvas, domain_for
+from ....kernel_code.elements.element_values import aligned
 from ....kernel_code.elements.reduction_rules import wide
-from ....kernel_code.elements.values import aligned
 from ....kernel_code.index_expr import Expr, Var, delinearize, linear
 from ....kernel_code.lane_access import Vector
+from ....kernel_code.loop_builder import Index
 from ....kernel_code.reductions import Reduction
-from ...instance import GpuKernel, Grid
+from ...gpu_kernel import GpuKernel, Grid
 from ...lanes import lanes_along, trial_of, values_of
 
 _WRITTEN_OUT = 7  # rows of a filter that are unrolled; taller filters would make the code too large

@@ -3,8 +3,8 @@
     i = block * 256 + thread
     if i < elements: result[i] = value of the body at i
 
-Results of one shape share a launch. kernel_code/elements/values.py computes single elements. Vector lanes run along the
-innermost axis where all accesses along it are contiguous and aligned; conditions (image borders, seams of
+Results of one shape share a launch. kernel_code/elements/element_values.py computes single elements. Vector lanes run
+along the innermost axis where all accesses along it are contiguous and aligned; conditions (image borders, seams of
 concatenations) are evaluated by each thread, once for all its lanes where they agree.
 """
 
@@ -15,11 +15,11 @@ from itertools import groupby
 
 from .....dialects.graph.values import shape_of
 from .....passes.kernels.schedules.cuda.elements import Elements
-from ....kernel_code.builder import Index
 from ....kernel_code.domain import Canvas, domain_for
 from ....kernel_code.index_expr import Expr, Var, delinearize, linear
 from ....kernel_code.lane_access import Vector
-from ...instance import GpuKernel, Grid
+from ....kernel_code.loop_builder import Index
+from ...gpu_kernel import GpuKernel, Grid
 from ...lanes import lanes_along, trial_of, values_of
 
 

@@ -18,10 +18,10 @@ from .....dialects.graph.ops.selection import TopKOp
 from .....dialects.graph.values import shape_of
 from .....passes.kernels.kernel_facts import the_root
 from .....passes.kernels.schedules.cuda.ranks import Ranks
-from ....kernel_code.builder import Index
 from ....kernel_code.elements.order import RowOrder
 from ....kernel_code.index_expr import Expr, Var, linear
-from ...instance import GpuKernel, Grid
+from ....kernel_code.loop_builder import Index
+from ...gpu_kernel import GpuKernel, Grid
 from ...lanes import values_of
 
 

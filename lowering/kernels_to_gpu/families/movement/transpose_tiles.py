@@ -18,10 +18,10 @@ from .....dialects.graph.values import element_type_of_value, shape_of
 from .....passes.kernels.forms.transposition import Transposition, transposition
 from .....passes.kernels.schedules.cuda.transpose_tiles import TransposeTiles
 from ....kernel_code.arithmetic import signless
-from ....kernel_code.builder import Index
-from ....kernel_code.elements.values import Values, aligned
+from ....kernel_code.elements.element_values import Values, aligned
 from ....kernel_code.index_expr import Expr, Var, delinearize, linear
-from ...instance import GpuKernel, Grid
+from ....kernel_code.loop_builder import Index
+from ...gpu_kernel import GpuKernel, Grid
 
 
 def lower(k: GpuKernel) -> None:

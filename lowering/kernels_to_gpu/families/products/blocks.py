@@ -9,9 +9,9 @@ from math import ceil
 from xdsl.ir import Attribute
 
 from .....passes.kernels.schedules.cuda.products import PARTIALS
-from ....kernel_code.builder import Index
-from ...builder import ACCESS, ThreadBuilder
-from ...instance import GpuKernel, Grid
+from ....kernel_code.loop_builder import Index
+from ...gpu_kernel import GpuKernel, Grid
+from ...thread_builder import ACCESS, ThreadBuilder
 from .operands import Operand, left_operand, right_operand
 from .outputs import Output, PartialWriter, Writer
 from .tile_copies import TileCopy

@@ -21,10 +21,10 @@ from .....dialects.graph.packing.packings import FilterPacking
 from .....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, conv_geometry
 from .....passes.kernels.forms.product import never_leaves, product_shape
 from ....kernel_code.arithmetic import bits_of
-from ....kernel_code.axes import collapse, picture_strides
-from ....kernel_code.builder import Index, memref_type, strides_of
-from ...builder import ACCESS, ThreadBuilder
-from ...instance import GpuKernel, Grid
+from ....kernel_code.loop_builder import Index, memref_type, strides_of
+from ....kernel_code.merged_axes import collapse, picture_strides
+from ...gpu_kernel import GpuKernel, Grid
+from ...thread_builder import ACCESS, ThreadBuilder
 
 WIDEST = 4
 """The most elements in one load."""

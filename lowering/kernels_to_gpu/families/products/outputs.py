@@ -15,12 +15,12 @@ from .....passes.kernels.forms.contraction import ContractionForm
 from .....passes.kernels.forms.product import product_shape
 from .....passes.kernels.schedules.cuda.products import PARTIALS
 from ....kernel_code.arithmetic import Arithmetic, bits_of, convert
-from ....kernel_code.builder import Index, LoopBuilder
-from ....kernel_code.elements.values import Values, aligned
+from ....kernel_code.elements.element_values import Values, aligned
 from ....kernel_code.index_expr import Expr, Var, delinearize, linear
 from ....kernel_code.lane_access import Line, NotVectorisable, Vector
-from ...builder import ACCESS, ThreadBuilder
-from ...instance import GpuKernel, Grid
+from ....kernel_code.loop_builder import Index, LoopBuilder
+from ...gpu_kernel import GpuKernel, Grid
+from ...thread_builder import ACCESS, ThreadBuilder
 
 
 @dataclass

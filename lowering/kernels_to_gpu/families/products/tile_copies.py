@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from xdsl.ir import Attribute, SSAValue
 
 from ....kernel_code.arithmetic import bits_of, convert
-from ....kernel_code.builder import INDEX, Index, vector_of
-from ...builder import ThreadBuilder
+from ....kernel_code.loop_builder import INDEX, Index, vector_of
+from ...thread_builder import ThreadBuilder
 from .operands import Operand
 
 _COPIED = (32, 64, 128)  # sizes in bits of asynchronous copies

@@ -20,9 +20,9 @@ from xdsl.ir import SSAValue
 from .....passes.kernels.forms.contraction import contraction_form
 from .....passes.kernels.schedules.cuda.tiles import WARP_COLUMNS, WARP_ROWS, Tiles
 from ....kernel_code.arithmetic import Arithmetic
-from ....kernel_code.builder import Index
-from ...builder import WARP, ThreadBuilder
-from ...instance import GpuKernel, Grid
+from ....kernel_code.loop_builder import Index
+from ...gpu_kernel import GpuKernel, Grid
+from ...thread_builder import WARP, ThreadBuilder
 from .blocks import Blocks
 from .outputs import Output, add_partials
 from .tile_copies import TileCopy, in_pairs, write_pipeline

@@ -13,9 +13,9 @@ from .....passes.kernels.forms.recurrence import between_phases, states_of
 from .....passes.kernels.kernel_facts import argument_index, item_bytes, the_root
 from .....passes.kernels.schedules.cuda.steps import BLOCK, blocks_of
 from ....kernel_code.arithmetic import Arithmetic
-from ....kernel_code.builder import Index
-from ...builder import ACCESS
-from ...instance import GpuKernel, Grid, LaunchWindow
+from ....kernel_code.loop_builder import Index
+from ...gpu_kernel import GpuKernel, Grid, LaunchWindow
+from ...thread_builder import ACCESS
 from .sums import Share, own_row, sums_of
 
 Begin = Callable[[Grid], None]

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from .....passes.kernels.schedules.cuda.persistent import Persistent
-from ....kernel_code.builder import Index
+from ....kernel_code.loop_builder import Index
 from ....kernel_code.recurrence_cells import CellPhase, phases_of
-from ...instance import GpuKernel, Grid
+from ...gpu_kernel import GpuKernel, Grid
 from .layer import Layer
 from .sums import Share, own_row, sums_of
 from .unit import cell, given_by_input, where_kept

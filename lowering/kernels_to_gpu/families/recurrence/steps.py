@@ -18,10 +18,10 @@ from xdsl.ir import SSAValue
 
 from .....dialects.graph.values import element_type_of_value
 from .....passes.kernels.schedules.cuda.steps import BLOCK, Steps, blocks_of
-from ....kernel_code.builder import Index
+from ....kernel_code.loop_builder import Index
 from ....kernel_code.recurrence_cells import CellPhase, phases_of
-from ...builder import ThreadBuilder
-from ...instance import BuiltLaunch, GpuKernel, Grid, LaunchWindow
+from ...gpu_kernel import BuiltLaunch, GpuKernel, Grid, LaunchWindow
+from ...thread_builder import ThreadBuilder
 from .layer import Layer
 from .sums import Share, own_row, sums_of
 from .unit import cell, given_by_input, where_kept

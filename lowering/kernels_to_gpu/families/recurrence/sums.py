@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from ....kernel_code.arithmetic import Arithmetic
-from ....kernel_code.builder import Index, memref_type
-from ...builder import ThreadBuilder
-from ...instance import Grid
+from ....kernel_code.loop_builder import Index, memref_type
+from ...gpu_kernel import Grid
+from ...thread_builder import ThreadBuilder
 
 RowOf = Callable[[Index], tuple[SSAValue, Sequence[Index]]]
 

@@ -10,9 +10,9 @@ from xdsl.ir import SSAValue
 
 from .....dialects.graph.ops.recurrence import LstmOp
 from ....kernel_code.arithmetic import Arithmetic
-from ....kernel_code.builder import Index
+from ....kernel_code.loop_builder import Index
 from ....kernel_code.recurrence_cells import CellPhase, Unit
-from ...instance import Grid
+from ...gpu_kernel import Grid
 from .layer import Layer
 from .sums import Share
 

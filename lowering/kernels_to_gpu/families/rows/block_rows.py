@@ -12,8 +12,8 @@ from xdsl.ir import SSAValue
 
 from .....passes.kernels.schedules.cuda.block_rows import BlockRows
 from ....kernel_code.reductions import Reduction
-from ...builder import WARP
-from ...instance import GpuKernel, Grid
+from ...gpu_kernel import GpuKernel, Grid
+from ...thread_builder import WARP
 from ...warp_reductions import over_block, over_lanes
 from .row_kernels import RowCode, RowPlan, launches, plan_of
 from .row_passes import Parts, SharedPasses, box

@@ -16,11 +16,11 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
 from .....passes.kernels.schedules.cuda.column_rows import ColumnRows
-from ....kernel_code.builder import Index
 from ....kernel_code.lane_access import Vector
+from ....kernel_code.loop_builder import Index
 from ....kernel_code.reductions import Reduction
-from ...builder import ThreadBuilder
-from ...instance import GpuKernel, Grid
+from ...gpu_kernel import GpuKernel, Grid
+from ...thread_builder import ThreadBuilder
 from .row_kernels import RowCode, RowPlan, launches, plan_of
 from .row_passes import Parts, SharedPasses, box
 

@@ -13,13 +13,13 @@ from .....dialects.graph.values import shape_of
 from .....passes.kernels.forms.rows import RowForm, the_row_form
 from .....passes.kernels.schedules.cuda.rows import keeps_in_registers, reduced_types
 from ....kernel_code.domain import Canvas, domain_for
-from ....kernel_code.elements.values import Values
+from ....kernel_code.elements.element_values import Values
 from ....kernel_code.index_expr import Expr
 from ....kernel_code.row_elements import RowElements
 from ....kernel_code.row_ops import write_row
-from ...builder import ThreadBuilder
-from ...instance import GpuKernel, Grid
+from ...gpu_kernel import GpuKernel, Grid
 from ...lanes import lanes_along, trial_of, values_of
+from ...thread_builder import ThreadBuilder
 from .row_passes import PassDone, SharedPasses
 
 

@@ -18,13 +18,13 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
 from .....passes.geometry.boxes import row_major
-from ....kernel_code.builder import Index
-from ....kernel_code.elements.values import Values
+from ....kernel_code.elements.element_values import Values
 from ....kernel_code.index_expr import Expr, Var, linear
 from ....kernel_code.lane_access import Vector
+from ....kernel_code.loop_builder import Index
 from ....kernel_code.reductions import Reduction
 from ....kernel_code.row_ops import Passes
-from ...builder import ThreadBuilder
+from ...thread_builder import ThreadBuilder
 from ...warp_reductions import over_vector
 
 Body = Callable[[Expr], Sequence[SSAValue]]

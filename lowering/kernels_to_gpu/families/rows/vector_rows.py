@@ -23,9 +23,9 @@ from xdsl.ir import SSAValue
 from .....passes.kernels.forms.contraction import contraction_form
 from .....passes.kernels.schedules.cuda.vector_rows import UNROLLED, VectorRows
 from ....kernel_code.arithmetic import Arithmetic, convert
-from ....kernel_code.builder import Index, vector_of
-from ...builder import WARP, ThreadBuilder
-from ...instance import GpuKernel, Grid
+from ....kernel_code.loop_builder import Index, vector_of
+from ...gpu_kernel import GpuKernel, Grid
+from ...thread_builder import WARP, ThreadBuilder
 from ..products.operands import Operand, left_operand, right_operand
 from ..products.outputs import Output, OutputWriter
 

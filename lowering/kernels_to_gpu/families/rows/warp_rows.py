@@ -17,12 +17,12 @@ from xdsl.ir import SSAValue
 from .....dialects.graph.ops.reduction import CumulativeOp
 from .....dialects.graph.values import element_type_of_value
 from .....passes.kernels.schedules.cuda.warp_rows import WarpRows
-from ....kernel_code.builder import Index
 from ....kernel_code.elements.reduction_rules import wide
 from ....kernel_code.index_expr import Expr, Var
+from ....kernel_code.loop_builder import Index
 from ....kernel_code.reductions import Reduction
-from ...builder import WARP
-from ...instance import GpuKernel, Grid
+from ...gpu_kernel import GpuKernel, Grid
+from ...thread_builder import WARP
 from ...warp_reductions import from_lane, over_lanes
 from .row_kernels import RowCode, RowPlan, plan_of
 from .row_passes import SharedPasses, box

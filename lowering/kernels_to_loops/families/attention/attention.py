@@ -27,10 +27,10 @@ from .....dialects.sizes.sizes import bounds_of, is_fixed, pinned
 from .....passes.kernels.forms.attention import AttentionSizes, attention_sizes
 from .....passes.kernels.kernel_facts import item_bytes, the_root
 from .....passes.kernels.schedules.cpu.attention import Attention
-from ....kernel_code.builder import INDEX, Index, memref_type, strides_of
+from ....kernel_code.loop_builder import INDEX, Index, memref_type, strides_of
 from ....kernel_code.operand_windows import mask_window, operand_window, result_window
 from ....kernel_code.squares import transposed
-from ...instance import KernelInstance
+from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import Epilogue, FusedOps, TimesFactor
 from ...tiles.inner_steps import MultiplyAdd
 from ...tiles.microkernel import MemoryRows, Strip, Tile, TileOperand, call_tiles

@@ -28,8 +28,8 @@ from .....dialects.sizes.sizes import pinned
 from .....passes.kernels.kernel_facts import the_root
 from .....passes.kernels.schedules.cpu.attention_blocks import AttentionBlocks
 from ....kernel_code.arithmetic import Arithmetic
-from ....kernel_code.builder import INDEX, Index, LoopBuilder
-from ...instance import KernelInstance
+from ....kernel_code.loop_builder import INDEX, Index, LoopBuilder
+from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import AddedToScaled
 from ...tiles.microkernel import MemoryRows, TileOperand
 from ...tiles.tile_classes import TileClass, tile_classes

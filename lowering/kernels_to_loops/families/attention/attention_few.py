@@ -17,9 +17,9 @@ from xdsl.ir import SSAValue
 from .....dialects.extensions.vector import ReductionOp
 from .....passes.kernels.forms.attention import AttentionSizes
 from .....passes.kernels.schedules.cpu.tuning import ATTENTION_GROUP
-from ....kernel_code.builder import Index, memref_type
+from ....kernel_code.loop_builder import Index, memref_type
 from ....kernel_code.operand_windows import OperandWindow
-from ...instance import KernelInstance
+from ...kernel_instance import KernelInstance
 
 SUMS = 8  # accumulator registers: enough to hide the latency of additions, with some left for operands
 

@@ -11,9 +11,9 @@ from .....dialects.graph.values import shape_of
 from .....dialects.sizes.sizes import pinned
 from .....passes.kernels.kernel_facts import the_root
 from .....passes.kernels.schedules.cpu.linear_attention import LinearAttention
-from ....kernel_code.builder import Index
 from ....kernel_code.elements.state_columns import Columns
-from ...instance import KernelInstance
+from ....kernel_code.loop_builder import Index
+from ...kernel_instance import KernelInstance
 
 
 def lower(k: KernelInstance) -> None:

@@ -20,7 +20,7 @@ from xdsl.ir import SSAValue
 from .....dialects.kernel.targets import CpuAttr
 from ....kernel_code.approximations import shifted_exp
 from ....kernel_code.arithmetic import Arithmetic, bits_of, lanes_of
-from ....kernel_code.builder import Index, LoopBuilder, memref_type, strides_of
+from ....kernel_code.loop_builder import Index, LoopBuilder, memref_type, strides_of
 from ....kernel_code.reductions import Reduction
 
 Body = Callable[[Index, int, SSAValue, bool], SSAValue]

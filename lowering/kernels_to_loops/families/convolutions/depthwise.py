@@ -34,8 +34,8 @@ from .....dialects.sizes.sizes import is_fixed
 from .....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
 from .....passes.kernels.schedules.cpu.depthwise import Depthwise, Group
 from ....kernel_code.arithmetic import Arithmetic, convert, loaded, stored
-from ....kernel_code.builder import Index, LoopBuilder, memref_type, strides_of
-from ...instance import KernelInstance
+from ....kernel_code.loop_builder import Index, LoopBuilder, memref_type, strides_of
+from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
 from ...tiles.tile_classes import TileClass, by_class, inner_classes, tile_classes
 from ..products.contraction_nest import aligned_strides, argument_buffer

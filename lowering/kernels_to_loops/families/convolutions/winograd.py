@@ -27,10 +27,10 @@ from .....dialects.graph.packing.winograd_filters import FILTER
 from .....dialects.sizes.sizes import is_fixed
 from .....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
 from .....passes.kernels.schedules.cpu.winograd import Winograd, tiles_together
-from ....kernel_code.axes import picture_strides
-from ....kernel_code.builder import Index, memref_type
 from ....kernel_code.extents import Extent
-from ...instance import KernelInstance
+from ....kernel_code.loop_builder import Index, memref_type
+from ....kernel_code.merged_axes import picture_strides
+from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
 from ...tiles.inner_steps import MultiplyAdd
 from ...tiles.microkernel import MemoryRows, Strip, Tile, call_tiles

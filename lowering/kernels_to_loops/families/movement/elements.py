@@ -3,7 +3,7 @@
     for each element of the result's box, vectors along its innermost axis:
         result[i] = value of the body at i
 
-The loops are planned in domain.py and written in nests.py; what an element is comes from values.py.
+The loops are planned in domain.py and written in nests.py; what an element is comes from element_values.py.
 
 Of windows, taps along the innermost spatial axis are written out and its border pixels have loops of their own, so
 nothing is asked inside; how many filter rows are inside is computed per row of pixels. See window_rules.py.
@@ -24,12 +24,12 @@ from .....dialects.graph.base import ContractionOp, ElementwiseOp, ReductionOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....passes.kernels.kernel_facts import scatter_of
 from ....kernel_code.arithmetic import bits_of
-from ....kernel_code.builder import memref_type, strides_of
 from ....kernel_code.domain import Canvas, Domain, Trial, domain_for
-from ....kernel_code.elements.values import Values
+from ....kernel_code.elements.element_values import Values
 from ....kernel_code.index_expr import Expr, Var, delinearize, linear
+from ....kernel_code.loop_builder import memref_type, strides_of
 from ....kernel_code.scatter_elements import lower_scatter
-from ...instance import KernelInstance
+from ...kernel_instance import KernelInstance
 from ...nests import choose_lanes, write_nest
 
 # Registers that one vector takes: more chains in flight for short bodies, fewer spills for long ones.

@@ -25,11 +25,11 @@ from .....dialects.graph.ops.selection import TopKOp
 from .....dialects.graph.values import shape_of
 from .....dialects.sizes.sizes import bounds_of
 from .....passes.kernels.kernel_facts import the_root
-from ....kernel_code.builder import INDEX, Index, LoopBuilder
+from ....kernel_code.elements.element_values import Values
 from ....kernel_code.elements.order import Ranked, RowOrder
-from ....kernel_code.elements.values import Values
 from ....kernel_code.index_expr import Expr, Var, delinearize, linear
-from ...instance import KernelInstance
+from ....kernel_code.loop_builder import INDEX, Index, LoopBuilder
+from ...kernel_instance import KernelInstance
 
 
 def lower(k: KernelInstance) -> None:

@@ -19,8 +19,8 @@ from .....dialects.graph.ops.block_weight import UI8, BlockWeightOp
 from .....dialects.graph.packing.unpack import UnpackOp
 from .....passes.kernels.forms.contraction import ContractionForm
 from ....kernel_code.arithmetic import Arithmetic, convert, loaded
-from ....kernel_code.builder import Index, memref_type
-from ...instance import KernelInstance
+from ....kernel_code.loop_builder import Index, memref_type
+from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
 from .contraction_nest import argument_buffer
 from .tile_calls import Site, TileCalls, Tiling, tiles_of

@@ -17,9 +17,9 @@ from xdsl.ir import SSAValue
 
 from .....passes.kernels.forms.contraction import contraction_form
 from .....passes.kernels.schedules.cpu.blocked_panels import BlockedPanels
-from ....kernel_code.builder import Index
 from ....kernel_code.extents import Extent
-from ...instance import KernelInstance
+from ....kernel_code.loop_builder import Index
+from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
 from .contraction_nest import argument_buffer, nest_of
 from .panels import check_packed, site_of

@@ -17,10 +17,10 @@ from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
 from .....dialects.graph.values import shape_of
 from .....dialects.sizes.sizes import pinned
 from .....passes.kernels.forms.contraction import ContractionForm, conv_geometry
-from ....kernel_code.axes import collapse, picture_strides
-from ....kernel_code.builder import Index, memref_type, strides_of
 from ....kernel_code.extents import Extent, extents
-from ...instance import KernelInstance
+from ....kernel_code.loop_builder import Index, memref_type, strides_of
+from ....kernel_code.merged_axes import collapse, picture_strides
+from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
 from ...tiles.tile_classes import TileClass, tile_classes
 

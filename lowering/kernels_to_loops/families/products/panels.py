@@ -27,11 +27,11 @@ from .....dialects.graph.base import describe
 from .....dialects.graph.ops.contraction import MatmulOp
 from .....dialects.graph.packing.unpack import UnpackOp
 from .....dialects.graph.values import shape_of
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....passes.kernels.forms.contraction import ContractionForm, contraction_form
 from .....passes.kernels.schedules.cpu.panels import Panels
-from ....kernel_code.builder import Index
-from ...instance import KernelInstance
+from ....kernel_code.loop_builder import Index
+from ...kernel_instance import KernelInstance
 from ...tiles.byte_panels import pack_bytes
 from ...tiles.fused_ops import FusedOps
 from ...tiles.inner_steps import ByteDot

@@ -24,8 +24,8 @@ from .....dialects.graph.values import ints, shape_of
 from .....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from .....passes.kernels.schedules.cpu.panels import Panels
 from ....kernel_code.arithmetic import Arithmetic
-from ....kernel_code.builder import Index, memref_type
-from ...instance import KernelInstance
+from ....kernel_code.loop_builder import Index, memref_type
+from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
 from ...tiles.tile_classes import tile_classes
 from .contraction_nest import SCRATCH, Access, argument_buffer, conv_nest

@@ -19,10 +19,10 @@ from .....dialects.graph.values import shape_of
 from .....passes.kernels.forms.contraction import ContractionForm
 from .....passes.kernels.schedules.cpu.panels import Panels
 from ....kernel_code.arithmetic import loaded
-from ....kernel_code.axes import collapse
-from ....kernel_code.builder import Index, LoopBuilder, memref_type, strides_of
 from ....kernel_code.extents import Extent, extents
-from ...instance import KernelInstance
+from ....kernel_code.loop_builder import Index, LoopBuilder, memref_type, strides_of
+from ....kernel_code.merged_axes import collapse
+from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import FusedOps, arguments_of
 from ...tiles.tile_classes import TileClass, block_classes, by_class, tile_classes
 from .contraction_nest import SCRATCH, Access, FilterRows, Nest, access, aligned_strides, argument_buffer

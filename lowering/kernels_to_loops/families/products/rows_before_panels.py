@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...instance import KernelInstance
+from ...kernel_instance import KernelInstance
 from . import panels
 
 

@@ -14,9 +14,9 @@ from .....dialects.sizes.sizes import bounds_of, is_fixed, pinned
 from .....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from .....passes.kernels.schedules.cpu.panels import Panels
 from ....kernel_code.arithmetic import is_unsigned
-from ....kernel_code.builder import Index, LoopBuilder, memref_type
 from ....kernel_code.extents import Extent
-from ...instance import KernelInstance
+from ....kernel_code.loop_builder import Index, LoopBuilder, memref_type
+from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
 from ...tiles.inner_steps import ByteDot, InnerStep, MultiplyAdd
 from ...tiles.microkernel import (

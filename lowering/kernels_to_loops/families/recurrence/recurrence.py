@@ -31,9 +31,9 @@ from .....dialects.sizes.sizes import now
 from .....passes.kernels.kernel_facts import the_root
 from .....passes.kernels.schedules.cpu.recurrence import Recurrence
 from ....kernel_code.arithmetic import Arithmetic
-from ....kernel_code.builder import Index, LoopBuilder, memref_type, strides_of
+from ....kernel_code.loop_builder import Index, LoopBuilder, memref_type, strides_of
 from ....kernel_code.recurrence_cells import CellPhase, Unit, phases_of
-from ...instance import KernelInstance
+from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
 from ...tiles.inner_steps import MultiplyAdd
 from ...tiles.microkernel import MemoryRows, Strip, Tile, call_tiles

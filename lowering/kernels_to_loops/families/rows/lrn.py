@@ -19,9 +19,9 @@ from .....dialects.graph.values import shape_of
 from .....dialects.sizes.sizes import pinned
 from .....passes.kernels.schedules.cpu.lrn import Lrn
 from ....kernel_code.arithmetic import Arithmetic
-from ....kernel_code.axes import collapse
-from ....kernel_code.builder import Index, memref_type, strides_of
-from ...instance import KernelInstance
+from ....kernel_code.loop_builder import Index, memref_type, strides_of
+from ....kernel_code.merged_axes import collapse
+from ...kernel_instance import KernelInstance
 
 
 def lower(k: KernelInstance) -> None:

@@ -18,11 +18,11 @@ from xdsl.ir import SSAValue
 from .....dialects.sizes.sizes import is_fixed
 from .....passes.geometry.boxes import row_major
 from ....kernel_code.arithmetic import lanes_of
-from ....kernel_code.builder import Index
 from ....kernel_code.domain import Piece
-from ....kernel_code.elements.values import Values
+from ....kernel_code.elements.element_values import Values
 from ....kernel_code.index_expr import Expr, Var, linear
 from ....kernel_code.lane_access import Vector
+from ....kernel_code.loop_builder import Index
 from ....kernel_code.reductions import Reduction
 from ...nests import Lanes
 

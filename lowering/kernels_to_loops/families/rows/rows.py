@@ -18,14 +18,14 @@ from .....dialects.graph.values import shape_of
 from .....dialects.sizes.sizes import bounds_of
 from .....passes.kernels.forms.rows import RowForm, the_row_form
 from .....passes.kernels.schedules.cpu.rows import Rows
-from ....kernel_code.builder import memref_type, strides_of
 from ....kernel_code.domain import Canvas, Domain, Trial, domain_for
-from ....kernel_code.elements.values import Values
+from ....kernel_code.elements.element_values import Values
 from ....kernel_code.index_expr import Expr
 from ....kernel_code.lane_access import NotVectorisable
+from ....kernel_code.loop_builder import memref_type, strides_of
 from ....kernel_code.row_elements import RowElements
 from ....kernel_code.row_ops import write_row
-from ...instance import KernelInstance
+from ...kernel_instance import KernelInstance
 from ...nests import Lanes, write_nest
 from .row_sweep import Sweep
 

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute
 from .....dialects.graph.ops.attention import AttentionOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import bounds_of, is_fixed, now
 from ....geometry.strided_views import strided_view

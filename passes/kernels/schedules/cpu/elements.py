@@ -16,7 +16,7 @@ from typing_extensions import override
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.ops.windows import LrnOp
 from .....dialects.graph.values import shape_of
-from .....dialects.kernel.attributes import FormAttr, InterfaceAttr
+from .....dialects.kernel.kernel_attributes import FormAttr, InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs

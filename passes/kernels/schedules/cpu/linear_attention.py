@@ -11,7 +11,7 @@ from typing_extensions import override
 from .....dialects.graph.ops.linear_attention import LinearAttentionOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
 from ....work import seconds
 from ...forms.recurrence import check_floats

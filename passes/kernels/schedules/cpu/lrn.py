@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.ops.windows import LrnOp
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
 from ....work import seconds
 from ...kernel_facts import item_bytes, the_root

@@ -37,7 +37,7 @@ from .....dialects.graph.packing.packings import (
 )
 from .....dialects.graph.packing.unpack import UnpackOp
 from .....dialects.graph.values import element_type_of_value, ints, nbytes_of, shape_of, type_of
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import bounds_of, now
 from ....work import moving_seconds, seconds

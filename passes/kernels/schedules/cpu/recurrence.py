@@ -17,7 +17,7 @@ from .....dialects.graph.ops.recurrence import RecurrenceOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.packing.packings import PanelPacking
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import now
 from ....work import bytes_of, moving_seconds, seconds

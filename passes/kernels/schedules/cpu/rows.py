@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import numpy_dtype
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs

@@ -9,7 +9,7 @@ from typing import Self
 from typing_extensions import override
 
 from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
 from ....work import seconds
 from ..schedule import Schedule

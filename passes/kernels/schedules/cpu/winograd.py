@@ -22,7 +22,7 @@ from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.ops.windows import MaxPoolOp
 from .....dialects.graph.packing.winograd_filters import FILTER, POINTS, WinogradPacking
 from .....dialects.graph.values import element_type_of_value, ints, shape_of
-from .....dialects.kernel.attributes import InterfaceAttr, ScheduleAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr, ScheduleAttr
 from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import is_fixed, now
 from ....work import bytes_of, instruction_seconds, moving_seconds, multiplying_seconds, operations

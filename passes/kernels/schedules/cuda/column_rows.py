@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from .....dialects.graph.ops.reduction import CumulativeOp
 from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
 from ...forms.rows import the_row_form
 from ..schedule import Schedule, TileSize

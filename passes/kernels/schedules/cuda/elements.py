@@ -16,7 +16,7 @@ from typing_extensions import override
 from .....dialects.graph.base import ContractionOp, ReductionOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import shape_of
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
 from ....work import operations
 from ...element_flow import same_place_pairs

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import f32
 from .....dialects.graph.ops.attention import AttentionOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
 from ...forms.attention import AttentionSizes, check_attention, direct_operands
 from ...kernel_facts import the_root

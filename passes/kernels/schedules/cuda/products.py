@@ -12,7 +12,7 @@ from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.packing.packings import FilterPacking, Packing
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, contraction_form

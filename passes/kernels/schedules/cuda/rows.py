@@ -13,7 +13,7 @@ from .....dialects.graph.ops.normalization import RmsNormOp
 from .....dialects.graph.ops.reduction import ArgExtremumOp, CumulativeOp, ReduceOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import shape_of
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
 from ...element_flow import same_place_pairs
 from ...forms.rows import RowForm, row_form, the_row_form

@@ -12,7 +12,7 @@ from typing_extensions import override
 from .....dialects.graph.ops.indexing import ScatterNdOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import shape_of
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
 from ...kernel_facts import ScatterOp, all_operands, scatter_of, scatter_pairs
 from ..schedule import Schedule, TileSize

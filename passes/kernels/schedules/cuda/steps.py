@@ -15,7 +15,7 @@ from typing_extensions import override
 from .....dialects.graph.ops.recurrence import RecurrenceOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
 from ...forms.recurrence import between_phases, check_recurrence, states_of
 from ...kernel_facts import item_bytes, the_root

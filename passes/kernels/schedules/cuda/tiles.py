@@ -14,7 +14,7 @@ from typing import Self
 from typing_extensions import override
 
 from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
 from ...forms.product import product_shape
 from ..schedule import Schedule, TileSize

@@ -12,7 +12,7 @@ from typing import Self
 from typing_extensions import override
 
 from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
 from ...forms.transposition import Transposition, transposition
 from ...kernel_facts import all_operands, all_results, item_bytes

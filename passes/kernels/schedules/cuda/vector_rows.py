@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from .....dialects.graph.ops.contraction import MatmulOp
 from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
 from ....geometry.strided_views import strided_view
 from ...forms.contraction import ContractionForm, contraction_form

@@ -6,7 +6,7 @@ import pytest
 
 from mini_infer.dialects.graph.base import ElementwiseOp, GraphOp
 from mini_infer.dialects.graph.dialect import Graph
-from mini_infer.lowering.kernel_code.elements.values import element_of
+from mini_infer.lowering.kernel_code.elements.element_values import element_of
 
 # Kernels of these have families of their own; constants and weights are operands.
 OTHERS = {

@@ -14,7 +14,7 @@ from graph_runs import Case
 from kernel_cases import CASES
 from kernel_variants import ByHand, Memory, on_other_memory
 
-from mini_infer.dialects.kernel.attributes import InterfaceAttr
+from mini_infer.dialects.kernel.kernel_attributes import InterfaceAttr
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import target_attribute
 

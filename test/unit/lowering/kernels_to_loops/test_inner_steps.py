@@ -18,8 +18,8 @@ from mini_infer.dialects.extensions.memref import PrefetchOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp
 from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.lowering.kernel_code.arithmetic import Arithmetic, convert
-from mini_infer.lowering.kernel_code.builder import Index, LoopBuilder, define_function
-from mini_infer.lowering.kernels_to_loops.instance import CommonFunctions, KernelInstance
+from mini_infer.lowering.kernel_code.loop_builder import Index, LoopBuilder, define_function
+from mini_infer.lowering.kernels_to_loops.kernel_instance import CommonFunctions, KernelInstance
 from mini_infer.lowering.kernels_to_loops.tiles.fused_ops import FusedOps
 from mini_infer.lowering.kernels_to_loops.tiles.microkernel import MemoryRows, Strip, Tile, TileOperand, call_tiles
 

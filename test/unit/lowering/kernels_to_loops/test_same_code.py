@@ -11,7 +11,7 @@ from difflib import unified_diff
 import pytest
 from models.dynamic import DYNAMIC_MODELS, Build, planned, reflected
 
-from mini_infer.dialects.sizes.attributes import guards_of_module
+from mini_infer.dialects.sizes.size_attributes import guards_of_module
 from mini_infer.lowering.pipelines import remaining_phases, run_phases
 from mini_infer.runtime.compile.module_to_plan import engine_phases
 

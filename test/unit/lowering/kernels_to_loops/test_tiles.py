@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.ir import Block
 
-from mini_infer.lowering.kernel_code.axes import collapse
-from mini_infer.lowering.kernel_code.builder import Index, LoopBuilder
+from mini_infer.lowering.kernel_code.loop_builder import Index, LoopBuilder
+from mini_infer.lowering.kernel_code.merged_axes import collapse
 from mini_infer.lowering.kernels_to_loops.tiles.tile_classes import TileClass, split, tile_classes
 
 BUILDER = LoopBuilder(Block())

@@ -11,7 +11,7 @@ from llvm_jit import Code, assembly, llvm_ir
 from mini_infer.dialects.errors import CompileError
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
 from mini_infer.runtime.native.cpu_targets import host_target
-from mini_infer.runtime.native.llvm import compile_to_object, optimize_ir
+from mini_infer.runtime.native.llvmlite_calls import compile_to_object, optimize_ir
 from mini_infer.runtime.native.loaded_code import loaded
 
 # The first stage counts calls and notes the number of shares; main itself notes the time around it.
@@ -98,7 +98,7 @@ def test_errors_of_compiling_and_loading() -> None:
 
 FAR_APART = """
 import ctypes, sys
-from mini_infer.runtime.native.llvm import LoadedCode, Machine, compile_to_object
+from mini_infer.runtime.native.llvmlite_calls import LoadedCode, Machine, compile_to_object
 from mini_infer.runtime.native.loaded_code import loaded
 TEXT = '''
 @table = internal constant {[10000000 x float], float} {[10000000 x float] zeroinitializer, float 7.0}

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute
 from mini_infer.dialects.errors import CompileError
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.llvm_text import constant_text, float_literal, symbol, type_text
-from mini_infer.runtime.native.llvm import Machine, optimize_ir
+from mini_infer.runtime.native.llvmlite_calls import Machine, optimize_ir
 
 
 @pytest.mark.parametrize(

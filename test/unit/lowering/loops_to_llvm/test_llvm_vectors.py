@@ -10,7 +10,7 @@ import pytest
 from llvm_jit import Code, target
 
 from mini_infer.runtime.native.cpu_targets import machine_of
-from mini_infer.runtime.native.llvm import emit_assembly
+from mini_infer.runtime.native.llvmlite_calls import emit_assembly
 
 REDUCTIONS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "add": ("f32 i32", lambda v, a: v.sum() + a),

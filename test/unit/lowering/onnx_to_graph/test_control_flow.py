@@ -19,7 +19,7 @@ from mini_infer.dialects.errors import InvalidModelError, UnknownValueError, Uns
 from mini_infer.dialects.graph.ops.indexing import ScatterNdOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.onnx_to_graph import import_onnx
-from mini_infer.lowering.onnx_to_graph.inputs import Ranges
+from mini_infer.lowering.onnx_to_graph.declared_inputs import Ranges
 
 WAYS: list[dict[str, Any]] = [
     {"threads": 1},

@@ -10,7 +10,7 @@ from text_models import model_of, numbers
 from mini_infer.dialects.graph.fixed_sizes import settle
 from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.sizes.guards import Guards
-from mini_infer.lowering.onnx_to_graph.inputs import Ranges
+from mini_infer.lowering.onnx_to_graph.declared_inputs import Ranges
 from mini_infer.lowering.pipelines import phases, run_phases
 
 MODELS = {

@@ -11,7 +11,7 @@ from kernel_cases import CASES
 from kernel_variants import Call, Choose, Memory, on_other_memory, small_target, some
 
 from mini_infer.dialects.graph.values import Array, element_type_of_value, numpy_dtype
-from mini_infer.dialects.kernel.attributes import FormAttr, InterfaceAttr
+from mini_infer.dialects.kernel.kernel_attributes import FormAttr, InterfaceAttr
 from mini_infer.passes.kernels.schedules import schedules_for
 
 WAYS = tuple(way.name for way in schedules_for("cpu", "contraction"))

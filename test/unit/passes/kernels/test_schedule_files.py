@@ -36,7 +36,7 @@ class Trial(Schedule):
         return 0.0
 
     def interface(self, kernel):
-        from mini_infer.dialects.kernel.attributes import InterfaceAttr
+        from mini_infer.dialects.kernel.kernel_attributes import InterfaceAttr
         return InterfaceAttr.of()
 """
 

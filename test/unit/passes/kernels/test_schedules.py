@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import f32, f64, i8
 
 from mini_infer.dialects.errors import CompileError
-from mini_infer.dialects.kernel.attributes import ScheduleAttr
+from mini_infer.dialects.kernel.kernel_attributes import ScheduleAttr
 from mini_infer.passes.kernels.schedules.cpu.depthwise import Depthwise
 from mini_infer.passes.kernels.schedules.cpu.panels import Panels
 from mini_infer.passes.kernels.schedules.scratch import ScratchLayout

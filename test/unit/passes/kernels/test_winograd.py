@@ -25,7 +25,7 @@ from mini_infer.dialects.graph.ops.windows import MaxPoolOp
 from mini_infer.dialects.graph.packing.unpack import UnpackOp
 from mini_infer.dialects.graph.packing.winograd_filters import POINTS, WinogradPacking
 from mini_infer.dialects.graph.values import shape_of
-from mini_infer.dialects.kernel.attributes import ScheduleAttr
+from mini_infer.dialects.kernel.kernel_attributes import ScheduleAttr
 from mini_infer.dialects.kernel.targets import cpu_of
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
@@ -35,7 +35,7 @@ from mini_infer.passes.memory.analysis.buffers import interface_of
 from mini_infer.runtime.compile.module_to_plan import engine_phases
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import machine_of, target_attribute
-from mini_infer.runtime.native.llvm import emit_assembly
+from mini_infer.runtime.native.llvmlite_calls import emit_assembly
 
 TARGETS = (Target(512, 1), Target(512, 2), Target(256, 2), Target(128, 1))
 PADS = [(1, 1, 1, 1), (0, 0, 0, 0), (0, 1, 2, 1), (4, 0, 1, 3), (2, 2, 0, 5)]

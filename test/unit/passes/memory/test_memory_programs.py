@@ -25,8 +25,8 @@ from mini_infer.dialects.graph.host import main_of
 from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.ops.contraction import MatmulOp
 from mini_infer.dialects.graph.ops.unary import AbsOp, ReluOp
-from mini_infer.dialects.kernel.attributes import InterfaceAttr
 from mini_infer.dialects.kernel.calls import CallOp
+from mini_infer.dialects.kernel.kernel_attributes import InterfaceAttr
 from mini_infer.passes.memory import plan_arena
 from mini_infer.passes.memory.analysis.buffers import int_attribute
 from mini_infer.passes.memory.report.memory_report import memory_plan

@@ -17,7 +17,7 @@ from mini_infer.dialects.graph.host import main_of
 from mini_infer.dialects.graph.ops.elementwise import AddOp
 from mini_infer.dialects.graph.ops.movement import ConcatOp
 from mini_infer.dialects.graph.ops.unary import AbsOp, NegOp, ReluOp
-from mini_infer.dialects.kernel.attributes import InterfaceAttr
+from mini_infer.dialects.kernel.kernel_attributes import InterfaceAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.passes.memory import plan_arena
 from mini_infer.passes.memory.analysis.buffers import PLAN

@@ -11,7 +11,7 @@ from planning_problems import GAP, problem_of, problems
 from mini_infer.dialects.errors import PlanError
 from mini_infer.passes.planning import STRATEGIES, Buffer, Plan, Problem, check, solve
 from mini_infer.passes.planning.greedy import place
-from mini_infer.passes.planning.instance import instance_of
+from mini_infer.passes.planning.planning_instance import instance_of
 from mini_infer.passes.planning.portfolio import QUICK
 
 # Six buffers born one after another stack up to 15 bytes; at step 6 a, c and e die and leave three holes:

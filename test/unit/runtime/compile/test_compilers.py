@@ -28,8 +28,8 @@ from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.devices.cpu.cpu_device import DEVICE
 from mini_infer.runtime.native import llvm_processes as compilers
 from mini_infer.runtime.native import llvm_worker
-from mini_infer.runtime.native.llvm import Machine, part_of
 from mini_infer.runtime.native.llvm_processes import Compilers
+from mini_infer.runtime.native.llvmlite_calls import Machine, part_of
 
 ANSWER = "define i32 @{name}() {{\n  ret i32 42\n}}"
 

@@ -20,9 +20,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 import mini_infer as mi
 from mini_infer.runtime import engine
-from mini_infer.runtime.compile.builder import Builder
 from mini_infer.runtime.compile.cached_build import CachedBuild
 from mini_infer.runtime.compile.module_to_plan import Lowered
+from mini_infer.runtime.compile.plan_builder import Builder
 from mini_infer.runtime.compile.source import Source
 from mini_infer.runtime.native.machine_code import MachineCode
 from mini_infer.runtime.progress import StepCounter
@@ -103,7 +103,7 @@ def check(files: list[str], needed: tuple[str, ...]) -> None:
     assert not missing, files
 
 
-SOURCE, IDENTITY, BUILT = "compile/source.py", "compile/cached_build.py", "compile/builder.py"
+SOURCE, IDENTITY, BUILT = "compile/source.py", "compile/cached_build.py", "compile/plan_builder.py"
 KEPT, FOUND, ENGINE = "kept/model_cache.py", "kept/kept_plans.py", "shapes/start_engine.py"
 
 

@@ -17,7 +17,7 @@ from mini_infer.runtime.native import llvm_worker
 from mini_infer.runtime.native.images.elf import ElfObject
 from mini_infer.runtime.native.images.linked import PAGE, Image, link
 from mini_infer.runtime.native.images.loaded import LoadedImage
-from mini_infer.runtime.native.llvm import Machine, compile_to_object, part_of
+from mini_infer.runtime.native.llvmlite_calls import Machine, compile_to_object, part_of
 
 # Two objects that call each other, the C library twice, a table of functions, variables, and constants.
 FIRST = """

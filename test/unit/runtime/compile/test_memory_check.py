@@ -22,10 +22,10 @@ from mini_infer.lowering.module_text import read_module
 from mini_infer.lowering.pipelines import Observer, PassRun
 from mini_infer.passes.geometry.boxes import Box
 from mini_infer.passes.memory.analysis.buffers import cast_to
-from mini_infer.runtime.compile.builder import Builder
 from mini_infer.runtime.compile.checking import memory_check
 from mini_infer.runtime.compile.checking.memory_check import CheckedEngine, run_poisoned
 from mini_infer.runtime.compile.checking.watched_plan import WatchedPlan
+from mini_infer.runtime.compile.plan_builder import Builder
 from mini_infer.runtime.compile.source import Best, Source
 from mini_infer.runtime.devices.cpu.cpu_device import CpuSession
 from mini_infer.runtime.native.cpu_targets import target_attribute

@@ -17,8 +17,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mini_infer.dialects.errors import KernelError
 from mini_infer.dialects.gpu.kernels import FuncOp, ModuleOp, ReturnOp
 from mini_infer.dialects.graph.values import Array
-from mini_infer.lowering.kernel_code.builder import Index
-from mini_infer.lowering.kernels_to_gpu.builder import ThreadBuilder
+from mini_infer.lowering.kernel_code.loop_builder import Index
+from mini_infer.lowering.kernels_to_gpu.thread_builder import ThreadBuilder
 from mini_infer.runtime.devices.emulated.checked_memory import GlobalRange
 from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 

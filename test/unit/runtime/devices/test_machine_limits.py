@@ -8,7 +8,7 @@ import pytest
 
 from mini_infer.runtime.devices.cpu.machine_limits import SUMS, LimitProbe, MachineLimits, probe_ir
 from mini_infer.runtime.native.cpu_targets import cpu_target
-from mini_infer.runtime.native.llvm import emit_assembly
+from mini_infer.runtime.native.llvmlite_calls import emit_assembly
 
 KIB = 1024
 

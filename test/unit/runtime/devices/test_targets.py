@@ -19,7 +19,7 @@ from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native import machine_code
 from mini_infer.runtime.native.allowed_calls import undefined_symbols
 from mini_infer.runtime.native.cpu_targets import cpu_target, host_target, target_attribute
-from mini_infer.runtime.native.llvm import Machine, compile_to_object
+from mini_infer.runtime.native.llvmlite_calls import Machine, compile_to_object
 from mini_infer.tools.mini_opt.command import main as mini_opt
 
 BASE = "x86_64-linux-gnu:x86-64"  # no fma, no f16, no rounding to whole numbers
@@ -245,7 +245,7 @@ def test_assembly_is_of_the_code_that_runs(tmp_path: Path) -> None:
         build.build_plan(module, ctx, EngineConfig(threads=1, vector_bits=128))
     path = tmp_path / "llvm.mlir"
     path.write_text(str(module), encoding="utf-8")
-    with patch("mini_infer.runtime.native.llvm.emit_assembly", return_value="") as assembled:
+    with patch("mini_infer.runtime.native.llvmlite_calls.emit_assembly", return_value="") as assembled:
         assert mini_opt([str(path), "-t", "asm"]) == 0
     assert assembled.call_args[0] == compiled.call_args[0]
     assert compiled.call_args[0][1].features.startswith(host_target().machine.features)

@@ -25,7 +25,7 @@ import mini_infer
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
 from mini_infer.runtime.device import Code
 from mini_infer.runtime.native.cpu_targets import host_target
-from mini_infer.runtime.native.llvm import compile_to_object
+from mini_infer.runtime.native.llvmlite_calls import compile_to_object
 from mini_infer.runtime.native.loaded_code import loaded
 from mini_infer.runtime.native.team import Team, team
 

@@ -20,7 +20,7 @@ from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import machine_of, target_attribute
-from mini_infer.runtime.native.llvm import emit_assembly
+from mini_infer.runtime.native.llvmlite_calls import emit_assembly
 
 LARGE = [
     depthwise((1, 12, 17, 5), (9, 9)),

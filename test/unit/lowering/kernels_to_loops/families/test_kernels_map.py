@@ -31,7 +31,7 @@ from mini_infer.dialects.graph.ops.resize import ResizeOp
 from mini_infer.dialects.graph.ops.structure import ConstantOp
 from mini_infer.dialects.graph.ops.unary import NegOp, ReluOp
 from mini_infer.dialects.graph.values import Array, shape_of
-from mini_infer.dialects.kernel.attributes import MoveAttr
+from mini_infer.dialects.kernel.kernel_attributes import MoveAttr
 from mini_infer.passes.kernels.schedules.cpu.elements import Elements
 
 Random = np.random.default_rng(0)

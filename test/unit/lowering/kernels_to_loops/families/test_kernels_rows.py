@@ -31,9 +31,9 @@ from mini_infer.dialects.graph.ops.reduction import (
 from mini_infer.dialects.graph.ops.structure import ConstantOp
 from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.dialects.graph.values import Array
-from mini_infer.lowering.kernel_code.builder import LoopBuilder
-from mini_infer.lowering.kernel_code.elements.values import Values
+from mini_infer.lowering.kernel_code.elements.element_values import Values
 from mini_infer.lowering.kernel_code.index_expr import Expr
+from mini_infer.lowering.kernel_code.loop_builder import LoopBuilder
 from mini_infer.passes.kernels.forms.rows import row_form
 
 Random = np.random.default_rng(0)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mini_infer.dialects.atomic_file import WholeFiles, whole_file
 from mini_infer.dialects.errors import MiniInferError
-from mini_infer.dialects.whole_file import WholeFiles, whole_file
 
 
 def test_a_file_is_there_once_all_is_written(tmp_path: Path) -> None:

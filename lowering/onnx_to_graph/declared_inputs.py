@@ -18,9 +18,9 @@ from ...dialects.sizes.polynomials import InputSymbol
 from ...dialects.sizes.sizes import is_fixed, size_of
 from ...dialects.sizes.sizes import now as value_of
 from .dimension_names import is_calculated, value_of_name
+from .element_types import element_type, tensor_of
 from .model_file import ModelSource, load_model
 from .open_dimensions import check_bound
-from .types import element_type, tensor_of
 
 Dimension = int | str  # a size, or the name of a dynamic one ("" without a name)
 

@@ -27,9 +27,9 @@ from ....dialects.graph.ops.structure import ConstantOp, KernelOp
 from ....dialects.graph.values import Array, element_type_of_value, shape_of
 from ....dialects.sizes.sizes import pinned
 from ..arithmetic import convert, loaded, signless, stored
-from ..builder import Index, LoopBuilder, memref_type, strides_of
 from ..index_expr import Expr, Var, linear
 from ..lane_access import LaneAccess, Line, NotVectorisable, Vector
+from ..loop_builder import Index, LoopBuilder, memref_type, strides_of
 from .elementwise_ops import emit_elementwise, is_elementwise
 
 

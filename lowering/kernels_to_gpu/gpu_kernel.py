@@ -17,9 +17,9 @@ from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import numpy_dtype
 from ...dialects.kernel.targets import GpuAttr
 from ...passes.kernels.schedules import AnySchedule
-from ..kernel_code.builder import Index
-from ..kernel_code.instance import Instance
-from .builder import ThreadBuilder
+from ..kernel_code.instance_base import Instance
+from ..kernel_code.loop_builder import Index
+from .thread_builder import ThreadBuilder
 
 S = TypeVar("S", bound=AnySchedule)
 Sizes = tuple[int, int, int]

@@ -13,10 +13,10 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
 from ...dialects.graph.ops.structure import KernelOp, YieldOp
-from ...dialects.kernel.attributes import InterfaceAttr
+from ...dialects.kernel.kernel_attributes import InterfaceAttr
 from ...passes.geometry.strided_views import StridedView, strided_view
 from ...passes.kernels.schedules import AnySchedule
-from .builder import Index, LoopBuilder, memref_type, strides_of
+from .loop_builder import Index, LoopBuilder, memref_type, strides_of
 
 S = TypeVar("S", bound=AnySchedule)
 

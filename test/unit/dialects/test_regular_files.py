@@ -20,8 +20,8 @@ from models.build import ModelBuilder
 
 import mini_infer as mi
 from mini_infer.dialects.errors import MiniInferError
-from mini_infer.dialects.plain_file import OutsideError, open_inside, open_plain, read_plain
-from mini_infer.runtime.compile.builder import import_all
+from mini_infer.dialects.regular_file import OutsideError, open_inside, open_plain, read_plain
+from mini_infer.runtime.compile.plan_builder import import_all
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.kept.cache_folders import USUAL_LIMIT, CacheFolder
 from mini_infer.runtime.kept.tuning_store import TuningStore

@@ -18,7 +18,7 @@ from ...dialects.gpu.nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, MmaOp,
 from ...dialects.gpu.shuffle import ShuffleOp
 from ...dialects.graph.values import numpy_dtype
 from ...dialects.kernel.targets import GpuAttr
-from ..kernel_code.builder import Index, LoopBuilder
+from ..kernel_code.loop_builder import Index, LoopBuilder
 
 UNROLL = "unroll"
 """On a loop: the CUDA compiler is to unroll it, so that private arrays become registers."""

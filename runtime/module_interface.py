@@ -30,7 +30,7 @@ from ..dialects.graph.host import NAME, ROLE, attributes_of_arguments
 from ..dialects.graph.interpreter import input_names, output_names
 from ..dialects.graph.kv_cache_attributes import CacheAttr, cache_of
 from ..dialects.graph.values import numpy_dtype
-from ..dialects.sizes.attributes import SIZES, symbols_of_module
+from ..dialects.sizes.size_attributes import SIZES, symbols_of_module
 from ..dialects.symbols import symbol_named
 from ..lowering.levels import argument_roles, level_of
 from ..lowering.module_text import own_errors

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.graph.blobs import MiniContext
-from ...dialects.sizes.attributes import guards_of_module
 from ...dialects.sizes.guards import Guards
+from ...dialects.sizes.size_attributes import guards_of_module
 from ...lowering.pipelines import Observer, PassRun, collection_paused
 from ...passes.statistics import pass_statistics
 from ..config import EngineConfig

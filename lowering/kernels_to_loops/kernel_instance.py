@@ -12,11 +12,11 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.kernel.calls import AS_WRITTEN
 from ...dialects.kernel.targets import CpuAttr
-from ...dialects.sizes.attributes import SIZES
+from ...dialects.sizes.size_attributes import SIZES
 from ...passes.memory.analysis.buffers import give_role
-from ..kernel_code.builder import INDEX, Index, LoopBuilder, define_function
 from ..kernel_code.extents import lifted, skeleton
-from ..kernel_code.instance import Instance
+from ..kernel_code.instance_base import Instance
+from ..kernel_code.loop_builder import INDEX, Index, LoopBuilder, define_function
 
 T = TypeVar("T")
 
