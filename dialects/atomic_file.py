@@ -15,7 +15,7 @@ from typing_extensions import Buffer
 from .errors import MiniInferError
 
 
-class WholeFiles:
+class AtomicFiles:
     """Files for one folder, staged in a temporary folder there; those not committed are deleted on exit.
 
     Raises MiniInferError, naming `target`, if a file can't be written.
@@ -24,7 +24,7 @@ class WholeFiles:
     def __init__(self, target: Path) -> None:
         self._target = target
 
-    def __enter__(self) -> WholeFiles:
+    def __enter__(self) -> AtomicFiles:
         with _told(self._target):
             folder = self._target.parent
             self._staging = tempfile.TemporaryDirectory(prefix=f".{self._target.name}.", dir=folder)
@@ -65,7 +65,7 @@ class WholeFiles:
 
 
 @contextmanager
-def whole_file(path: str | Path) -> Generator[BinaryIO]:
+def atomic_file(path: str | Path) -> Generator[BinaryIO]:
     """A stream whose contents become the file `path` once all is written; missing folders are created.
 
     A symbolic link's target is replaced. A device or a pipe is written to directly. Raises MiniInferError if the file
@@ -79,7 +79,7 @@ def whole_file(path: str | Path) -> Generator[BinaryIO]:
             return
         target = target.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
-    with WholeFiles(target) as files:
+    with AtomicFiles(target) as files:
         with files.open(target.name) as stream:
             yield stream
         files.commit(target.name)
@@ -99,7 +99,7 @@ def write_folder(folder: Path, files: Mapping[str, Sequence[Buffer]], *, replace
         if not replace and (there := [name for name in files if os.path.lexists(folder / name)]):
             raise MiniInferError(f"{folder}: {', '.join(there)} would be overwritten")
     inside = folder.is_dir()
-    with WholeFiles(folder / "files" if inside else folder) as staged:
+    with AtomicFiles(folder / "files" if inside else folder) as staged:
         for name, pieces in files.items():
             with staged.open(name) as stream:
                 for piece in pieces:

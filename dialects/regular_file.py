@@ -28,14 +28,14 @@ class OutsideError(OSError):
     """A name leads out of the folder to which it is restricted."""
 
 
-def open_plain(path: str | os.PathLike[str], *, links: bool = True) -> BufferedReader:
+def open_regular(path: str | os.PathLike[str], *, links: bool = True) -> BufferedReader:
     """Opens a regular file for reading; unless `links`, it may not be a symbolic link. Raises OSError."""
     return _opened(os.fspath(path), links=links)
 
 
-def read_plain(path: str | os.PathLike[str]) -> bytes:
+def read_regular(path: str | os.PathLike[str]) -> bytes:
     """The contents of a regular file. Raises OSError."""
-    with open_plain(path) as file:
+    with open_regular(path) as file:
         return file.read()
 
 

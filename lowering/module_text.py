@@ -25,7 +25,7 @@ from xdsl.utils.lexer import Span
 from ..dialects.errors import InvalidModelError, MiniInferError
 from ..dialects.graph.base import describe
 from ..dialects.graph.blobs import MiniContext, blobs_in
-from ..dialects.regular_file import read_plain
+from ..dialects.regular_file import read_regular
 from ..dialects.sizes.size_attributes import SYMBOLS, SymbolsAttr, symbol_of
 from ..dialects.sizes.sizes import Size
 from ..dialects.sizes.spelling import declare
@@ -51,7 +51,7 @@ def read_module(path: str | PathLike[str]) -> tuple[ModuleOp, MiniContext]:
     """
     file = Path(path)
     try:
-        text = read_plain(file)
+        text = read_regular(file)
     except OSError as error:
         raise InvalidModelError(f"{file}: {error.strerror}") from None
     ctx = module_context(file.parent)

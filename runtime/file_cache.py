@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from ..dialects.regular_file import open_plain
+from ..dialects.regular_file import open_regular
 
 MOST_BYTES = 2**29  # of a folder; then those go that were not used for longest
 _SUFFIX, _UNFINISHED = ".entry", ".unfinished"
@@ -72,7 +72,7 @@ class FileCache:
         """The file stored under a key, marked as recently used; None if there is none of this user's."""
         with contextlib.suppress(OSError):
             if self._private():
-                file = open_plain(self._file(key), links=False)
+                file = open_regular(self._file(key), links=False)
                 status = os.fstat(file.fileno())
                 if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
                     os.utime(file.fileno())

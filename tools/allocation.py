@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from ..dialects.arguments import check_choice, checked_seconds, checked_sequence
-from ..dialects.atomic_file import whole_file
+from ..dialects.atomic_file import atomic_file
 from ..dialects.errors import ConfigError
 from ..passes.planning import BUDGETS, STRATEGIES, Buffer, Plan, Problem, check, solve
 from .facts import Facts
@@ -70,7 +70,7 @@ def show_allocation(
     for line in _told(table, plan, capacity, seconds):
         console.print(line)
     if output is not None:
-        with whole_file(output) as stream:
+        with atomic_file(output) as stream:
             stream.write(with_offsets(table, plan.offsets).encode())
         console.print(f"written: {output}")
     return {

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from ..dialects.atomic_file import whole_file
+from ..dialects.atomic_file import atomic_file
 from ..dialects.errors import ConfigError, InvalidInputError
-from ..dialects.regular_file import open_plain
+from ..dialects.regular_file import open_regular
 from ..runtime.inputs import checked
 from ..runtime.memory.kv_cache_memory import beginning, lies_in
 from ..runtime.specs import TensorSpec
@@ -87,7 +87,7 @@ def load_named(path: str) -> dict[str, Array]:
 
 def _load(path: str) -> Array | dict[str, Array]:
     try:
-        file = open_plain(path)
+        file = open_regular(path)
     except FileNotFoundError:
         raise InvalidInputError(f"{path}: no such file") from None
     except IsADirectoryError:
@@ -107,5 +107,5 @@ def _load(path: str) -> Array | dict[str, Array]:
 
 def save_outputs(path: str, arrays: Mapping[str, Array]) -> None:
     """Writes an .npz file atomically. Raises MiniInferError if it can't be written."""
-    with whole_file(path) as stream:
+    with atomic_file(path) as stream:
         cast("Any", np.savez)(stream, **dict(arrays))

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..dialects.errors import ConfigError, MiniInferError
-from ..dialects.regular_file import open_plain
+from ..dialects.regular_file import open_regular
 from ..runtime.kept.cache_folders import CacheFolder, cache_folder
 from ..runtime.kept.container import Container
 from ..runtime.kept.records import KeptError
@@ -63,7 +63,7 @@ def _list(kept: CacheFolder, console: Console) -> list[dict[str, Any]]:
 def _about(kept: CacheFolder, key: str) -> dict[str, Any]:
     """The description of an entry; reading it doesn't mark it as used."""
     try:
-        with open_plain(kept.models.folder / f"{key}.entry", links=False) as file:
+        with open_regular(kept.models.folder / f"{key}.entry", links=False) as file:
             about = Container(file).about
         return {"model": about["model"], "cpu": about["cpu"], "threads": about["threads"], "damaged": False}
     except (OSError, KeptError, KeyError, TypeError):

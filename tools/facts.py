@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rich.console import Console
 from typer import Context
 
-from ..dialects.atomic_file import whole_file
+from ..dialects.atomic_file import atomic_file
 
 if TYPE_CHECKING:
     from ..passes.memory.report.memory_plan import MemoryPlan
@@ -38,7 +38,7 @@ def with_facts(context: Context, file: str | None, console: Console, work: Calla
     if file == STANDARD_OUTPUT:
         console.print(text, soft_wrap=True)
     else:
-        with whole_file(file) as stream:
+        with atomic_file(file) as stream:
             stream.write(f"{text}\n".encode())
     return found
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ..dialects.arguments import checked_path
 from ..dialects.errors import InvalidInputError, PlanError
-from ..dialects.regular_file import read_plain
+from ..dialects.regular_file import read_regular
 from ..passes.planning import Buffer, Id
 
 REQUIRED = ("id", "lower", "upper", "size")
@@ -40,7 +40,7 @@ class ProblemTable:
 def read_problem(path: str | Path) -> ProblemTable:
     """Reads a problem. Raises InvalidInputError naming the file, the line and the error."""
     try:
-        text = read_plain(checked_path("problem", path, InvalidInputError)).decode("utf-8-sig")
+        text = read_regular(checked_path("problem", path, InvalidInputError)).decode("utf-8-sig")
     except OSError as error:
         raise InvalidInputError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:

@@ -24,9 +24,9 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from ..atomic_file import whole_file
+from ..atomic_file import atomic_file
 from ..errors import InvalidModelError
-from ..regular_file import open_inside, open_plain
+from ..regular_file import open_inside, open_regular
 from ..xdsl_repairs import kept_in
 from .values import AnyTensor, Array, nbytes_of, numpy_dtype
 
@@ -279,7 +279,7 @@ class BlobStore:
     def _write_file(self, path: Path, placed: dict[str, BlobAttr]) -> dict[str, BlobAttr]:
         """Writes blobs at their assigned offsets; returns them with the digests of their bytes."""
         written: dict[str, BlobAttr] = {}
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             for digest, blob in placed.items():
                 nbytes, offset = blob.nbytes.data, blob.offset.data
                 data = self.bytes(BlobAttr.of("", 0, nbytes, digest))
@@ -291,7 +291,8 @@ class BlobStore:
     def _map(self, path: Path, inside: Path | None) -> Array:
         if path not in self._files:
             try:
-                with open_plain(path) if inside is None else open_inside(inside, os.path.relpath(path, inside)) as file:
+                opened = open_regular(path) if inside is None else open_inside(inside, os.path.relpath(path, inside))
+                with opened as file:
                     empty = os.fstat(file.fileno()).st_size == 0
                     self._files[path] = None if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except OSError as error:

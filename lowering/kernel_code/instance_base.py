@@ -1,4 +1,4 @@
-"""Instance: a kernel being lowered for any device, with its buffers, its scratch, and this code's share of the work."""
+"""InstanceBase: a kernel being lowered for any device, with its buffers, its scratch, and this code's share of work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ B = TypeVar("B", bound=LoopBuilder)
 
 
 @dataclass
-class Instance(Generic[B]):
+class InstanceBase(Generic[B]):
     """A kernel being lowered, and the share of its work that this code does.
 
     `operands` and `results` hold the memref of each kernel operand and result; a result that shares bytes with an
@@ -130,4 +130,4 @@ class Instance(Generic[B]):
         raise CompileError(f"{where} is no part of the schedule '{self.schedule.name}'")
 
 
-AnyInstance: TypeAlias = Instance[Any]
+AnyInstance: TypeAlias = InstanceBase[Any]

@@ -17,7 +17,7 @@ from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import numpy_dtype
 from ...dialects.kernel.targets import GpuAttr
 from ...passes.kernels.schedules import AnySchedule
-from ..kernel_code.instance_base import Instance
+from ..kernel_code.instance_base import InstanceBase
 from ..kernel_code.loop_builder import Index
 from .thread_builder import ThreadBuilder
 
@@ -26,7 +26,7 @@ Sizes = tuple[int, int, int]
 
 
 @dataclass
-class Grid(Instance[ThreadBuilder]):
+class Grid(InstanceBase[ThreadBuilder]):
     """A launch being built: the code of every thread of `blocks` x `block` threads.
 
     `thread` of `threads` is the thread's index in the grid, `lane` that in its block, `number` that of its block, all

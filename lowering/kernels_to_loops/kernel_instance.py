@@ -15,7 +15,7 @@ from ...dialects.kernel.targets import CpuAttr
 from ...dialects.sizes.size_attributes import SIZES
 from ...passes.memory.analysis.buffers import give_role
 from ..kernel_code.extents import lifted, skeleton
-from ..kernel_code.instance_base import Instance
+from ..kernel_code.instance_base import InstanceBase
 from ..kernel_code.loop_builder import INDEX, Index, LoopBuilder, define_function
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ class _Share:
 
 
 @dataclass
-class KernelInstance(Instance[LoopBuilder]):
+class KernelInstance(InstanceBase[LoopBuilder]):
     """A CPU kernel being lowered, as its code family sees it."""
 
     target: CpuAttr

@@ -20,7 +20,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from ...dialects.arguments import read_once
 from ...dialects.errors import InvalidModelError, UnsupportedError
-from ...dialects.regular_file import OutsideError, open_inside, open_plain, place_inside
+from ...dialects.regular_file import OutsideError, open_inside, open_regular, place_inside
 from .check import check_nesting, check_text
 from .element_types import element_name, tensor_bytes
 from .wire import ByteRange, split_model
@@ -182,7 +182,7 @@ def _content(model: object) -> bytes:
 
 def _from_path(path: Path) -> ModelFile:
     try:
-        with open_plain(path) as file:
+        with open_regular(path) as file:
             if path.suffix == ".mi":
                 raise InvalidModelError(
                     f"{path}: not an ONNX model: it is compiled already; "

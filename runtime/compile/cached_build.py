@@ -12,7 +12,7 @@ from typing import cast
 
 from ...dialects.errors import MiniInferError
 from ...dialects.json_text import read_json
-from ...dialects.regular_file import open_inside, open_plain
+from ...dialects.regular_file import open_inside, open_regular
 from ..config import EngineConfig
 from ..engine import Build, CompiledModel
 from ..file_cache import key_of
@@ -121,7 +121,7 @@ class CachedBuild:
         """The content of the model's file, or of the bytes or message that are a model in memory."""
         model: object = self.source.model
         if isinstance(model, str | os.PathLike):
-            return self._read(open_plain(cast("str", model)))
+            return self._read(open_regular(cast("str", model)))
         if isinstance(model, bytes | bytearray | memoryview):
             return _Content(self._digests.of_bytes(bytes(model)))
         serialize = getattr(model, "SerializeToString", None)

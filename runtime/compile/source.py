@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from ...dialects.arguments import read_once
 from ...dialects.errors import ConfigError, InvalidInputError
-from ...dialects.regular_file import read_plain
+from ...dialects.regular_file import read_regular
 from ..config import EngineConfig
 from ..options import options_of
 from ..profile import OptimizationProfile
@@ -103,7 +103,7 @@ class ModuleSource(Source):
         from ...lowering.module_text import module_context, own_errors, stated_symbols
 
         try:
-            text = read_plain(Path(str(self.model))).decode(errors="replace")
+            text = read_regular(Path(str(self.model))).decode(errors="replace")
         except OSError:
             return None  # who reads it next will say so
         with own_errors():

@@ -7,10 +7,10 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
-from ...dialects.atomic_file import whole_file
+from ...dialects.atomic_file import atomic_file
 from ...dialects.errors import ConfigError, InvalidInputError, InvalidModelError
 from ...dialects.json_text import read_json
-from ...dialects.regular_file import open_plain
+from ...dialects.regular_file import open_regular
 from ..config import EngineConfig
 from ..engine import CompiledModel, Engine
 from ..profile import OptimizationProfile
@@ -55,7 +55,7 @@ def write_artifact(
         "options": options_text(config),
         "variants": variants,
     }
-    with whole_file(os.fspath(path)) as stream:
+    with atomic_file(os.fspath(path)) as stream:
         write(stream, about, blobs)
         return os.fstat(stream.fileno()).st_size
 
@@ -92,7 +92,7 @@ def _container(path: str | os.PathLike[str]) -> Generator[Container]:
         raise InvalidModelError(f"load takes the path of a .mi file, not {type(path).__name__}")
     name = os.fspath(path)
     try:
-        with open_plain(name) as file:
+        with open_regular(name) as file:
             container = Container(file)
         yield container
     except OSError as error:

@@ -12,7 +12,7 @@ from typing import cast
 
 from ...dialects.arguments import checked_path, wrong
 from ...dialects.errors import ConfigError
-from ...dialects.regular_file import read_plain
+from ...dialects.regular_file import read_regular
 from ..file_cache import FileCache, make_private, user_cache
 
 VARIABLE = "MINI_INFER_CACHE"
@@ -55,7 +55,7 @@ class CacheFolder:
     def limit(self) -> int:
         """The size limit of models in bytes, beyond which the least recently used are deleted."""
         try:
-            return max(0, int(read_plain(self.folder / "limit")))
+            return max(0, int(read_regular(self.folder / "limit")))
         except (OSError, ValueError):
             return USUAL_LIMIT
 

@@ -24,10 +24,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from ...dialects.atomic_file import whole_file
+from ...dialects.atomic_file import atomic_file
 from ...dialects.errors import MiniInferError
 from ...dialects.json_text import read_json
-from ...dialects.regular_file import open_plain, read_plain
+from ...dialects.regular_file import open_regular, read_regular
 from ..file_cache import make_private, user_cache
 
 FORMAT = 1
@@ -82,7 +82,7 @@ class TuningStore:
         A file of another version counts as empty: its options may have another meaning.
         """
         try:
-            with open_plain(self.file) as file:
+            with open_regular(self.file) as file:
                 status = os.fstat(file.fileno())
                 if status.st_uid != os.geteuid() or status.st_mode & 0o022:
                     raise ValueError("others may write to it")
@@ -109,7 +109,7 @@ class TuningStore:
                 kernels = {**self.load(), **found}
             told: dict[str, Any] = {"format": FORMAT, "made_by": self.made_by}
             told["kernels"] = {key: asdict(each) for key, each in sorted(kernels.items())}
-            with whole_file(self.file) as stream:
+            with atomic_file(self.file) as stream:
                 stream.write(json.dumps(told, indent=1).encode())
 
     @contextmanager
@@ -128,7 +128,7 @@ class TuningStore:
     def digest(self) -> str:
         """A digest of the file's decisions; "" without a file."""
         with suppress(OSError):
-            return hashlib.sha256(self.made_by.encode() + read_plain(self.file)).hexdigest()
+            return hashlib.sha256(self.made_by.encode() + read_regular(self.file)).hexdigest()
         return ""
 
 

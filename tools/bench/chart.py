@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from ...dialects.atomic_file import whole_file
+from ...dialects.atomic_file import atomic_file
 from ...dialects.errors import ConfigError
 from ..reports import PICTURES
 from ..reports.palette import BOUND, BUFFERS, EDGE, TEXT
@@ -34,7 +34,7 @@ def write_chart(benchmark: Benchmark, path: str) -> None:
     kind = Path(path).suffix.removeprefix(".").lower()
     figure = draw_chart(benchmark)
     settings = {"svg.fonttype": "none", "svg.hashsalt": "mini_infer"}
-    with cast("Any", matplotlib).rc_context(settings), whole_file(path) as stream:
+    with cast("Any", matplotlib).rc_context(settings), atomic_file(path) as stream:
         undated = {} if kind == "png" else {"Date" if kind == "svg" else "CreationDate": None}
         figure.savefig(stream, format=kind, dpi=140, metadata=undated)
 

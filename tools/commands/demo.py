@@ -24,7 +24,7 @@ def demo(
     chosen: Chosen,
 ) -> Work:
     """Build a ResNet-50 with seeded weights, compile it, run it, and show where its memory went."""
-    from ...dialects.atomic_file import whole_file
+    from ...dialects.atomic_file import atomic_file
     from ..command_names import shell_name
     from ..demos.resnet50 import resnet50
     from ..reports.plan_summary import show_summary
@@ -33,7 +33,7 @@ def demo(
 
     def work(console: Console) -> Facts:
         start = time.perf_counter()
-        with console.status("building a ResNet-50 with seeded weights"), whole_file(model) as stream:
+        with console.status("building a ResNet-50 with seeded weights"), atomic_file(model) as stream:
             stream.write(resnet50(image).SerializeToString())
         size = size_text(Path(model).stat().st_size)
         console.print(f"built {model}, {size}, in {time.perf_counter() - start:.1f} s\n")

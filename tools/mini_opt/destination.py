@@ -17,10 +17,10 @@ from types import TracebackType
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
 from xdsl.ir import Attribute
 
-from ...dialects.atomic_file import WholeFiles, is_special, whole_file
+from ...dialects.atomic_file import AtomicFiles, atomic_file, is_special
 from ...dialects.errors import ConfigError
 from ...dialects.graph.blobs import BlobAttr, BlobStore, blobs_of
-from ...dialects.regular_file import read_plain
+from ...dialects.regular_file import read_regular
 from .opt_options import STANDARD_STREAM
 
 MODULE, WEIGHTS = ".mlir", ".weights"  # suffixes of modules and of the weights beside them
@@ -34,7 +34,7 @@ class Destination:
         self._replaces_source = source != STANDARD_STREAM and self._file == Path(source).resolve()
         if self._file is not None and self._file.suffix == WEIGHTS:
             raise ConfigError(f"-o {output}: {WEIGHTS} is for the weights beside a module; write it to FILE{MODULE}")
-        self._files = None if self._file is None or is_special(self._file) else WholeFiles(self._file)
+        self._files = None if self._file is None or is_special(self._file) else AtomicFiles(self._file)
 
     def __enter__(self) -> Destination:
         if self._files is not None:
@@ -87,7 +87,7 @@ class Destination:
             )
         if not weights.exists():
             return
-        its_own = self._file.exists() and f'"{weights.name}"'.encode() in read_plain(self._file)
+        its_own = self._file.exists() and f'"{weights.name}"'.encode() in read_regular(self._file)
         others = not self._replaces_source and any(_place(blob, store) == weights for blob in inherited)
         if others or not its_own:
             raise ConfigError(
@@ -101,7 +101,7 @@ class Destination:
             sys.stdout.write(text)
             return
         if self._files is None:  # a device or a pipe, which must not be replaced
-            with whole_file(self._file) as stream:
+            with atomic_file(self._file) as stream:
                 stream.write(text.encode())
             return
         with self._files.open(self._file.name) as stream:

@@ -18,7 +18,7 @@ from ...dialects.errors import CompileError, ConfigError, MiniInferError
 from ...dialects.graph.blobs import BlobAttr, blobs_of
 from ...dialects.graph.host import LEVEL
 from ...dialects.kernel.targets import CpuAttr, GpuAttr, target_of
-from ...dialects.regular_file import read_plain
+from ...dialects.regular_file import read_regular
 from ...lowering.levels import level_of
 from ...lowering.module_text import module_context, own_errors, parse_module, print_module
 from ...lowering.pipelines import PATHS, PassRun, parse_passes, pipeline_text, remaining_phases, run_passes
@@ -104,7 +104,7 @@ class OptRun:
         elif self.frontend == "onnx":
             content = b""
         else:
-            content = read_plain(self.options.input)
+            content = read_regular(self.options.input)
         line = 0
         separator = re.compile(rf"^{SEPARATOR}$".encode(), re.MULTILINE)
         for text in separator.split(content) if self.options.split_input_file else [content]:

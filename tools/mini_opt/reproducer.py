@@ -21,7 +21,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import CompileError, ConfigError, MiniInferError
 from ...dialects.graph.blobs import BlobAttr, MiniContext
-from ...dialects.regular_file import open_plain
+from ...dialects.regular_file import open_regular
 from ...lowering.module_text import own_errors, print_module
 from ...lowering.pipelines import pipeline_text
 from .destination import MODULE, Destination
@@ -88,7 +88,7 @@ def configured(options: OptOptions) -> OptOptions:
 
 def _configuration_of(file: str) -> dict[str, str | bool]:
     """The options stated in a reproducer, by their names in OptOptions. Raises ConfigError without any."""
-    with open_plain(file) as stream:
+    with open_regular(file) as stream:
         line = stream.readline().decode(errors="replace")
     try:
         words = shlex.split(line.removeprefix(HEAD)) if line.startswith(HEAD) else []

@@ -13,7 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...dialects.arguments import check_kind, checked_path
-from ...dialects.atomic_file import whole_file
+from ...dialects.atomic_file import atomic_file
 from ...dialects.errors import ConfigError
 from ...passes.memory.report.memory_plan import MemoryPlan
 from .plan_tables import csv_table, plan_table, pool_table
@@ -34,7 +34,7 @@ def write_report(plan: MemoryPlan, path: str | Path, title: str = "") -> None:
     kind = checked_path("path", path).suffix.removeprefix(".").lower()
     if kind not in (*PICTURES, "html", "csv", "txt"):
         raise ConfigError(f"{path}: there are reports as .png, .svg, .pdf, .html, .csv and .txt")
-    with whole_file(path) as stream:
+    with atomic_file(path) as stream:
         if kind in PICTURES:
             from .gantt import write_picture
 

@@ -20,7 +20,7 @@ from models.build import ModelBuilder
 
 import mini_infer as mi
 from mini_infer.dialects.errors import MiniInferError
-from mini_infer.dialects.regular_file import OutsideError, open_inside, open_plain, read_plain
+from mini_infer.dialects.regular_file import OutsideError, open_inside, open_regular, read_regular
 from mini_infer.runtime.compile.plan_builder import import_all
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.kept.cache_folders import USUAL_LIMIT, CacheFolder
@@ -225,9 +225,9 @@ def test_what_lies_inside_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "around").symlink_to(tmp_path / "around")
     for name in ("link", "sub/file", "sub/../link", "sub/../../" + tmp_path.name + "/link"):
         with open_inside(tmp_path, name) as file:
-            assert file.read() == read_plain(tmp_path / "link") == b"content" and os.get_blocking(file.fileno())
+            assert file.read() == read_regular(tmp_path / "link") == b"content" and os.get_blocking(file.fileno())
     with pytest.raises(OSError, match="it is a link, not a file"):
-        open_plain(tmp_path / "link", links=False)
+        open_regular(tmp_path / "link", links=False)
     with pytest.raises(OSError, match="it is a link, not a file"):
         open_inside(tmp_path, "around")
     with pytest.raises(OutsideError):
@@ -244,4 +244,4 @@ def test_a_file_that_becomes_another_after_it_was_looked_at_is_refused(
     os.mkfifo(path)
     monkeypatch.setattr(os, "stat", lambda *_, **__: plain)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     with pytest.raises(OSError, match="it is a pipe, not a file"):
-        open_plain(path)
+        open_regular(path)
