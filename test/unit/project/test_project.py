@@ -6,7 +6,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -226,3 +226,52 @@ def test_layers_of_all_code_folders_are_held() -> None:
     text = (ROOT / "pyproject.toml").read_text()
     for name in ("kernel_code", "kernels_to_loops", "kernels_to_gpu", "loops_to_llvm", "gpu_to_cuda", "onnx_to_graph"):
         assert re.search(rf"layers = \[[^\]]*\b{name}\b", text), name
+
+
+OF_ONE_SUBJECT = (
+    re.compile(
+        r"dialects/graph/(ops)|lowering/onnx_to_graph/(handlers|microsoft)|passes/graph/(canonical)"
+        r"|passes/kernels/(forms|schedules/\w+)|lowering/(kernels_to_\w+)/families/\w+"
+    ),
+    re.compile(r"lowering/(gpu_to_cuda|loops_to_llvm)"),
+)
+"""Folders whose files of one name are about the same ops or the same schedule; the back ends', about one dialect."""
+
+
+def files_of_one_name(files: Iterable[str]) -> Iterator[list[str]]:
+    """Files that only their folders tell apart: the groups of one name, beyond a verb's and those of one subject."""
+    named: dict[str, list[Path]] = {}
+    for file in map(Path, files):
+        if file.name != "__init__.py" and file.parent != Path("tools/commands"):
+            named.setdefault(file.name, []).append(file.parent)
+    for name, folders in named.items():
+        if len(folders) == 1:
+            continue
+        for subject in OF_ONE_SUBJECT:
+            found = [match for folder in folders if (match := subject.fullmatch(str(folder)))]
+            if len({match[match.lastindex or 0] for match in found}) == len(folders):
+                break
+        else:
+            yield [f"{folder}/{name}" for folder in folders]
+
+
+@pytest.mark.parametrize(
+    ("files", "allowed"),
+    [
+        ("runtime/__init__.py tools/__init__.py", True),
+        ("runtime/plan.py tools/commands/plan.py", True),
+        ("passes/kernels/schedules/cpu/rows.py lowering/kernels_to_loops/families/rows/rows.py", True),
+        ("dialects/graph/ops/resize.py lowering/onnx_to_graph/handlers/resize.py", True),
+        ("lowering/gpu_to_cuda/types.py lowering/loops_to_llvm/types.py", True),
+        ("runtime/inputs.py lowering/onnx_to_graph/inputs.py", False),
+        ("lowering/kernels_to_gpu/families/rows/a.py lowering/kernels_to_gpu/families/movement/a.py", False),
+        ("lowering/gpu_to_cuda/types.py dialects/graph/ops/types.py", False),
+    ],
+)
+def test_files_of_one_name_are_found(files: str, allowed: bool) -> None:
+    assert list(files_of_one_name(files.split())) == ([] if allowed else [files.split()])
+
+
+def test_a_file_is_known_by_its_name() -> None:
+    files = [str(file.relative_to(ROOT)) for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")]
+    assert list(files_of_one_name(files)) == []
