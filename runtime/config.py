@@ -1,4 +1,4 @@
-"""EngineConfig: what can be chosen of a compile."""
+"""EngineConfig: the options of a compile."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 MOST_ALIGNMENT = 2**30  # bytes
-MOST_COMPILERS = 16  # more would wait for parts
+MOST_COMPILERS = 16  # processes; more would wait for parts of a module to compile
 EMULATORS = ("interpreter", "compiled")
 
 MODELS = "run build plan bench tune compare"
 """Verbs that compile a model."""
 INPUTS = f"{MODELS} mini-opt"
-"""Commands that take what is said of a model's inputs."""
+"""Commands with options on a model's inputs."""
 TARGETS = "run plan bench compare"
-"""Verbs that take a device and how code is made for it."""
+"""Verbs with options on the device and its code."""
 PLANNED = {"enable_memory_planning": True}
 """Required by the options of memory planning."""
 
@@ -102,7 +102,7 @@ def _check_ops(name: str, value: object) -> None:
 
 
 def _strategies() -> tuple[str, ...]:
-    from ..passes.planning import STRATEGIES  # who only loads what was compiled needs no planner
+    from ..passes.planning import STRATEGIES  # loading a compiled model needs no planner
 
     return tuple(STRATEGIES)
 
@@ -111,69 +111,69 @@ def _strategies() -> tuple[str, ...]:
 class EngineConfig:
     """Options of `compile`.
 
-    device: "cpu", "cuda", an NVIDIA GPU through CuPy, or "cuda-emulated", the same kernels without one.
+    device: "cpu", "cuda" (an NVIDIA GPU, through CuPy) or "cuda-emulated" (the same kernels, without a GPU).
     device_id: which device of that kind, from 0 on.
-    threads: most threads of one inference; None means the cores that this process may run on, or the cores' worth of
-        time that its container has, if that is less. More than those cores are never used. A model, and each step of
-        it, gets no more than its work is worth: plan.threads tells. CPU only.
-    compile_threads: processes that compile, this one included; None means as many as there are cores. The code is the
-        same however many they are. CPU only.
-    precision: of products on a GPU: "fp32", or, faster, of numbers rounded to "tf32", "fp16" or "bf16", or of three
-        products "3xtf32", which together are nearly "fp32". Sums are of 32 bits.
-    gpu: the GPU that code is made for, such as "sm_90a"; None means the one that there is, or where there is none, and
-        none is needed, "sm_80".
-    cache_kernels: keep the machine code of a GPU's kernels among the user's caches ($XDG_CACHE_HOME, or ~/.cache), by
-        their text: those that were compiled before are not compiled again.
+    threads: most threads of one inference; None means the number of cores that this process may run on, or the CPU
+        quota of its control group, if that is less. Never more than those cores. A model, and each step of it, gets
+        only as many as its work is worth; plan.threads is the number. CPU only.
+    compile_threads: processes that compile, this one included; None means one for each core. The code does not depend
+        on it. CPU only.
+    precision: of products on a GPU: "fp32"; faster, with operands rounded to "tf32", "fp16" or "bf16"; or "3xtf32",
+        three products of tf32 parts, nearly as exact as "fp32". Sums have 32 bits.
+    gpu: the GPU that code is made for, such as "sm_90a"; None means the one of this machine, or "sm_80" where the
+        kernels are only emulated or written.
+    cache_kernels: cache the machine code of GPU kernels in the user's cache folder ($XDG_CACHE_HOME, or ~/.cache), by
+        their CUDA text, so that no kernel is compiled twice.
     emulator: how "cuda-emulated" runs kernels: "interpreter" checks every access, "compiled" runs their CUDA text as
         C++; None means "interpreter".
-    profile: the shapes that inputs may have, an OptimizationProfile: one compile does for all of them. CPU only.
-    enable_dynamic_shapes: dynamic dimensions that nothing is said of may have any size: the model is compiled at the
-        first call, for shapes like its own. Not beside a profile. CPU only.
+    profile: the range of shapes of inputs, an OptimizationProfile; one compile supports all of them. CPU only.
+    enable_dynamic_shapes: dynamic dimensions without a given size may have any: the model is compiled at the first
+        call, for shapes like those of its inputs. Not with a profile. CPU only.
     dims: sizes for the model's named dynamic dimensions, such as {"batch": 1}.
     shapes: whole shapes by input name, where dimensions have no names.
-    specialize: values by input name, such as {"axes": np.array([1])}, for what shapes hang on, or what is always the
-        same: these inputs are constants of the compiled model, and no inputs of it any more.
-    caches: inputs by name, and for each the output that is to lie in the same memory, such as {"past": "present"}: a
-        run changes that memory, and what stays is not moved. Where the output is longer than the input, the memory has
-        room for the longest of the profile. CPU only.
-    enable_graph_optimization: recomposition, folding into neighbours, channels-last and fusion; off, every ONNX op
-        is a kernel of its own.
-    integer_products: products of quantised numbers are of integers; off, of the floats that they stand for. CPU only.
-    tuned: take what the tuner has measured on this machine (`compile(..., tune=seconds)`, `mini-infer tune`); off,
-        kernels are carried out as estimates say, which are the same on every machine of a kind. CPU only.
-    winograd: 3x3 convolutions with fewer multiplications: "auto", where that is faster; "compact", where the larger
-        filters pay, so that a little slower ways are taken for a lot less memory; "off", nowhere. Their sums round
-        more than those of others do. CPU only.
-    enable_memory_planning: reuse of memory; off, every intermediate has bytes of its own.
+    specialize: values by input name, such as {"axes": np.array([1])}, for inputs that determine shapes or never
+        change: they become constants of the compiled model, which no longer has these inputs.
+    caches: by input name, the output that shares its memory, as key-value caches do, such as {"past": "present"}: a run
+        updates that memory in place. Where the output is longer than the input, the memory has room for the longest
+        of the profile. CPU only.
+    enable_graph_optimization: recomposition, folding, channels-last layout and fusion; off, every ONNX op is a kernel
+        of its own.
+    integer_products: compute products of quantised values in integers; off, in floats, dequantised. CPU only.
+    tuned: use the schedules that the tuner measured on this machine (`compile(..., tune=seconds)`, `mini-infer tune`);
+        off, schedules are chosen by estimates, which are the same on every machine of a kind. CPU only.
+    winograd: 3x3 convolutions by Winograd's transforms, with fewer multiplications and larger rounding errors: "auto",
+        where that is faster; "compact", by the schedule with the smallest weights of those that take at most 1.5 times
+        as long as the fastest; "off", never. CPU only.
+    enable_memory_planning: reuse memory; off, every intermediate value has bytes of its own.
     enable_profiling: time every kernel; read the times with `ExecutionContext.profile`. Not on "cuda-emulated".
-    memory_alignment: bytes, a power of two of at least 8; where every buffer of the arena starts.
-    max_workspace_size: bytes; a plan whose arena is larger is refused, naming the tensors that are too large together.
-        None means what the machine's memory holds, with inputs and outputs.
+    memory_alignment: bytes, a power of two of at least 8; every buffer of the arena starts at a multiple of it.
+    max_workspace_size: bytes; a larger arena is a PlanError naming the tensors that are live together. None means that
+        arena, inputs and outputs must fit the machine's memory.
     planner: strategy of plan-arena, such as "auto" or "greedy-by-size".
-    disable_inplace: graph ops, such as ("add", "mul"), whose kernels write no result over an operand.
-    check_memory: run every inference on poisoned memory and compare it, bit for bit, with one that reuses no byte; for
-        finding mistakes of mini_infer, many times slower. CPU only.
-    beam_width: partial plans that the planner "beam" keeps; None means 8.
-    vector_bits: width of the vectors in generated code; None means the widest that the host has. CPU only.
+    disable_inplace: graph ops, such as ("add", "mul"), whose kernels may not write a result over an operand.
+    check_memory: run every inference on poisoned memory, and compare it bit for bit with one that reuses no memory; for
+        finding errors of mini_infer; many times slower. CPU only.
+    beam_width: number of partial plans that the planner "beam" keeps; None means 8.
+    vector_bits: width of vectors in generated code; None means the widest that the host supports. CPU only.
     """
 
-    device: Annotated[str, Option(), Flag("On cpu, cuda, cuda:1 or cuda-emulated.", TARGETS, "NAME")] = "cpu"
+    device: Annotated[str, Option(), Flag("Device: cpu, cuda, cuda:1 or cuda-emulated.", TARGETS, "NAME")] = "cpu"
     device_id: Annotated[int, Option(least=0)] = 0
     threads: Annotated[
         int | None,
-        Option(least=1, device="cpu", decided="kernels", not_in_key="thread_count is, of which it is the most"),
+        Option(least=1, device="cpu", decided="kernels", not_in_key="thread_count is, which follows from it"),
         Flag("Threads of one inference.", f"{MODELS} machine demo", "N", names="--threads -j"),
     ] = None
     compile_threads: Annotated[
         int | None,
-        Option(least=1, device="cpu", decided="llvm", not_in_key="the code is the same however many there are"),
+        Option(least=1, device="cpu", decided="llvm", not_in_key="the code does not depend on it"),
         Flag("Processes that compile.", "run", "N"),
     ] = None
     profile: Annotated[
         OptimizationProfile | None,
         Option(check=partial(check_kind, wanted=OptimizationProfile), device="cpu", decided="import"),
         Flag(
-            "Sizes of a dynamic dimension, made for the second; may be repeated.",
+            "Range of a dynamic dimension, optimised for OPT; may be repeated.",
             f"{TARGETS} build mini-opt",
             "NAME=MIN,OPT,MAX",
             names="--range",
@@ -204,7 +204,7 @@ class EngineConfig:
     caches: Annotated[
         Mapping[str, str],
         Option(check=_check_caches, device="cpu", decided="import"),
-        Flag("Two that are to lie in the same memory; may be repeated.", INPUTS, "INPUT=OUTPUT", names="--cache"),
+        Flag("Input and output that share their memory; may be repeated.", INPUTS, "INPUT=OUTPUT", names="--cache"),
     ] = field(default_factory=dict[str, str])
     enable_graph_optimization: Annotated[
         bool,
@@ -226,7 +226,7 @@ class EngineConfig:
                 "off": "form-kernels{forbid=winograd},choose-schedule{forbid=winograd}",
             },
         ),
-        Flag("3x3 convolutions by fewer products: auto, compact, off.", TARGETS, "KIND"),
+        Flag("3x3 convolutions by Winograd's transforms: auto, compact, off.", TARGETS, "KIND"),
     ] = "auto"
     enable_memory_planning: Annotated[
         bool, Option(decided="buffers"), Flag("Reuse of memory on or off.", "run build plan", names="--plan-memory")
@@ -241,22 +241,22 @@ class EngineConfig:
             decided="buffers",
             passes="order-kernels{alignment=$},elide-copies{alignment=$},plan-arena{alignment=$}",
         ),
-        Flag("Where buffers start: a multiple of this many bytes.", "plan", "BYTES", names="--alignment"),
+        Flag("Buffers start at multiples of so many bytes.", "plan", "BYTES", names="--alignment"),
     ] = 256
     max_workspace_size: Annotated[
         int | None,
         Option(least=0, decided="arena", passes="plan-arena{capacity=$}"),
-        Flag("Bytes that the arena may have at most.", "plan", "BYTES", names="--capacity"),
+        Flag("Largest arena that is accepted.", "plan", "BYTES", names="--capacity"),
     ] = None
     planner: Annotated[
         str,
         Option(values=_strategies, requires=PLANNED, decided="arena", passes="plan-arena{strategy=$}"),
-        Flag("How places are found: auto, exact, beam, pools, ...", "plan", "NAME", names="--strategy"),
+        Flag("Strategy: auto, exact, beam, pools, ...", "plan", "NAME", names="--strategy"),
     ] = "auto"
     beam_width: Annotated[
         int | None,
         Option(least=1, requires={**PLANNED, "planner": "beam"}, decided="arena", passes="plan-arena{width=$}"),
-        Flag("Partial plans that the strategy beam keeps.", "plan", "N", shown="8"),
+        Flag("Number of partial plans that --strategy beam keeps.", "plan", "N", shown="8"),
     ] = None
     vector_bits: Annotated[int | None, Option(values=(128, 256, 512), device="cpu", decided="kernels")] = None
     disable_inplace: Annotated[
@@ -267,24 +267,24 @@ class EngineConfig:
             decided="buffers",
             passes="order-kernels{disable=$},mark-inplace{disable=$}",
         ),
-        Flag("Ops whose kernels don't work in place: add,MatMul.", "plan", "OPS"),
+        Flag("Ops whose kernels may not work in place: add,MatMul.", "plan", "OPS"),
     ] = ()
     check_memory: Annotated[
         bool,
         Option(decided="buffers", passes={True: "poison-dead,share-threads{apart=true watched=true}"}),
-        Flag("Prove the memory plan: poisoned memory, a run without reuse.", "run"),
+        Flag("Check the memory plan: poison dead memory, compare with a run without reuse.", "run"),
     ] = False
     precision: Annotated[
         str,
         Option(values=PRECISIONS, device="cuda", decided="kernels"),
-        Flag(f"Of products on a GPU: {', '.join(PRECISIONS)}.", f"{TARGETS} mini-opt", "KIND"),
+        Flag(f"Precision of products on a GPU: {', '.join(PRECISIONS)}.", f"{TARGETS} mini-opt", "KIND"),
     ] = "fp32"
     gpu: Annotated[
         str | None,
         Option(values=tuple(GPUS), device="cuda", decided="kernels"),
-        Flag(f"Make code for a GPU: {', '.join(GPUS)}.", f"{TARGETS} mini-opt", "NAME"),
+        Flag(f"The GPU that code is made for: {', '.join(GPUS)}.", f"{TARGETS} mini-opt", "NAME"),
     ] = None
-    cache_kernels: Annotated[bool, Option(device="cuda", not_in_key="the code is the same, and kept apart")] = True
+    cache_kernels: Annotated[bool, Option(device="cuda", not_in_key="kernels have a cache of their own")] = True
     emulator: Annotated[
         str | None,
         Option(values=EMULATORS, device="cuda-emulated"),
@@ -292,12 +292,12 @@ class EngineConfig:
     ] = None
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
-        """Looks at the options' names before the initialiser does, whose error would be Python's own."""
+        """Checks the names of options first: the initialiser would raise a TypeError for unknown ones."""
         check_options(options, [each.name for each in fields(cls)])
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        from .device import device_named  # numpy comes with it, which a command line's help does without
+        from .device import device_named  # it imports numpy, which the help of commands does not need
 
         options = options_of(type(self))
         for name, option in options.items():
@@ -328,30 +328,30 @@ class EngineConfig:
 
     @property
     def place(self) -> str:
-        """The device's name with its number, such as "cuda:1"; that of number 0 goes without."""
+        """The device's name with its number, such as "cuda:1"; without it for number 0."""
         return f"{self.device}:{self.device_id}" if self.device_id else self.device.removesuffix(":0")
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether one compile is to do for several shapes."""
+        """Whether one compile supports several shapes."""
         return self.profile is not None or self.enable_dynamic_shapes
 
     @property
     def thread_count(self) -> int:
-        """The most threads that there may be: as many as were asked for, but no more than there are cores.
+        """The largest number of threads: `threads`, but no more than there are cores.
 
-        Unless told otherwise, as many as this process has cores and its control group has time for.
+        By default the number of usable cores, limited by the CPU quota of the control group.
         """
         return min(_usable_cores() if self.threads is None else int(self.threads), _cores(), MOST_THREADS)
 
     @property
     def compiler_count(self) -> int:
-        """How many processes compile, this one included."""
+        """The number of processes that compile, this one included."""
         return min(_usable_cores() if self.compile_threads is None else int(self.compile_threads), MOST_COMPILERS)
 
 
 def _usable_cores() -> int:
-    """Cores that this process may run on, or the cores' worth of time that a container leaves it, if that is less."""
+    """The number of cores that this process may run on, or the CPU quota of its control group, if that is less."""
     return min(_cores(), cpu_limit() or MOST_THREADS)
 
 

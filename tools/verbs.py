@@ -17,7 +17,7 @@ from .facts import Facts, with_facts
 from .one_line_errors import WRONG
 from .option_values import FLAGS, at_of, flags_of, parameter_of, read_options, switched
 
-# A pipe has no width; 80 columns would break the tables.
+# A pipe has no width, and rich's default of 80 columns would wrap tables.
 OUT = Console(markup=False, highlight=False, width=None if sys.stdout and sys.stdout.isatty() else 160)
 
 Model = Annotated[str, typer.Argument(help="An .onnx file, or an .mlir file at any level.", metavar="MODEL")]
@@ -26,18 +26,18 @@ Compiled = Annotated[
 ]
 Files = Annotated[
     list[str] | None,
-    typer.Option("--input", "-i", metavar="FILE", help="inputs.npz, or NAME=FILE.npy; the rest is seeded."),
+    typer.Option("--input", "-i", metavar="FILE", help="Inputs: a .npz file, or NAME=FILE.npy; others are random."),
 ]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", min=0, metavar="N", help="Seed of inputs that are not given.", show_default="0"),
+    typer.Option("--seed", min=0, metavar="N", help="Seed of random inputs.", show_default="0"),
 ]
 At = Annotated[
     list[str] | None,
-    typer.Option("--at", metavar="NAME=SIZE,...", help="Sizes within --range to look at; may be repeated."),
+    typer.Option("--at", metavar="NAME=SIZE,...", help="Sizes to use, within --range; may be repeated."),
 ]
 Json = Annotated[
-    str | None, typer.Option("--json", metavar="FILE", help="Write JSON; - is standard output, and nothing else is.")
+    str | None, typer.Option("--json", metavar="FILE", help="Write results as JSON; with -, to standard output, alone.")
 ]
 Work = Callable[[Console], Facts]
 """The work of a verb, after its options have been checked: prints results, and returns them for JSON."""
@@ -54,7 +54,7 @@ class Chosen:
         return self._given[parameter]
 
     def refuse(self, reason: str, *names: str) -> None:
-        """Raises ConfigError if an option of `names` was given, which for that reason would have no effect."""
+        """Raises ConfigError if an option of `names` was given; `reason` says why it has no effect."""
         options = {parameter.name: parameter for parameter in self._context.command.params}
         for name in names:
             source = self._context.get_parameter_source(name)
@@ -69,7 +69,10 @@ class Chosen:
         self.refuse(reason, *names, *others)
 
     def is_compiled(self, *models: str, also: Iterable[str] = (), but: str = "") -> bool:
-        """Whether all models are .mi files. Raises ConfigError for options, except one, without effect on those."""
+        """Whether all models are .mi files. If so, raises ConfigError for compile options and those of `also`.
+
+        `but` is an option that .mi files take.
+        """
         if any(Path(model).suffix != ".mi" for model in models):
             return False
         names = [name for name in self._given if name not in ("at", but)]
@@ -77,7 +80,7 @@ class Chosen:
         return True
 
     def check_winograd(self, *models: str) -> None:
-        """Raises ConfigError for `--winograd` if no convolution is channels-last; those of modules may be."""
+        """Raises ConfigError for `--winograd` with `--no-optimize`, but for modules, which may be channels-last."""
         if not self._given["optimize"] and not any(
             Path(each).suffix == ".mlir" or Path(each).is_dir() for each in models
         ):
@@ -85,7 +88,7 @@ class Chosen:
 
     @property
     def by_ranges(self) -> str:
-        """The reason for which a model has several shapes."""
+        """Why the model has several shapes, as the reason in a message."""
         return "with --range" if self._given["range"] else "with ranges of sizes"
 
     @property

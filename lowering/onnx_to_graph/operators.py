@@ -1,4 +1,4 @@
-"""The table of operators, and which operators of a model are not in it."""
+"""Handlers of ONNX operators, collected from the files that define them, and a check that a model uses no others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .functions import FunctionKey, Schema, function_key, function_opsets, plain
 from .node import Handler
 from .refusals import reason
 
-# Operators that ONNX Runtime has in opsets in which ONNX has none of that name yet.
+# Operators that ONNX Runtime accepts in opsets older than the one in which ONNX introduced them.
 _EARLY = ("LayerNormalization", "MeanVarianceNormalization", "ThresholdedRelu")
 _Nodes: TypeAlias = Iterable[tuple[str, NodeProto]]
 
@@ -26,22 +26,22 @@ HANDLERS: dict[str, Handler] = {
 
 
 def handler_of(node: NodeProto) -> Handler | None:
-    """What imports a node, found by its operator: with the domain in front where that is not ONNX's own."""
+    """The handler of a node's operator; None if there is none. Keys have the domain in front, except ONNX's own."""
     domain = "" if node.domain in ("", "ai.onnx") else f"{node.domain}."
     return HANDLERS.get(f"{domain}{node.op_type}")
 
 
 def is_foreign(node: NodeProto, opsets: Mapping[str, int]) -> bool:
-    """Whether the operator is none of ONNX's, or one that ONNX Runtime had before ONNX."""
+    """Whether the operator is of a known domain, and not in ONNX's schemas or in ONNX Runtime before ONNX."""
     domain = "" if node.domain == "ai.onnx" else node.domain
     known = domain in opsets or not domain
     return known and (not defs.has(node.op_type, domain) or node.op_type in _EARLY)
 
 
 class OperatorCheck:
-    """Collects operators that import can't do: one error lists them all, before any work is done.
+    """Collects the unsupported operators of a model, so that one error lists them all before anything is imported.
 
-    Each of the model's functions is looked at once, however often it is called.
+    Each of the model's functions is checked once, however often it is called.
     """
 
     def __init__(self, functions: Mapping[FunctionKey, FunctionProto]) -> None:
@@ -50,7 +50,7 @@ class OperatorCheck:
         self._missing: dict[tuple[str, str], list[str]] = {}  # operator and why -> nodes
 
     def check(self, nodes: Iterable[tuple[str, NodeProto]], opsets: Mapping[str, int]) -> None:
-        """Raises UnsupportedError that names every operator of the nodes that is not supported."""
+        """Raises UnsupportedError naming all unsupported operators of the nodes, and of functions that they call."""
         pending = [(nodes, opsets)]
         while pending:
             pending += self._look(*pending.pop())
@@ -62,7 +62,7 @@ class OperatorCheck:
             raise UnsupportedError(f"operators that are not supported: {'; '.join(texts)}")
 
     def _look(self, nodes: _Nodes, opsets: Mapping[str, int]) -> Iterator[tuple[_Nodes, Mapping[str, int]]]:
-        """Looks at nodes; gives the bodies that are to be looked at too, each with its opsets."""
+        """Checks nodes; yields the bodies of functions that must be checked too, each with its opsets."""
         for name, node in nodes:
             key = function_key(node)
             function = self.functions.get(key)
@@ -93,7 +93,7 @@ class OperatorCheck:
 
 
 def _is_too_old(node: NodeProto, schema: Schema, opsets: Mapping[str, int]) -> bool:
-    """Whether the operator has changed between its opset and the oldest one that is supported."""
+    """Whether the node's opset is older than the oldest supported one, and the operator has changed in between."""
     if opsets.get("", OLDEST_OPSET) >= OLDEST_OPSET:
         return False
     oldest = schema_of(node, {**opsets, "": OLDEST_OPSET})

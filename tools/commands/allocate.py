@@ -16,12 +16,10 @@ def allocate(
     ],
     strategy: Annotated[str, typed(FLAGS["strategy"])] = "auto",
     capacity: Annotated[
-        int | None, typer.Option(min=0, metavar="BYTES", help="Bytes to fit in; exit status 1 if none fits.")
+        int | None, typer.Option(min=0, metavar="BYTES", help="Largest accepted arena; exit status 1 if no plan fits.")
     ] = None,
-    time_limit: Annotated[
-        float | None, typer.Option(min=0, metavar="SECONDS", help="After which a search gives up.")
-    ] = None,
-    alignment: Annotated[int, typer.Option(min=1, metavar="BYTES", help="What offsets are multiples of.")] = 1,
+    time_limit: Annotated[float | None, typer.Option(min=0, metavar="SECONDS", help="Time limit of searches.")] = None,
+    alignment: Annotated[int, typer.Option(min=1, metavar="BYTES", help="Alignment of offsets, in bytes.")] = 1,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the problem with its offsets.")
     ] = None,

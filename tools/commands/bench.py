@@ -19,7 +19,7 @@ def bench(
         str,
         typer.Option(
             metavar="PEERS",
-            help="Of onnxruntime and openvino; or on a GPU of torch, torch-compile and onnxruntime-cuda.",
+            help="Peers: onnxruntime, openvino; on a GPU torch, torch-compile, onnxruntime-cuda.",
             show_default=False,
         ),
     ] = "",
@@ -33,21 +33,21 @@ def bench(
     rounds: Annotated[int, typer.Option(min=1, metavar="N", help="Rounds of alternation.")] = 5,
     runs: Annotated[int, typer.Option(min=1, metavar="N", help="Inferences of each engine in a round.")] = 20,
     warmup: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Inferences of each engine that don't count, at first.")
+        int, typer.Option(min=0, metavar="N", help="Untimed inferences of each engine at the start.")
     ] = 5,
     duration: Annotated[
         float | None,
         typer.Option(
-            min=0.001, max=86400, metavar="SECONDS", help="Of each engine on a model, instead of a number of runs."
+            min=0.001, max=86400, metavar="SECONDS", help="Time of each engine on a model, instead of a number of runs."
         ),
     ] = None,
     chart: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Draw ratios and fractions of the limit: FILE.png, FILE.svg, FILE.pdf."),
     ] = None,
-    profile: Annotated[bool, typer.Option(help="Show what each kernel takes, and what it could.")] = False,
+    profile: Annotated[bool, typer.Option(help="Show the time of each kernel, and its least possible.")] = False,
 ) -> Work:
-    """Time models beside other engines, each in a process of its own, and beside what the machine could do."""
+    """Time models against other engines, each in a process of its own, and against the machine's limits."""
     from ..bench import benchmark
     from ..bench.models import Given
     from ..bench.turns import Amount

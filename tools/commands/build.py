@@ -23,12 +23,12 @@ def build(
         str,
         typer.Option(
             metavar="NAMES",
-            help="Of x86-64-v2, x86-64-v3, x86-64-v4, aarch64 and native; for C one that LLVM knows.",
+            help="CPUs: x86-64-v2, x86-64-v3, x86-64-v4, aarch64, native; for C one that LLVM knows.",
             show_default="all of this kind; for C this one",
         ),
     ] = "",
-    embed: Annotated[bool, typer.Option(help="Also an assembly file with the weights, for C.")] = False,
-    force: Annotated[bool, typer.Option(help="Replace files of C that are there.")] = False,
+    embed: Annotated[bool, typer.Option(help="For C: also write an assembly file with the weights.")] = False,
+    force: Annotated[bool, typer.Option(help="For C: replace existing files.")] = False,
     chosen: Chosen,
 ) -> Work:
     """Compile a model to a file that mi.load opens, or with --emit c to files for C programs."""

@@ -12,13 +12,13 @@ from ..verbs import Work
 def cache(
     action: Annotated[str, typer.Argument(metavar="list|where|clear|limit", help="What to do.")] = "list",
     size: Annotated[
-        str | None, typer.Argument(metavar="SIZE", help="With limit: the most that models take, such as 20G.")
+        str | None, typer.Argument(metavar="SIZE", help="With limit: the largest size of all models, such as 20G.")
     ] = None,
     folder: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Where models are kept.", show_default="the user's")
     ] = None,
 ) -> Work:
-    """Show the compiled models that are kept on disk, or where that is; forget them all; set how much there may be."""
+    """List the compiled models in the cache on disk, show its folder, clear it, or limit its size."""
     from .. import cache_listing
 
     return lambda console: cache_listing.manage(action, size, folder, console)

@@ -6,7 +6,7 @@ from ..verbs import Chosen, Work
 
 
 def machine(chosen: Chosen) -> Work:
-    """Measure what this machine reaches: multiply-adds and bytes from memory in a second."""
+    """Measure this machine's limits: multiply-adds and bytes from memory per second."""
     from ..bench.machine_report import show_machine
 
     return lambda console: show_machine(chosen["threads"], console)

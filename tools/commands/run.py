@@ -28,10 +28,10 @@ def run(
     explain: Annotated[bool, typer.Option(help="Show the schedules that each kernel could have.")] = False,
     keep: Annotated[
         bool | None,
-        typer.Option("--keep/--no-keep", help="Keep what is compiled, and use it.", show_default="MINI_INFER_CACHE"),
+        typer.Option("--keep/--no-keep", help="Use the cache of compiled models.", show_default="MINI_INFER_CACHE"),
     ] = None,
 ) -> Work:
-    """Compile a model, run it, and say what was done."""
+    """Compile a model, run it, and report what was done."""
     if output is not None and Path(output).suffix != ".npz":
         raise ConfigError(f"--output {output}: the name must end in .npz")
     compiled = chosen.is_compiled(model, also=("timing", "explain", "keep", "reference"))

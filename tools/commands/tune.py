@@ -13,10 +13,10 @@ def tune(
     model: Model,
     *,
     seconds: Annotated[float, typer.Option(metavar="SECONDS", help="About how long to measure.")] = 60.0,
-    again: Annotated[bool, typer.Option(help="Measure what was measured before, too.")] = False,
+    again: Annotated[bool, typer.Option(help="Repeat earlier measurements, too.")] = False,
     chosen: Chosen,
 ) -> Work:
-    """Measure how a model's kernels are best carried out on this machine; later compiles go by it."""
+    """Measure the fastest schedules of a model's kernels on this machine; later compiles use them."""
     from ..reports.tuning_report import show_tuning
 
     options = chosen.options()

@@ -1,86 +1,86 @@
 """Chosen or published constants of the GPU schedules: tuning for a measured GPU changes this table only.
 
-Beside each number stands where it is from; none has been compared with times on hardware. The limits of the machine are
-the target's (GpuAttr in dialects/kernel/targets.py). In schedules' own files stand the sizes that they try.
+Beside each number stands its source; none has been compared with times on hardware. The limits of the machine are the
+target's (GpuAttr in dialects/kernel/targets.py), the candidate sizes in the files of the schedules.
 """
 
 from __future__ import annotations
 
 LAUNCH = 2e-6
-"""Seconds between the launches of one CUDA graph: about what is told of kernels in a row; not measured."""
+"""Seconds between the launches of one CUDA graph: about the published time between dependent kernels; not measured."""
 LATENCY = 600e-9
-"""Seconds until what is read from memory is there: some 600 to 800 cycles, as microbenchmarks of A100 and H100 tell."""
+"""Latency of a read from memory in seconds: 600 to 800 cycles in published microbenchmarks of A100 and H100."""
 PORT = 64
-"""Bytes per nanosecond that one multiprocessor reads at most: 64 a cycle, rounded down. So a third of them can keep the
-memory busy, if each has enough on its way."""
+"""Largest number of bytes per nanosecond that one multiprocessor reads: 64 a cycle, rounded down. So a third of the
+multiprocessors can saturate memory, with enough reads in flight."""
 NEAR = 128
 """Bytes per nanosecond that a multiprocessor reads from its first-level cache: a vector for each of 8 threads a cycle,
 rounded down."""
 PER_MULTIPROCESSOR = 64e9
-"""Bytes per second that one multiprocessor copies from the second-level cache: some 32 to 64 for each of its cycles."""
+"""Bytes per second that one multiprocessor copies from the second-level cache: 32 to 64 a cycle."""
 SHUFFLES = 0.15e-6
-"""Seconds that a warp takes to sum up over its lanes: five steps of some 30 cycles. Expected, not measured."""
+"""Seconds of a reduction over the lanes of a warp: five shuffles of about 30 cycles. Expected, not measured."""
 MEETING = 0.25e-6
-"""Seconds that a block takes to do so through shared memory, with the barrier. Expected, not measured."""
+"""Seconds of a reduction over a block through shared memory, with its barrier. Expected, not measured."""
 ARRIVING = 10e-9
-"""Seconds more for each warp that comes there. Expected, not measured."""
+"""Additional seconds of MEETING for each warp of the block. Expected, not measured."""
 STEP = 10e-9
-"""Seconds for each element of a row that a thread goes through on its own, a few of them on their way at a time.
-Expected, not measured."""
+"""Seconds for each element of a row that one thread reads alone, with a few reads in flight. Expected, not measured."""
 
 COLUMN_ROWS_MOST_THREADS = 512
-"""Threads of a block, at most; chosen."""
+"""Largest number of threads of a block; chosen."""
 
 ELEMENTS_SERIAL = 4
-"""How many times as long sums take whose operands every thread reads itself. Chosen."""
+"""Relative time of sums whose operands each thread reads by itself. Chosen."""
 ELEMENTS_SERIAL_PRODUCTS = 16
-"""The same of products: two reads for each multiplication, of which a multiprocessor does four in the time of one, and
-the arithmetic of their places. Chosen."""
+"""The same of products: each multiplication takes two reads, in the time of which a multiprocessor does four
+multiplications, and the arithmetic of their addresses. Chosen."""
 ELEMENTS_READ = 8e-9
 """Seconds from one product of a thread's sum to the next: reads from the first-level cache, a few under way. Chosen."""
 
 FLASH_SUMS = 128
-"""Numbers of 32 bits that a thread may keep of results and scores: with 255 registers there is room for the others."""
+"""Largest number of 32-bit registers of a thread for results and scores; of 255, the rest is for everything else."""
 FLASH_TENSOR_REGISTERS = 190
-"""That a thread may hold of queries, scores and results, of 255."""
+"""Largest number of registers of a thread for queries, scores and results, of 255."""
 
 MMA_REACHED = 0.5
-"""The part of the tensor units' speed that products issued by single warps reach at most: some 60 % of what a
-datasheet for Hopper says, more of Ampere's. Chosen."""
+"""Largest share of the tensor cores' peak that products issued by single warps reach: about 60 % of the datasheet's on
+Hopper, more on Ampere. Chosen."""
 MMA_READS = 20
 """A warp's 16 rows by 8 depths are four reads from shared memory, of a cycle each; a multiprocessor of Hopper does 16 x
 8 x 8 multiplications in less than two. So reads take as long as MMA_READS * (wm + wn) of wm * wn."""
 
 PRODUCTS_MOST_WAVES, PRODUCTS_LEAST_STEPS, PRODUCTS_MOST_SPLITS = 3, 4, 32
-"""Of blocks, where the depth is cut; of a part of it; of these parts. Chosen."""
+"""For splitting the depth: the largest number of waves of blocks, the smallest number of steps of a part, the largest
+number of parts. Chosen."""
 PRODUCTS_CACHE_SPEED = 2.5
-"""How many times as fast as from memory blocks read what is in the second-level cache: about what is told of A100 and
-H100."""
+"""Bandwidth of the second-level cache relative to memory: about the published figures for A100 and H100."""
 PRODUCTS_STEP = 60e-9
-"""Seconds of a step along the depth that hang on nothing but latencies: barrier, first reads from shared memory."""
+"""Seconds of latency in each step along the depth: its barrier, and the first reads from shared memory."""
 
 ROWS_KEPT_WORDS = 32
-"""Words of a thread's registers that hold its part of a row between two passes: half of what 1024 threads of a block
-have each."""
+"""Registers (32-bit words) of a thread that hold its part of a row between two passes: half of those that each of 1024
+threads of a block has."""
 ROWS_IN_FLIGHT = 64
-"""Bytes that a thread has on their way: four vectors, as far as compilers put loads together. Expected."""
+"""Bytes of a thread's loads in flight: four vectors, if the compiler groups loads. Expected, not measured."""
 
 TILES_REACHED = 0.85
-"""The part of the multiplications' speed that is reached where reads from shared memory are not in the way: about what
-is told of such code."""
+"""Share of the peak rate of multiplications that is reached where reads from shared memory don't limit it: about what
+is published for such code."""
 TILES_READS = 4
-"""A multiprocessor hands 8 lanes 16 bytes in a cycle, in which 128 lanes multiply: what a thread reads takes as long as
-TILES_READS * (tm + tn) of its tm * tn multiplications."""
+"""Cost of a thread's read from shared memory in multiplications: per cycle a multiprocessor reads 16 bytes for 8 lanes,
+or multiplies in 128 lanes. So reads take as long as TILES_READS * (tm + tn) multiplications, of which there are tm *
+tn."""
 
 TRANSPOSE_TILES_SMALLEST = 8
-"""Rows and columns from which on squares are worth their while: 8 elements of 4 bytes are what is fetched at once."""
+"""Fewest rows and columns for tiles in shared memory: 8 elements of 4 bytes are one memory transaction."""
 TRANSPOSE_TILES_MEETING = 0.1e-6
-"""Seconds that a block waits for its square. Expected, not measured."""
+"""Seconds that a block waits at the barrier for its tile. Expected, not measured."""
 
 VECTOR_ROWS_MOST_ROWS = 8
-"""Rows whose sums a thread holds: four columns of each."""
+"""Largest number of rows whose sums a thread holds, for four columns each."""
 VECTOR_ROWS_SERIAL = 4
-"""How many times as long the products take as at full speed: each is a read of the left-hand side too."""
+"""Time of the products relative to the peak rate: each also reads the left-hand side."""
 
 WARP_ROWS_MOST_EACH = 32
-"""Elements of a lane up to which rows go to parts of a warp."""
+"""Largest number of elements per lane for rows that are computed by a part of a warp."""
