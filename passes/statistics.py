@@ -16,7 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.xdsl_repairs import kept_in
-from .counts import PassStatistics, take
+from .pass_counts import PassStatistics, take
 
 
 def pass_statistics(ctx: Context) -> PassStatistics:

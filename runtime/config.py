@@ -15,7 +15,7 @@ from ..dialects.errors import ConfigError
 from ..dialects.kernel.gpus import GPUS, PRECISIONS
 from ..dialects.threads import MOST_THREADS
 from .control_groups import cpu_limit
-from .options import Flag, Option, options_of
+from .option_declarations import Flag, Option, options_of
 from .profile import OptimizationProfile
 from .reprs import chosen_fields
 

@@ -1,4 +1,4 @@
-"""The interface of devices to memory: allocation, tensors, look-up by name; session.py has what runs plans.
+"""The interface of devices to memory: allocation, tensors, look-up by name; compute_device.py has what runs plans.
 
 A device is one file with the device, a `ComputeDevice`, as DEVICE, and a line in _HOMES. A device whose memory numpy
 can't access has a `Memory` class of its own, and its sessions may be those of remote_session.py, which need only a

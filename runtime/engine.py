@@ -19,7 +19,7 @@ from .storage import Tensor, is_remote
 
 if TYPE_CHECKING:
     from ..dialects.sizes.guards import Guards
-    from ..passes.counts import PassStatistics
+    from ..passes.pass_counts import PassStatistics
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
-from ..dialects.cuts import bounded_axes
+from ..dialects.bounded_crops import bounded_axes
 from ..dialects.errors import InvalidModelError
 from ..dialects.graph.blobs import BlobAttr, MiniContext
 from ..dialects.graph.bounds import cuts_of

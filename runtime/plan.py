@@ -15,14 +15,14 @@ import numpy as np
 from typing_extensions import override
 
 from ..dialects.arguments import check_kind, nearest, shown
-from ..dialects.cuts import cut_shape, trimmed
+from ..dialects.bounded_crops import cut_shape, trimmed
 from ..dialects.errors import InvalidInputError, OutOfMemoryError
 from ..dialects.sizes.polynomials import Symbol
+from .compute_device import LoadedPlan, Session, Wrong, compute_device
 from .device import Array, Memory, device_named
 from .inputs import checked, typed
 from .memory.kv_cache_memory import CacheBuffer, beginning, lies_in, room_of
 from .reprs import size_text
-from .session import LoadedPlan, Session, Wrong, compute_device
 from .specs import Stationary, TensorSpec, check_placed, ordered_shapes
 from .storage import Storage, Tensor, lies_on_gpu
 

@@ -13,7 +13,7 @@ import numpy as np
 from typing_extensions import override
 
 from ..dialects.arguments import check_kind, nearest, shown
-from ..dialects.cuts import Cut
+from ..dialects.bounded_crops import Cut
 from ..dialects.errors import InvalidInputError, UnsupportedError, out_of_range
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 from onnx import ModelProto
 
 import mini_infer as mi
-from mini_infer.dialects.cuts import cut_shape
+from mini_infer.dialects.bounded_crops import cut_shape
 from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime.c_export.c_interface import CInterface
 

@@ -23,6 +23,7 @@ from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.dialects.kernel.targets import Target
 from mini_infer.lowering.pipelines import Observer, Phase
 from mini_infer.runtime import device
+from mini_infer.runtime.compute_device import ComputeDevice, LoadedPlan, Session
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.device import Array, Code, Memory
 from mini_infer.runtime.devices.cpu.cpu_device import DEVICE as CPU
@@ -30,7 +31,6 @@ from mini_infer.runtime.devices.cpu.cpu_device import ENTRY
 from mini_infer.runtime.devices.remote_session import RemoteSession
 from mini_infer.runtime.memory.host_memory import aligned_bytes
 from mini_infer.runtime.native.llvm_processes import Compilers
-from mini_infer.runtime.session import ComputeDevice, LoadedPlan, Session
 from mini_infer.runtime.specs import Compilation
 
 NAME = "toy"

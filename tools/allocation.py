@@ -12,7 +12,7 @@ from ..dialects.arguments import check_choice, checked_seconds, checked_sequence
 from ..dialects.atomic_file import atomic_file
 from ..dialects.errors import ConfigError
 from ..passes.planning import BUDGETS, STRATEGIES, Buffer, Plan, Problem, check, solve
-from .facts import Facts
+from .json_reports import Facts
 from .problem_csv import ProblemTable, read_problem, with_offsets
 from .waiting import working
 

@@ -18,12 +18,12 @@ from ..runtime.engine import Engine
 from ..runtime.kept.artifact import load
 from ..runtime.plan import InferencePlan
 from ..runtime.shapes.dynamic_engine import DynamicEngine
-from . import facts
+from . import json_reports as facts
 from .arrays import load_inputs, save_outputs
 from .asked_shapes import Shape, Sizes, shapes_at, shapes_of
-from .facts import Facts
+from .json_reports import Facts
 from .reports.plan_tables import size_text
-from .runs import latency_facts, output_facts, outputs_table, times_of
+from .run_model import latency_facts, output_facts, outputs_table, times_of
 from .waiting import working
 
 

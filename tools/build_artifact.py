@@ -13,9 +13,9 @@ from rich.text import Text
 from ..dialects.errors import ConfigError
 from ..runtime.compile.several_cpus import build
 from ..runtime.kept.artifact import signature
-from . import facts
+from . import json_reports as facts
 from .asked_shapes import Sizes, shapes_at
-from .facts import Facts
+from .json_reports import Facts
 from .reports.plan_tables import size_text
 from .waiting import working
 

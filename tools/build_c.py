@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..runtime.c_export.emit_c import emit_c
-from . import facts
-from .facts import Facts
+from . import json_reports as facts
+from .json_reports import Facts
 from .reports.plan_tables import size_text
 from .waiting import working
 

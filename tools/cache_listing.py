@@ -14,7 +14,7 @@ from ..dialects.regular_file import open_regular
 from ..runtime.kept.cache_folders import CacheFolder, cache_folder
 from ..runtime.kept.container import Container
 from ..runtime.kept.records import KeptError
-from .facts import Facts
+from .json_reports import Facts
 from .reports.plan_tables import size_text
 
 ACTIONS = ("list", "where", "clear", "limit")

@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from ..dialects.errors import MiniInferError, OpenDimensionsError
 from ..runtime.config import EngineConfig
-from ..runtime.options import options_of
+from ..runtime.option_declarations import options_of
 from .command_names import shell_name
 
 SPELLINGS = {

@@ -11,7 +11,7 @@ import typer
 from ..dialects.errors import ConfigError
 from ..dialects.json_text import read_json
 from ..runtime.config import EngineConfig
-from ..runtime.options import Option, options_of
+from ..runtime.option_declarations import Option, options_of
 from ..runtime.profile import OptimizationProfile
 
 if TYPE_CHECKING:

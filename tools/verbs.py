@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from ..dialects.errors import ConfigError
-from .facts import Facts, with_facts
+from .json_reports import Facts, with_facts
 from .one_line_errors import WRONG
 from .option_values import FLAGS, at_of, flags_of, parameter_of, read_options, switched
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr
 from xdsl.ir import Attribute
 
-from ..cuts import Cut
+from ..bounded_crops import Cut
 from .values import int_attr
 
 COUNTS = "graph.counts"

@@ -17,7 +17,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import InterpretationError
 
-from ..cuts import trimmed
+from ..bounded_crops import trimmed
 from ..errors import InvalidInputError, InvalidModelError
 from ..symbols import symbol_named
 from .base import GraphOp, describe

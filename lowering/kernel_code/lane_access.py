@@ -14,7 +14,7 @@ from ...dialects.sizes.sizes import is_fixed, pinned
 from .arithmetic import loaded, signless, stored
 from .index_expr import Expr, Var
 from .loop_builder import LoopBuilder, memref_type
-from .squares import transposed
+from .register_transposes import transposed
 
 # Strides up to this are loaded by a few vector loads and shuffles; larger ones by one load per lane.
 _LARGEST_SHUFFLED_STRIDE = 4

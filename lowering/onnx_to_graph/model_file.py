@@ -23,7 +23,7 @@ from ...dialects.errors import InvalidModelError, UnsupportedError
 from ...dialects.regular_file import OutsideError, open_inside, open_regular, place_inside
 from .check import check_nesting, check_text
 from .element_types import element_name, tensor_bytes
-from .wire import ByteRange, split_model
+from .protobuf_wire import ByteRange, split_model
 
 ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | BinaryIO | ModelProto"
 """A path, a model's bytes, a file object or a parsed model."""

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
-from ...dialects.cuts import Cut
+from ...dialects.bounded_crops import Cut
 from ...dialects.errors import InvalidModelError
 from ...dialects.graph.base import GraphOp, named_location
 from ...dialects.graph.blobs import blob_store

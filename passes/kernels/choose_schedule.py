@@ -36,9 +36,9 @@ from ...dialects.sizes.sizes import now
 from ...dialects.xdsl_repairs import kept_in
 from ..statistics import count
 from .kernel_facts import constant_operands, item_bytes
+from .measured_schedules import kernel_key, tuned_schedules
 from .schedules import AnySchedule, schedules_for, schedules_of
 from .schedules.cpu.tuning import WEIGHTS_COMPACT, WEIGHTS_KEPT, WEIGHTS_PRICE
-from .tuned import kernel_key, tuned_schedules
 
 
 @dataclass(frozen=True)

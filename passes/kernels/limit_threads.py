@@ -4,7 +4,7 @@ before:  builtin.module attributes {kernel.target = #kernel.cpu<..., threads = 8
 after:   builtin.module attributes {kernel.target = #kernel.cpu<..., threads = 1>}
 
 An inference of a few microseconds is over before a second thread has woken up. So there is a thread for each `grain`
-nanoseconds that the kernels take together, as passes/work.py estimates it, and one at least. Comes before
+nanoseconds that the kernels take together, as passes/cost_model.py estimates it, and one at least. Comes before
 choose-schedule, which cuts the work for the threads there are. Needs form-kernels.
 """
 
@@ -20,8 +20,8 @@ from xdsl.passes import ModulePass
 from ...dialects.graph.host import kernels_of, main_of
 from ...dialects.graph.ops.structure import CallOp
 from ...dialects.kernel.targets import CpuAttr, target_of
+from ..cost_model import MODEL_GRAIN, nanoseconds
 from ..statistics import count
-from ..work import MODEL_GRAIN, nanoseconds
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ after:   func.func @main(%x: ..., %y: ..., %arena: ..., %team: memref<2xi64> {gr
 
 One thread runs `main`. The shares of a stage are scheduled dynamically: whichever thread is free takes the next, so a
 thread without a processor delays nobody unless it has started a share. A stage uses one thread for each `grain`
-nanoseconds of work, as passes/work.py estimates it, and at most the target's number. Stages with much more work are
-divided further, into shares of at least `chunk` nanoseconds, so that a temporarily slow thread does fewer of them.
+nanoseconds of work, as passes/cost_model.py estimates it, and at most the target's number. Stages with much more work
+are divided further, into shares of at least `chunk` nanoseconds, so that a temporarily slow thread does fewer of them.
 `share_stage_0` is a function of the runtime that calls `stage_0` for every share. With `apart` every call is a stage of
 its own. Needs insert-barriers.
 """
@@ -37,8 +37,8 @@ from ...dialects.kernel.calls import BarrierOp, CallOp
 from ...dialects.kernel.kernel_attributes import InterfaceAttr
 from ...dialects.kernel.targets import cpu_of
 from ...dialects.sizes.size_attributes import SIZES
+from ..cost_model import CHUNK_GRAIN, MOST_CHUNKS, PIECES, STAGE_GRAIN, nanoseconds
 from ..statistics import count
-from ..work import CHUNK_GRAIN, MOST_CHUNKS, PIECES, STAGE_GRAIN, nanoseconds
 from .analysis.buffers import VIEWS, IndexConstants, add_argument, argument_with_role, give_role, insert_before
 
 TEAM = "team"

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from typing_extensions import Unpack
 
 from ...dialects.arguments import check_function, checked_seconds
+from ..compute_device import compute_device
 from ..config import CompileOptions, EngineConfig
 from ..engine import Engine
 from ..kept.cache_folders import Cache, cache_folder
 from ..progress import LOG, Progress
-from ..session import compute_device
 from ..shapes.start_engine import start_engine
 from .cached_build import CachedBuild
 from .source import configured_source

@@ -8,7 +8,7 @@ from ...dialects.errors import ConfigError
 from ...dialects.kernel.targets import CpuAttr, target_of
 from ...lowering.levels import LEVELS, level_of
 from ..config import EngineConfig
-from ..options import options_of
+from ..option_declarations import options_of
 
 
 def check_cpu(name: str, module: ModuleOp) -> None:

@@ -22,12 +22,13 @@ from ...lowering.pipelines import (
     remaining_phases,
     run_phases,
 )
-from ...passes.kernels.tuned import tuned_schedules
+from ...passes.kernels.measured_schedules import tuned_schedules
 from ...passes.memory.analysis.aliasing import disabled_ops
 from ...passes.memory.plan_arena import arena_problem
 from ...passes.memory.report.memory_report import MemoryPlan, memory_plan, plan_summary
 from ...passes.statistics import timed
 from ..arena import Arena
+from ..compute_device import compute_device
 from ..config import EngineConfig
 from ..device import Array
 from ..file_cache import FileCache
@@ -38,9 +39,8 @@ from ..module_interface import check_signature, entry_of, run_checks, signature_
 from ..native.images.linked import link
 from ..native.images.loaded import UnloadedImage
 from ..native.llvm_processes import Compilers
-from ..options import options_of
+from ..option_declarations import options_of
 from ..plan import InferencePlan
-from ..session import compute_device
 from ..specs import Compilation, Signature, values_of
 from .source import Source
 

@@ -13,13 +13,13 @@ from ...dialects.sizes.guards import Guards
 from ...dialects.sizes.size_attributes import guards_of_module
 from ...lowering.pipelines import Observer, PassRun, collection_paused
 from ...passes.statistics import pass_statistics
+from ..compute_device import compute_device
 from ..config import EngineConfig
 from ..engine import CompiledModel, Engine
 from ..file_cache import FileCache
 from ..limits import give_back_memory, memory_for
 from ..native.cpu_targets import host_target
 from ..progress import LOG, Progress, StepCounter
-from ..session import compute_device
 from .module_to_plan import build_plan, compilers_for, pass_names
 from .source import Best, Source
 

@@ -13,10 +13,10 @@ from typing_extensions import override
 from ...dialects.arguments import read_once
 from ...dialects.errors import ConfigError, InvalidInputError
 from ...dialects.regular_file import read_regular
+from ..compute_device import compute_device
 from ..config import EngineConfig
-from ..options import options_of
+from ..option_declarations import options_of
 from ..profile import OptimizationProfile
-from ..session import compute_device
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

@@ -33,15 +33,15 @@ from ...lowering.levels import level_of
 from ...lowering.pipelines import parse_passes, run_passes
 from ...passes.kernels.choose_schedule import ChooseSchedule, candidates_of
 from ...passes.kernels.kernel_facts import constant_operands
+from ...passes.kernels.measured_schedules import kernel_key
 from ...passes.kernels.schedules import AnySchedule
-from ...passes.kernels.tuned import kernel_key
+from ..compute_device import compute_device
 from ..config import EngineConfig
 from ..devices.cpu.machine_limits import LimitProbe
 from ..kept.cpus import host_cpu
 from ..kept.tuning_store import Decision, Tried, TuningStore
 from ..module_interface import input_specs, output_specs
 from ..plan import ExecutionContext
-from ..session import compute_device
 from ..specs import TensorSpec
 from .module_to_plan import build_plan, engine_phases
 from .source import source_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from ...dialects.errors import ConfigError, UnsupportedError
-from ..session import ComputeDevice
+from ..compute_device import ComputeDevice
 from ..specs import Compilation, KernelCall
 
 if TYPE_CHECKING:

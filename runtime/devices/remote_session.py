@@ -8,10 +8,10 @@ import numpy as np
 from typing_extensions import override
 
 from ...dialects.errors import InvalidInputError
+from ..compute_device import LoadedPlan, Session, Wrong
 from ..device import DEFAULT_ALIGNMENT, Array, Memory, device_named
 from ..limits import memory_for
 from ..memory.host_memory import bytes_of
-from ..session import LoadedPlan, Session, Wrong
 from ..specs import TensorSpec, check_placed
 from ..storage import Tensor, lies_on_gpu
 

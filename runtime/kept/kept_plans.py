@@ -10,8 +10,8 @@ from ...dialects.errors import InvalidModelError
 from ...dialects.json_text import read_json
 from ...dialects.sizes.guards import Guard, Guards
 from ...dialects.threads import MOST_THREADS
-from ...passes.counts import PassStatistics
 from ...passes.memory.report.memory_plan import MemoryPlan
+from ...passes.pass_counts import PassStatistics
 from ..config import EngineConfig
 from ..devices.cpu.cpu_device import DEVICE
 from ..engine import CompiledModel

@@ -20,7 +20,7 @@ import xxhash
 from ..config import EngineConfig
 from ..file_cache import FileCache, key_of
 from ..machine_facts import cache_bytes
-from ..options import options_of
+from ..option_declarations import options_of
 from .cpus import host_cpu
 from .records import Writer
 from .tuning_store import TuningStore

@@ -4,9 +4,9 @@
      "kernels": {KEY: {"kernel": "conv_3", "taken": 1, "candidates": [{"schedule": "panels", "options": {"mr": 14, ...},
                        "estimated_us": 90.1, "hot_us": 81.2, "cold_us": 95.0, "failed": ""}, ...]}}}
 
-A kernel's key is that of passes/kernels/tuned.py. Compiles read the file, so that the same model gives the same plan
-until something is measured again; `digest` is part of the keys of compiled models. Nothing of the compiler is imported
-here. An invalid file counts as empty, with a warning that says why.
+A kernel's key is that of passes/kernels/measured_schedules.py. Compiles read the file, so that the same model gives the
+same plan until something is measured again; `digest` is part of the keys of compiled models. Nothing of the compiler is
+imported here. An invalid file counts as empty, with a warning that says why.
 """
 
 from __future__ import annotations

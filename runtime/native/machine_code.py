@@ -22,9 +22,9 @@ from ...lowering.kernels_to_loops.lower_kernels import KERNEL
 from ...lowering.levels import argument_roles, level_of
 from ...lowering.loops_to_llvm.split_module import ModulePart, split_module
 from ...lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_passes, run_phases
-from ...passes.counts import PassStatistics, take
 from ...passes.memory.insert_checks import STATUS
 from ...passes.memory.share_threads import SHARE, STAGE
+from ...passes.pass_counts import PassStatistics, take
 from ...passes.statistics import pass_statistics, timed
 from ..specs import Compilation, KernelCall
 from .cpu_targets import cpu_target

@@ -17,7 +17,7 @@ from text_models import model_of
 import mini_infer as mi
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.lowering.pipelines import PLAIN_GRAPH, parse_passes, run_passes
-from mini_infer.passes.model_work import Work, work_of_model
+from mini_infer.passes.work_bounds import Work, work_of_model
 from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.devices.cpu.machine_limits import MachineLimits
 from mini_infer.tools.bench import benchmark as benching

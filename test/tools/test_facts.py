@@ -16,7 +16,7 @@ from command_runs import HEADER, cli, saved, told
 from models.build import ModelBuilder
 
 import mini_infer as mi
-from mini_infer.tools.facts import memory
+from mini_infer.tools.json_reports import memory
 from mini_infer.tools.mini_infer import app
 
 DOCUMENTED = Path(__file__, "../../../docs/json.md").resolve().read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.options import options_of
+from mini_infer.runtime.option_declarations import options_of
 from mini_infer.tools import mini_infer, one_line_errors
 from mini_infer.tools.mini_opt import command as mini_opt
 from mini_infer.tools.option_values import FLAGS, flags_of

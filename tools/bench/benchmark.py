@@ -22,9 +22,9 @@ from ...dialects.errors import ConfigError, MiniInferError
 from ...runtime.config import EngineConfig
 from ...runtime.device import device_named
 from ...runtime.devices.cpu.machine_limits import cpu_title, pinned_cores
-from .. import facts
+from .. import json_reports as facts
 from ..comparison.rounding import relative_error
-from ..facts import Facts
+from ..json_reports import Facts
 from .chart import check_chart, write_chart
 from .engine_process import Job
 from .kernel_times import profile, profile_table

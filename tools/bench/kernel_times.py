@@ -25,7 +25,7 @@ from ...lowering.pipelines import PassRun
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.main_steps import calls_of
 from ...passes.memory.insert_barriers import InsertBarriers
-from ...passes.model_work import Work, work_of_kernel
+from ...passes.work_bounds import Work, work_of_kernel
 from ...runtime.compile.entry import build_engine
 from ...runtime.compile.plan_builder import Builder
 from ...runtime.compile.source import source_of

@@ -11,7 +11,7 @@ from ...runtime.config import EngineConfig
 from ...runtime.devices.cpu.machine_limits import LimitProbe, MachineLimits, cpu_title, pinned_cores
 from ...runtime.machine_facts import cache_bytes
 from ...runtime.native.cpu_targets import target_attribute
-from ..facts import Facts
+from ..json_reports import Facts
 from ..reports.plan_tables import size_text
 from .kernel_times import pinned
 

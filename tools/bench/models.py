@@ -14,7 +14,7 @@ from ...dialects.errors import ConfigError, InvalidInputError
 from ...dialects.kernel.targets import cpu_of
 from ...lowering.levels import level_of
 from ...lowering.pipelines import PLAIN_GRAPH, parse_passes, run_passes
-from ...passes.model_work import Work, work_of_model
+from ...passes.work_bounds import Work, work_of_model
 from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.kept.artifact import load

@@ -1,7 +1,7 @@
 """The report of a benchmark: latencies, load cost, accuracy and fraction of the machine's limit, as table or JSON.
 
 The limit of a model is the larger of two times: its operations at the measured peak of multiply-adds, and its bytes at
-the measured memory bandwidth beyond the caches (passes/model_work.py counts both). A fraction above 1 belongs to a
+the measured memory bandwidth beyond the caches (passes/work_bounds.py counts both). A fraction above 1 belongs to a
 model that needs fewer operations than direct convolution, or whose weights stay in caches.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from ...passes.model_work import Work
+from ...passes.work_bounds import Work
 from ...runtime.devices.cpu.machine_limits import MachineLimits
 from .turns import OURS, Turns
 

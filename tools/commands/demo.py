@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from ..facts import Facts
+from ..json_reports import Facts
 from ..verbs import Chosen, Work
 
 
@@ -29,7 +29,7 @@ def demo(
     from ..demos.resnet50 import resnet50
     from ..reports.plan_summary import show_summary
     from ..reports.plan_tables import size_text
-    from ..runs import run_compiled
+    from ..run_model import run_compiled
 
     def work(console: Console) -> Facts:
         start = time.perf_counter()

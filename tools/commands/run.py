@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from ...dialects.errors import ConfigError
-from ..facts import Facts
+from ..json_reports import Facts
 from ..verbs import Chosen, Compiled, Files, Seed, Work
 
 
@@ -44,7 +44,7 @@ def run(
 
             chosen.refuse(chosen.by_ranges, "reference", "timing", "explain", "check_memory", "keep")
             return at_shapes.run_at_shapes(model, options, chosen.at, input or [], seed, repeat, output, console)
-        from .. import runs
+        from .. import run_model as runs
 
         if reference:
             others = ("cache", "timing", "explain", "keep", "repeat")

@@ -39,10 +39,10 @@ from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.kept.artifact import load
 from ...runtime.module_interface import input_specs
-from .. import facts
+from .. import json_reports as facts
 from ..arrays import load_inputs
 from ..asked_shapes import Shape, Sizes, shapes_at, shapes_of
-from ..facts import Facts
+from ..json_reports import Facts
 from .exposed_values import ExposedCode, ExposedRanges, Prepare, expose_values
 from .rounding import PRECISION, Looseness, Verdict, judged, of_outputs, of_result, relative_error
 

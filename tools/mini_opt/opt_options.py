@@ -12,7 +12,7 @@ import typer
 from ...dialects.errors import ConfigError
 from ...lowering.registry import Level
 from ...runtime.config import EngineConfig
-from ...runtime.options import options_of
+from ...runtime.option_declarations import options_of
 from ..versions import Version
 from .pass_list import pass_names, show_passes
 

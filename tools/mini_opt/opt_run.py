@@ -24,7 +24,7 @@ from ...lowering.module_text import module_context, own_errors, parse_module, pr
 from ...lowering.pipelines import PATHS, PassRun, parse_passes, pipeline_text, remaining_phases, run_passes
 from ...passes.statistics import Difference, pass_statistics
 from ...runtime.config import EngineConfig
-from ...runtime.options import options_of
+from ...runtime.option_declarations import options_of
 from ..one_line_errors import WRONG, tell
 from .destination import Destination
 from .expected_diagnostics import Diagnostic, complaints, lines_of

@@ -16,8 +16,8 @@ from ...lowering.pipelines import PassRun
 from ...passes.memory.report.memory_report import MemoryPlan
 from ...runtime.config import EngineConfig
 from ...runtime.kept.artifact import load
-from .. import facts
-from ..facts import Facts
+from .. import json_reports as facts
+from ..json_reports import Facts
 from ..waiting import working
 from . import PICTURES, plan_table, pool_table, write_report
 from .plan_tables import aligned, certificate, outside, place_table, size_text

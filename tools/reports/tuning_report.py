@@ -14,8 +14,8 @@ from ...runtime.config import EngineConfig
 from ...runtime.devices.cpu.machine_limits import cpu_title
 from ...runtime.kept.cpus import host_cpu
 from ...runtime.kept.tuning_store import TuningStore
-from .. import facts
-from ..facts import Facts
+from .. import json_reports as facts
+from ..json_reports import Facts
 from ..waiting import working
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from typing_extensions import override
 
 from ....dialects.errors import InvalidInputError, PlanError
-from ....passes.counts import PassStatistics
+from ....passes.pass_counts import PassStatistics
 from ...config import EngineConfig
 from ...device import Array
 from ...engine import Engine

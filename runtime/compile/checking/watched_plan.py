@@ -19,11 +19,11 @@ from ....dialects.errors import PlanError, UnsupportedError
 from ....dialects.graph.base import node_name
 from ....dialects.graph.host import main_of
 from ....lowering.pipelines import Observer, PassRun
-from ....passes.counts import PassStatistics
 from ....passes.geometry.boxes import Box
 from ....passes.memory.analysis.buffers import Places, argument_with_role
 from ....passes.memory.analysis.main_steps import calls_of
 from ....passes.memory.share_threads import STAGE, ShareThreads
+from ....passes.pass_counts import PassStatistics
 from ...device import Array, device_named
 from ...devices.cpu.cpu_device import Cpu, CpuSession
 from ...native.team import team

@@ -10,10 +10,10 @@ import numpy as np
 from typing_extensions import override
 
 from ....dialects.errors import ConfigError, InvalidInputError
+from ...compute_device import ComputeDevice, LoadedPlan, Session, Wrong
 from ...device import Array, Code, Memory
 from ...memory.host_memory import HostMemory, aligned_bytes, as_array, spanned_bytes
 from ...native.loaded_code import loaded
-from ...session import ComputeDevice, LoadedPlan, Session, Wrong
 from ...specs import Compilation, TensorSpec, check_placed
 from ...storage import Tensor
 

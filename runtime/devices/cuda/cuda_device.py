@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from ....dialects.errors import ConfigError, InvalidInputError
+from ...compute_device import LoadedPlan, Session
 from ...device import Array, ByteLayout, Code, Device, Memory
-from ...session import LoadedPlan, Session
 from ..launch_device import LaunchDevice
 from .cupy_calls import Gpu, Stream, faults
 

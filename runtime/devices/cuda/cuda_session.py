@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
+from ...compute_device import LoadedPlan, Wrong
 from ...device import Array, Memory
 from ...memory.host_memory import bytes_of
-from ...session import LoadedPlan, Wrong
 from ..launch_device import describe_launch
 from ..remote_session import RemoteSession
 from .cupy_calls import Gpu, Stream, faults

@@ -17,9 +17,9 @@ import numpy as np
 from typing_extensions import override
 
 from ....dialects.errors import CompileError, InvalidInputError
+from ...compute_device import LoadedPlan, Session
 from ...device import Array, Code, Memory
 from ...memory.host_memory import HostMemory, aligned_bytes
-from ...session import LoadedPlan, Session
 from ..launch_device import LaunchDevice
 from ..remote_session import RemoteSession
 from .checked_memory import GlobalRange

@@ -29,7 +29,7 @@ from .....passes.kernels.kernel_facts import item_bytes, the_root
 from .....passes.kernels.schedules.cpu.attention import Attention
 from ....kernel_code.loop_builder import INDEX, Index, memref_type, strides_of
 from ....kernel_code.operand_windows import mask_window, operand_window, result_window
-from ....kernel_code.squares import transposed
+from ....kernel_code.register_transposes import transposed
 from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import Epilogue, FusedOps, TimesFactor
 from ...tiles.inner_steps import MultiplyAdd

@@ -22,8 +22,8 @@ from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import bounds_of, is_fixed, now
+from ....cost_model import seconds
 from ....geometry.strided_views import strided_view
-from ....work import seconds
 from ...forms.attention import attention_sizes, check_attention, direct_operands
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Count, Schedule, TileSize

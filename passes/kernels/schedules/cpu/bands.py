@@ -26,7 +26,7 @@ from .....dialects.graph.values import element_type_of_value, nbytes_of, shape_o
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import is_fixed, now
-from ....work import seconds
+from ....cost_model import seconds
 from ...forms.contraction import ConvGeometry, conv_geometry
 from ...forms.separable import geometry_of, separable_form
 from ...kernel_facts import argument_index, item_bytes, plain_operands

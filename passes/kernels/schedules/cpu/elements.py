@@ -18,7 +18,7 @@ from .....dialects.graph.ops.windows import LrnOp
 from .....dialects.graph.values import shape_of
 from .....dialects.kernel.kernel_attributes import FormAttr, InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
-from ....work import seconds
+from ....cost_model import seconds
 from ...element_flow import same_place_pairs
 from ...kernel_facts import all_operands, all_results, scatter_of, scatter_pairs
 from ...moves import moves_of

@@ -13,7 +13,7 @@ from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
-from ....work import seconds
+from ....cost_model import seconds
 from ...forms.recurrence import check_floats
 from ...kernel_facts import all_operands, all_results, item_bytes, the_root
 from ..schedule import Schedule, TileSize

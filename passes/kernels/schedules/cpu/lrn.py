@@ -15,7 +15,7 @@ from .....dialects.graph.ops.windows import LrnOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
-from ....work import seconds
+from ....cost_model import seconds
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout

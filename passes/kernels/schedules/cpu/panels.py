@@ -40,7 +40,7 @@ from .....dialects.graph.values import element_type_of_value, ints, nbytes_of, s
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import bounds_of, now
-from ....work import moving_seconds, seconds
+from ....cost_model import moving_seconds, seconds
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, contraction_form, conv_geometry
 from ...kernel_facts import argument_index, constant_operands, item_bytes, plain_operands

@@ -20,7 +20,7 @@ from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import now
-from ....work import bytes_of, moving_seconds, seconds
+from ....cost_model import bytes_of, moving_seconds, seconds
 from ...forms.recurrence import between_phases, check_recurrence, states_of
 from ...kernel_facts import argument_index, item_bytes, the_root
 from ..schedule import Schedule, TileSize

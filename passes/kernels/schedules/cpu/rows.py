@@ -16,7 +16,7 @@ from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import numpy_dtype
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
-from ....work import seconds
+from ....cost_model import seconds
 from ...element_flow import same_place_pairs
 from ...forms.rows import row_form, the_row_form
 from ...kernel_facts import all_operands, all_results

@@ -21,7 +21,7 @@ from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import nbytes_of, shape_of, type_of
 from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import now
-from ....work import moving_seconds
+from ....cost_model import moving_seconds
 from ...forms.contraction import contraction_form
 from .panels import Panels, packed_operands
 

@@ -11,7 +11,7 @@ from typing_extensions import override
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
-from ....work import seconds
+from ....cost_model import seconds
 from ..schedule import Schedule
 
 

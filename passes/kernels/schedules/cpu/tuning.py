@@ -1,7 +1,7 @@
 """Measured or hand-chosen constants of the CPU schedules: retuning for another CPU changes this table only.
 
 Beside each number stands what it was measured on. The limits of the machine are the target's (CpuAttr in
-dialects/kernel/targets.py), and the operations and bytes that estimates start from are counted in passes/work.py.
+dialects/kernel/targets.py), and the operations and bytes that estimates start from are counted in passes/cost_model.py.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from .....dialects.graph.values import element_type_of_value, ints, shape_of
 from .....dialects.kernel.kernel_attributes import InterfaceAttr, ScheduleAttr
 from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import is_fixed, now
-from ....work import bytes_of, instruction_seconds, moving_seconds, multiplying_seconds, operations
+from ....cost_model import bytes_of, instruction_seconds, moving_seconds, multiplying_seconds, operations
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ConvGeometry, contraction_form, conv_geometry
 from ...kernel_facts import argument_index, constant_operands, item_bytes, plain_operands

@@ -10,8 +10,8 @@ from math import ceil
 
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.kernel.targets import GpuAttr
-from ....work import bytes_of as bytes_of_value
-from ....work import operations, read_bytes
+from ....cost_model import bytes_of as bytes_of_value
+from ....cost_model import operations, read_bytes
 from .tuning import LATENCY, PORT
 
 TENSOR_SPEED = {"tf32": 1.0, "3xtf32": 1 / 3, "fp16": 2.0, "bf16": 2.0}

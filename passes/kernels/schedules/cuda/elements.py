@@ -18,7 +18,7 @@ from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import shape_of
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
-from ....work import operations
+from ....cost_model import operations
 from ...element_flow import same_place_pairs
 from ...forms.rows import row_form
 from ...forms.transposition import transposition

@@ -46,8 +46,8 @@ from mini_infer.dialects.graph.ops.unary import AbsOp, NegOp, NotOp, ReciprocalO
 from mini_infer.dialects.graph.ops.windows import AvgPoolOp, MaxPoolOp
 from mini_infer.dialects.graph.values import shape_of, tensor
 from mini_infer.lowering.pipelines import DEVICE_GRAPH, GRAPH, run_passes
-from mini_infer.passes.counts import PassStatistics
 from mini_infer.passes.graph.support.pattern_utils import GraphPattern, apply_patterns, rewrites
+from mini_infer.passes.pass_counts import PassStatistics
 from mini_infer.passes.statistics import count, pass_statistics
 
 Make = Callable[[Graph, SSAValue], SSAValue]

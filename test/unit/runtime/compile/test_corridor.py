@@ -24,9 +24,9 @@ from mini_infer.runtime.compile.cached_build import CachedBuild
 from mini_infer.runtime.compile.module_to_plan import Lowered
 from mini_infer.runtime.compile.plan_builder import Builder
 from mini_infer.runtime.compile.source import Source
+from mini_infer.runtime.compute_device import LoadedPlan
 from mini_infer.runtime.native.machine_code import MachineCode
 from mini_infer.runtime.progress import StepCounter
-from mini_infer.runtime.session import LoadedPlan
 from mini_infer.runtime.shapes.shape_family import ShapeFamily
 from mini_infer.runtime.specs import Signature
 

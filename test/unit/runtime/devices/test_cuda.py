@@ -17,12 +17,12 @@ from models.build import SMALL_MODELS, ModelBuilder
 from models.judging import Judge
 
 import mini_infer as mi
-from mini_infer.passes.counts import PassStatistics
+from mini_infer.passes.pass_counts import PassStatistics
+from mini_infer.runtime.compute_device import compute_device
 from mini_infer.runtime.device import Array
 from mini_infer.runtime.devices.cuda import cuda_device
 from mini_infer.runtime.devices.cuda import cupy_calls as cuda
 from mini_infer.runtime.devices.emulated.compiled import COMPILERS
-from mini_infer.runtime.session import compute_device
 
 assert fake  # the fixture
 TABLE, IDS = np.arange(30, dtype=np.float32).reshape(5, 6), np.array([1, 4, 0])

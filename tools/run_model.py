@@ -21,8 +21,8 @@ from ..dialects.graph.blobs import MiniContext
 from ..dialects.kernel.targets import CpuAttr
 from ..lowering.levels import level_of
 from ..lowering.pipelines import PassRun
-from ..passes.counts import PassStatistics
 from ..passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
+from ..passes.pass_counts import PassStatistics
 from ..runtime.compile.entry import build_engine, compile
 from ..runtime.compile.module_to_plan import pass_names
 from ..runtime.compile.plan_builder import Builder, import_all
@@ -33,9 +33,9 @@ from ..runtime.kept.artifact import load
 from ..runtime.module_interface import input_specs
 from ..runtime.native.cpu_targets import apart_from_host
 from ..runtime.specs import TensorSpec
-from . import facts
+from . import json_reports as facts
 from .arrays import in_place, load_inputs, save_outputs
-from .facts import Facts
+from .json_reports import Facts
 from .one_line_errors import tell
 from .reports.plan_tables import percent, size_text
 from .schedule_table import choice_facts, choices_table

@@ -22,7 +22,7 @@ from ..dialects.graph.base import GraphOp
 from ..dialects.graph.host import main_of
 from ..dialects.graph.ops.structure import ConstantOp, KernelOp, WeightOp
 from ..dialects.sizes.sizes import now
-from .work import bytes_of, read_bytes
+from .cost_model import bytes_of, read_bytes
 
 
 @dataclass(frozen=True)

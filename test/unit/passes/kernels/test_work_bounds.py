@@ -8,7 +8,7 @@ from text_models import model_of
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.lowering.pipelines import PLAIN_GRAPH, parse_passes, run_passes
-from mini_infer.passes.model_work import Work, work_of_model
+from mini_infer.passes.work_bounds import Work, work_of_model
 
 
 def work(model: ModelProto) -> Work:

@@ -16,7 +16,7 @@ from mini_infer.lowering.registry import PASSES
 from mini_infer.runtime.compile.module_to_plan import engine_phases
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.kept.keys import options_text
-from mini_infer.runtime.options import Option, options_of
+from mini_infer.runtime.option_declarations import Option, options_of
 
 OPTIONS = options_of(EngineConfig)
 SAMPLES: dict[str, Any] = {
