@@ -16,6 +16,7 @@ from kernel_variants import ByHand
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.graph.ops.attention import AttentionOp
+from mini_infer.dialects.graph.ops.block_weight import BlockWeightOp
 from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp, MinOp, MulOp, SubOp
 from mini_infer.dialects.graph.ops.indexing import ScatterElementsOp, ScatterNdOp
@@ -79,6 +80,16 @@ def product(
     return m(MatmulOp(lhs or m.input(rows, depth, dtype=np.float64), rhs))
 
 
+def few_bits(m: Model, rows: int, columns: int) -> SSAValue:
+    """A product by a matrix of bytes in blocks of four."""
+    weight, scale = (
+        m.weight(data=m.random(columns, 8, scale=50).astype(np.int64).astype(np.uint8)),
+        m.weight(columns, 2),
+    )
+    matrix = m(BlockWeightOp(weight, scale, None, bits=8, block=4, depth=7, middle=128))
+    return m(MatmulOp(m.input(rows, 7), matrix, transpose_b=True))
+
+
 def gated(
     m: Model, rows: int, columns: int, gate: type[ReluOp] | type[ExpOp] = ReluOp, depth: int = 3, relu: bool = False
 ) -> SSAValue:
@@ -106,6 +117,11 @@ def three(m: Model, n: int, **window: Any) -> SSAValue:
         more: dict[str, Any] = {"pads": (1, 1, 1, 1), **window} if groups > 1 else {}
         y = m(ReluOp(m(ConvOp(y, weight, bias, groups=groups, layout="NHWC", **more))))
     return y
+
+
+def pooled(m: Model, n: int, window: int) -> SSAValue:
+    y = m(ReluOp(conv(m, (1, 5, n + 2, 2), 5, 3)))
+    return m(MaxPoolOp(y, (window, window), strides=(2, 2), layout="NHWC"))
 
 
 def small_filters(m: Model, shape: tuple[int, ...], filters: int) -> SSAValue:
@@ -149,7 +165,14 @@ def affine(m: Model, n: int) -> SSAValue:
     return m(BatchNormOp(m.input(2, 3, n, dtype=np.float64), *rest))
 
 
-CACHES = {"attention": 65536, "attention_blocks": 512, "bands": 4096}
+CACHES = {
+    "attention": 65536,
+    "attention_blocks": 512,
+    "bands": 4096,
+    "panels_by_rows": 65536,
+    "prologue_panels": 2048,
+    "pooled_panels": 1536,
+}
 """Bytes of the second-level cache for which kernels of a schedule are formed, where it is not the least."""
 
 CASES: dict[str, dict[str, Sized]] = {
@@ -159,23 +182,37 @@ CASES: dict[str, dict[str, Sized]] = {
         "columns": behind(lambda m, n: product(m, 5, n)),
         "rows": behind(lambda m, n: product(m, n, 5)),
         "one row": behind(lambda m, n: product(m, 1, n)),
-        "computed": behind(lambda m, n: product(m, n, 9, weight=False)),
-        "computed columns": behind(lambda m, n: product(m, 3, n, weight=False)),
-        "batch": behind(
-            lambda m, n: m(MatmulOp(m.input(2, n, 3, dtype=np.float64), m.input(2, 3, 5, dtype=np.float64)))
-        ),
-        "prologue": behind(lambda m, n: product(m, n, 5, lhs=m(ReluOp(m.input(n, 3, dtype=np.float64))))),
         "gates": behind(lambda m, n: gated(m, 5, n)),
         "gates of one row": behind(lambda m, n: gated(m, 1, n, ExpOp)),
         "gates, rows": behind(lambda m, n: gated(m, n, 3, ExpOp)),
-        "gates, prologue": behind(lambda m, n: gated(m, 5, n, ExpOp, relu=True)),
         "pixels": behind(lambda m, n: conv(m, (2, 2, n, 3), 5, 1)),
         "windows": behind(lambda m, n: conv(m, (1, 3, n, 2), 5, 3)),
         "filters": behind(lambda m, n: conv(m, (1, 2, 5, 2), n, 3, strides=(1, 2))),
         "groups": behind(lambda m, n: conv(m, (1, 3, n, 4), 10, 3, groups=2)),
-        "a pool of its result": graph(
-            lambda m, n: m(MaxPoolOp(m(ReluOp(conv(m, (1, 5, n + 1, 2), 5, 3))), (2, 2), strides=(2, 2), layout="NHWC"))
+    },
+    "panels_by_rows": {
+        "columns": behind(lambda m, n: product(m, 25, n, depth=n)),
+        "rows": behind(lambda m, n: product(m, 24 + n, 5)),
+        "pixels": behind(lambda m, n: conv(m, (2, 12, n, 3), 5, 1)),
+    },
+    "computed_panels": {
+        "rows": behind(lambda m, n: product(m, n, 9, weight=False)),
+        "columns": behind(lambda m, n: product(m, 3, n, weight=False)),
+        "batch": behind(
+            lambda m, n: m(MatmulOp(m.input(2, n, 3, dtype=np.float64), m.input(2, 3, 5, dtype=np.float64)))
         ),
+    },
+    "dequantised_panels": {
+        "rows": behind(lambda m, n: few_bits(m, n, 9), np.float32),
+        "columns": behind(lambda m, n: few_bits(m, 3, n), np.float32),
+    },
+    "prologue_panels": {
+        "rows": behind(lambda m, n: product(m, n, 5, lhs=m(ReluOp(m.input(n, 3, dtype=np.float64))))),
+        "gates": behind(lambda m, n: gated(m, 5, n, ExpOp, relu=True)),
+    },
+    "pooled_panels": {
+        "width": graph(lambda m, n: pooled(m, n, 2)),
+        "bands that share rows": graph(lambda m, n: pooled(m, n, 3)),
     },
     "blocked_panels": {
         "rows": behind(lambda m, n: product(m, 3 * n + 3, 5, depth=1100)),

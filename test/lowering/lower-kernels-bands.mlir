@@ -12,7 +12,7 @@ builtin.module attributes {kernel.target = #target} {
   // Blocks of four rows: the relu goes to scratch once, however many panels are multiplied with it.
   // CHECK-LABEL: func.func private @kernel_relu_matmul(
   // CHECK:         func.call @blocks(
-  graph.kernel @relu_matmul(%a: tensor<8x8xf32>, %p: tensor<2x8x8xf32>) -> tensor<8x16xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1, block = 4}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"panels", {nr = 8}>], per_thread = 128>} {
+  graph.kernel @relu_matmul(%a: tensor<8x8xf32>, %p: tensor<2x8x8xf32>) -> tensor<8x16xf32> attributes {schedule = #kernel.schedule<"prologue_panels", {mr = 4, nr = 8, lanes = 4, inline = 1, block = 4}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"panels", {nr = 8}>], per_thread = 128>} {
     %r = graph.relu %a : tensor<8x8xf32>
     %w = graph.unpack %p {packing = #kernel.packing<"panels", {nr = 8}>, shape = array<i64: 8, 16>} : (tensor<2x8x8xf32>) -> tensor<8x16xf32>
     %m = graph.matmul %r, %w : (tensor<8x8xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
@@ -28,7 +28,7 @@ builtin.module attributes {kernel.target = #target} {
   // CHECK:         func.call @tile_4x8
   // CHECK:         vector.load %[[BAND]]
   // CHECK:         arith.maximumf
-  graph.kernel @conv_max_pool(%x: tensor<1x8x4x1xf32>, %p: tensor<1x1x1x8xf32>) -> tensor<1x4x2x8xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1, band = 2}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"conv_panels", {nr = 8}>], per_thread = 512>} {
+  graph.kernel @conv_max_pool(%x: tensor<1x8x4x1xf32>, %p: tensor<1x1x1x8xf32>) -> tensor<1x4x2x8xf32> attributes {schedule = #kernel.schedule<"pooled_panels", {mr = 4, nr = 8, lanes = 4, inline = 1, band = 2}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"conv_panels", {nr = 8}>], per_thread = 512>} {
     %w = graph.unpack %p {packing = #kernel.packing<"conv_panels", {nr = 8}>, shape = array<i64: 8, 1, 1, 1>} : (tensor<1x1x1x8xf32>) -> tensor<8x1x1x1xf32>
     %c = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x8x4x1xf32>, tensor<8x1x1x1xf32>) -> tensor<1x8x4x8xf32>
     %m = graph.max_pool %c {kernel = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, layout = "NHWC"} : (tensor<1x8x4x8xf32>) -> tensor<1x4x2x8xf32>

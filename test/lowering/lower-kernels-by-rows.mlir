@@ -12,7 +12,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     func.return
   }
 
-  graph.kernel @by_rows(%a: tensor<64x8xf32>, %p: tensor<4x8x8xf32>) -> tensor<64x32xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1, by_rows = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"panels", {nr = 8}>]>} {
+  graph.kernel @by_rows(%a: tensor<64x8xf32>, %p: tensor<4x8x8xf32>) -> tensor<64x32xf32> attributes {schedule = #kernel.schedule<"panels_by_rows", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"panels", {nr = 8}>]>} {
     %b = graph.unpack %p {packing = #kernel.packing<"panels", {nr = 8}>, shape = array<i64: 8, 32>} : (tensor<4x8x8xf32>) -> tensor<8x32xf32>
     %m = graph.matmul %a, %b : (tensor<64x8xf32>, tensor<8x32xf32>) -> tensor<64x32xf32>
     graph.yield %m : tensor<64x32xf32>

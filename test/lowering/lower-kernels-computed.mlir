@@ -11,7 +11,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     func.return
   }
 
-  graph.kernel @matmul_0(%a: tensor<4x8xf32>, %b: tensor<12x8xf32>) -> tensor<4x12xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<per_thread = 256>} {
+  graph.kernel @matmul_0(%a: tensor<4x8xf32>, %b: tensor<12x8xf32>) -> tensor<4x12xf32> attributes {schedule = #kernel.schedule<"computed_panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<per_thread = 256>} {
     %m = graph.matmul %a, %b {transpose_b} : (tensor<4x8xf32>, tensor<12x8xf32>) -> tensor<4x12xf32>
     graph.yield %m : tensor<4x12xf32>
   }

@@ -106,7 +106,7 @@ func.func @main(%x: memref<4x4xf32>, %y: memref<2x4x4xf32>) {
 // -----
 
 // expected-error @unknown {{graph.kernel @kernel_k: an operand is not a strided view of an argument}}
-graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<>} {
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"computed_panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<>} {
   %0 = graph.transpose %x {permutation = array<i64: 1, 0>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
   %1 = graph.reshape %0 {shape = array<i64: 2, 8>} : (tensor<4x4xf32>) -> tensor<2x8xf32>
   %2 = graph.reshape %1 {shape = array<i64: 4, 4>} : (tensor<2x8xf32>) -> tensor<4x4xf32>
@@ -211,8 +211,8 @@ func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
 
 // -----
 
-// expected-error @unknown {{graph.kernel @k: the schedule 'panels' has block = -1; it must be at least 0}}
-graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1, block = -1}>, interface = #kernel.interface<>} {
+// expected-error @unknown {{graph.kernel @k: the schedule 'panels' has prefetch = -1; it must be at least 0}}
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1, prefetch = -1}>, interface = #kernel.interface<>} {
   %y = graph.matmul %x, %x : tensor<4x4xf32>
   graph.yield %y : tensor<4x4xf32>
 }
@@ -235,7 +235,7 @@ func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
 
 // -----
 
-// expected-error @unknown {{graph.kernel @k: the schedule 'panels' has no option 'height'; it has mr, nr, lanes, inline, prefetch, block, band}}
+// expected-error @unknown {{graph.kernel @k: the schedule 'panels' has no option 'height'; it has mr, nr, lanes, inline, prefetch}}
 graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {height = 3}>, interface = #kernel.interface<>} {
   %y = graph.matmul %x, %x : tensor<4x4xf32>
   graph.yield %y : tensor<4x4xf32>
@@ -272,7 +272,7 @@ func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
 // -----
 
 // expected-error @unknown {{graph.kernel @kernel_k: scratch 'panel' ends at byte 128, but the interface asks for 64}}
-graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<per_thread = 64>} {
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"computed_panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<per_thread = 64>} {
   %y = graph.matmul %x, %x : tensor<4x4xf32>
   graph.yield %y : tensor<4x4xf32>
 }
@@ -280,3 +280,70 @@ func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>, %s: memref<64xi8>) {
   kernel.call @k ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>) scratch(%s : memref<64xi8>)
   func.return
 }
+
+// -----
+
+// expected-error @unknown {{product (graph.matmul): the schedule 'panels' is for contractions of another kind}}
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<>} {
+  %y = graph.matmul %x, %x : tensor<4x4xf32> loc("product")
+  graph.yield %y : tensor<4x4xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
+  kernel.call @k ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{product (graph.matmul): the schedule 'rows_before_panels' is for contractions of another kind}}
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"rows_before_panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<>} {
+  %y = graph.matmul %x, %x : tensor<4x4xf32> loc("product")
+  graph.yield %y : tensor<4x4xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
+  kernel.call @k ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{product (graph.matmul): the schedule 'panels' is for contractions of another kind}}
+graph.kernel @k(%x: tensor<4x4xf32>, %p: tensor<1x4x8xf32>) -> tensor<4x8xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"panels", {nr = 8}>]>} {
+  %r = graph.relu %x : tensor<4x4xf32>
+  %w = graph.unpack %p {packing = #kernel.packing<"panels", {nr = 8}>, shape = array<i64: 4, 8>} : (tensor<1x4x8xf32>) -> tensor<4x8xf32>
+  %y = graph.matmul %r, %w : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32> loc("product")
+  graph.yield %y : tensor<4x8xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %w: memref<1x4x8xf32>, %y: memref<4x8xf32>) {
+  kernel.call @k ins(%x, %w : memref<4x4xf32>, memref<1x4x8xf32>) outs(%y : memref<4x8xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{product (graph.matmul): the schedule 'computed_panels' is for contractions of another kind}}
+graph.kernel @k(%x: tensor<4x4xf32>, %p: tensor<1x4x8xf32>) -> tensor<4x8xf32> attributes {schedule = #kernel.schedule<"computed_panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"panels", {nr = 8}>]>} {
+  %r = graph.relu %x : tensor<4x4xf32>
+  %w = graph.unpack %p {packing = #kernel.packing<"panels", {nr = 8}>, shape = array<i64: 4, 8>} : (tensor<1x4x8xf32>) -> tensor<4x8xf32>
+  %y = graph.matmul %r, %w : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32> loc("product")
+  graph.yield %y : tensor<4x8xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %w: memref<1x4x8xf32>, %y: memref<4x8xf32>) {
+  kernel.call @k ins(%x, %w : memref<4x4xf32>, memref<1x4x8xf32>) outs(%y : memref<4x8xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{product (graph.matmul): the schedule 'pooled_panels' is for contractions of another kind}}
+graph.kernel @k(%x: tensor<4x4xf32>, %p: tensor<1x4x8xf32>) -> tensor<4x8xf32> attributes {schedule = #kernel.schedule<"pooled_panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"panels", {nr = 8}>]>} {
+  %r = graph.relu %x : tensor<4x4xf32>
+  %w = graph.unpack %p {packing = #kernel.packing<"panels", {nr = 8}>, shape = array<i64: 4, 8>} : (tensor<1x4x8xf32>) -> tensor<4x8xf32>
+  %y = graph.matmul %r, %w : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32> loc("product")
+  graph.yield %y : tensor<4x8xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %w: memref<1x4x8xf32>, %y: memref<4x8xf32>) {
+  kernel.call @k ins(%x, %w : memref<4x4xf32>, memref<1x4x8xf32>) outs(%y : memref<4x8xf32>)
+  func.return
+}
+

@@ -30,6 +30,7 @@ def schedules_of(device: str) -> dict[str, type[AnySchedule]]:
         cast("type[AnySchedule]", each)
         for file in modules_below(f"{__package__}.{device}")
         for each in classes_in(file, Schedule)
+        if hasattr(each, "forms")  # what has none is a base class
     ]
     return {each.name: each for each in sorted(found, key=lambda each: (each.rank, each.name))}
 

@@ -6,7 +6,7 @@
         mr: TileSize                                  <->  #kernel.schedule<"panels", {mr = 6, nr = 16, inline = 1}>
         nr: TileSize
         inline: bool
-        band: Count = 0                               left out of the attribute if it is the default
+        prefetch: Count = 0                           left out of the attribute if it is the default
 
 All that a kernel requires of memory follows from its body and these options, so the chosen schedule can be
 reconstructed from the attribute and queried again.
@@ -51,7 +51,7 @@ class Schedule(ABC, Generic[Machine]):
     name: ClassVar[str]
     """That of its file, and of the code family that carries it out."""
     forms: ClassVar[tuple[str, ...]]
-    """What kernels compute that can be carried out so: see forms/."""
+    """What kernels compute that can be carried out so: see forms/. What schedules share in a base class has none."""
     rank: ClassVar[int] = 0
     """Of equally cheap ways that with the lowest rank is taken: those that many kernels could go last."""
 

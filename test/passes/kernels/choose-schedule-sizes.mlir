@@ -18,7 +18,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 
   // A panel of 8 columns in scratch, 32 bytes for each key, in whole cache lines.
   // CHECK: graph.kernel @product
-  // CHECK-SAME: schedule = #kernel.schedule<"panels", {mr = 6, nr = 8, lanes = 4, inline = 1}>
+  // CHECK-SAME: schedule = #kernel.schedule<"computed_panels", {mr = 6, nr = 8, lanes = 4, inline = 1}>
   // CHECK-SAME: per_thread = (((keys + 1) floordiv 2) * 64)>
   graph.kernel @product(%a: tensor<(tokens)x(keys)xf32>, %b: tensor<(keys)x32xf32>) -> tensor<(tokens)x32xf32> attributes {form = #kernel.form<"contraction">} {
     %m = graph.matmul %a, %b : (tensor<(tokens)x(keys)xf32>, tensor<(keys)x32xf32>) -> tensor<(tokens)x32xf32>

@@ -1,5 +1,5 @@
 // RUN: mini-opt %s -p choose-schedule | filecheck %s
-// RUN: mini-opt %s -p 'choose-schedule{forbid=panels}' | filecheck %s --check-prefix=FORBID
+// RUN: mini-opt %s -p 'choose-schedule{forbid=panels,computed_panels}' | filecheck %s --check-prefix=FORBID
 // RUN: mini-opt %s -p 'choose-schedule{pick="product:elements"}' | filecheck %s --check-prefix=PICK
 // RUN: mini-opt %s -p 'choose-schedule{compact=true}' | filecheck %s --check-prefix=COMPACT
 // RUN: mini-opt %s -p 'choose-schedule{forbid=winograd}' | filecheck %s --check-prefix=DIRECT
@@ -30,7 +30,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 
   // A left-hand side that is larger than its weights: threads share out its 25 tiles, and each reads all weights.
   // CHECK: graph.kernel @tall
-  // CHECK-SAME: prefetch = 16, by_rows = 1}>
+  // CHECK-SAME: schedule = #kernel.schedule<"panels_by_rows", {{.*}}prefetch = 16}>
   graph.kernel @tall(%a: tensor<350x64xf32>, %w: tensor<64x256xf32>) -> tensor<350x256xf32> attributes {form = #kernel.form<"contraction">, constant_operands = array<i64: 1>} {
     %m = graph.matmul %a, %w : (tensor<350x64xf32>, tensor<64x256xf32>) -> tensor<350x256xf32>
     graph.yield %m : tensor<350x256xf32>
@@ -38,7 +38,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 
   // Weights that are more than twice as large: threads share those out.
   // CHECK: graph.kernel @wide
-  // CHECK-SAME: prefetch = 16}>
+  // CHECK-SAME: schedule = #kernel.schedule<"panels", {{.*}}prefetch = 16}>
   graph.kernel @wide(%a: tensor<350x64xf32>, %w: tensor<64x704xf32>) -> tensor<350x704xf32> attributes {form = #kernel.form<"contraction">, constant_operands = array<i64: 1>} {
     %m = graph.matmul %a, %w : (tensor<350x64xf32>, tensor<64x704xf32>) -> tensor<350x704xf32>
     graph.yield %m : tensor<350x704xf32>
@@ -46,6 +46,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 
   // A right-hand side that is computed is packed a panel at a time: 64 x 32 floats for each thread.
   // CHECK: graph.kernel @product
+  // CHECK-SAME: schedule = #kernel.schedule<"computed_panels", {mr = 14, nr = 32, lanes = 16, inline = 1}>
   // CHECK-SAME: interface = #kernel.interface<strided_operands = [0, 1], strided_results = [0], per_thread = 8192>
   graph.kernel @product(%a: tensor<4x64xf32>, %b: tensor<64x32xf32>) -> tensor<4x32xf32> attributes {form = #kernel.form<"contraction">} {
     %m = graph.matmul %a, %b : (tensor<4x64xf32>, tensor<64x32xf32>) -> tensor<4x32xf32>
@@ -95,4 +96,4 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 
 // EXPLAIN: matmul {{.*}}contraction {{.*}}panels {{.*}}mr = 14, {{.*}}yes
 // EXPLAIN: elements
-// EXPLAIN: product {{.*}}contraction {{.*}}panels
+// EXPLAIN: product {{.*}}contraction {{.*}}computed_panels

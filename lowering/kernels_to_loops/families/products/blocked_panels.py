@@ -15,15 +15,13 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from .....passes.kernels.forms.contraction import contraction_form
 from .....passes.kernels.schedules.cpu.blocked_panels import BlockedPanels
 from ....kernel_code.extents import Extent
 from ....kernel_code.loop_builder import Index
 from ...kernel_instance import KernelInstance
-from ...tiles.fused_ops import FusedOps
-from .contraction_nest import argument_buffer, nest_of
-from .panels import check_packed, site_of
+from .contraction_nest import argument_buffer
 from .tile_calls import DepthPart, TileCalls, Tiling, tiles_of
+from .tiled_product import product_of, site_of, tiling_of
 
 
 @dataclass(frozen=True)
@@ -38,10 +36,8 @@ class _Blocks:
 
 def lower(k: KernelInstance) -> None:
     """Builds the kernel's loops."""
-    form, schedule = contraction_form(k.kernel), k.schedule_as(BlockedPanels)
-    check_packed(k, form)
-    epilogue = FusedOps.of(k, form, schedule.inline)
-    tiling = Tiling.of(k, form, nest_of(k, form, epilogue, schedule.mr))
+    schedule, (form, epilogue) = k.schedule_as(BlockedPanels), product_of(k)
+    tiling = tiling_of(k, form, epilogue)
     weight = k.buffers.index(argument_buffer(k, form.rhs))
     blocks = _Blocks(tiling, Extent(schedule.tall), Extent(schedule.group), schedule.ahead)
     scratch = None if tiling.parts == "none" else k.scratch_part("sums")

@@ -12,7 +12,7 @@ from .....dialects.graph.ops.contraction import ConvOp, is_byte
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.sizes.sizes import bounds_of, is_fixed, pinned
 from .....passes.kernels.forms.contraction import ContractionForm, conv_geometry
-from .....passes.kernels.schedules.cpu.panels import Panels
+from .....passes.kernels.schedules.cpu.tiled_product import TiledProduct
 from ....kernel_code.arithmetic import is_unsigned
 from ....kernel_code.extents import Extent
 from ....kernel_code.loop_builder import Index, LoopBuilder, memref_type
@@ -58,7 +58,7 @@ class Tiling:
     @classmethod
     def of(cls, k: KernelInstance, form: ContractionForm, nest: Nest) -> Tiling:
         """The tiling that the kernel's schedule asks for."""
-        options = k.schedule_as(Panels)
+        options = k.schedule_as(TiledProduct)
         nr = options.nr
         columns = nr // 2 if form.halves else nr
         assert isinstance(nest.columns, int) and isinstance(nest.run, int) and isinstance(nest.depth, int)
@@ -148,7 +148,7 @@ class TileCalls:
         self.b: LoopBuilder = k.b
         self.result = element_type_of_value(form.root.results[0])
         self.padding = form.root.padding if isinstance(form.root, ConvOp) else 0
-        self.tallest = k.schedule_as(Panels).mr
+        self.tallest = k.schedule_as(TiledProduct).mr
 
     def strips(
         self,

@@ -32,9 +32,10 @@ from ...forms.separable import geometry_of, separable_form
 from ...kernel_facts import argument_index, item_bytes, plain_operands
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
-from . import depthwise, panels, winograd
+from . import depthwise, tiled_product, winograd
 from .depthwise import Depthwise, Group
-from .panels import Panels, packed_operands
+from .panels import Panels
+from .tiled_product import packed_operands
 from .tuning import BANDS_CACHE_SHARE, BANDS_TILE_ROWS, BANDS_WEIGHTS_SHARE
 
 
@@ -143,7 +144,7 @@ def takes_depthwise(root: ConvOp, then: ConvOp, l2: int) -> bool:
     It pays if the value between them does not fit a second-level cache of `l2` bytes, but a tile's rows and the weights
     do.
     """
-    if not (_fits(root) and _fits(then) and panels.fits(root) and depthwise.fits(then)) or winograd.pays(root):
+    if not (_fits(root) and _fits(then) and tiled_product.fits(root) and depthwise.fits(then)) or winograd.pays(root):
         return False
     g, before = conv_geometry(then), conv_geometry(root)
     if not g.groups == g.channels == g.filters or before.groups != 1 or _too_heavy(root, l2):
@@ -155,7 +156,7 @@ def takes_depthwise(root: ConvOp, then: ConvOp, l2: int) -> bool:
 
 def takes_pointwise(then: ConvOp, l2: int) -> bool:
     """Whether fusing a pointwise convolution after both is supported, and its weights are few."""
-    if not _fits(then) or not panels.fits(then) or _too_heavy(then, l2):
+    if not _fits(then) or not tiled_product.fits(then) or _too_heavy(then, l2):
         return False
     g = conv_geometry(then)
     return g.pointwise and g.stride == (1, 1) and g.groups == 1

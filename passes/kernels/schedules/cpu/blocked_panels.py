@@ -26,7 +26,7 @@ from ...forms.contraction import contraction_form, conv_geometry
 from ...kernel_facts import item_bytes
 from ..schedule import TileSize
 from ..scratch import ScratchLayout
-from .panels import Panels, bytes_of_rows, depth_of, fits, packed_operands
+from .tiled_product import TiledProduct, bytes_of_rows, depth_of, fits
 from .tuning import (
     BLOCKED_PANELS_ITEMS_PER_THREAD,
     BLOCKED_PANELS_LONG,
@@ -39,9 +39,10 @@ from .tuning import (
 
 
 @dataclass(frozen=True)
-class BlockedPanels(Panels):
+class BlockedPanels(TiledProduct):
     """Tiles over packed panels, by blocks of rows."""
 
+    forms = ("contraction",)
     rank = 1
 
     group: TileSize = 1
@@ -55,17 +56,14 @@ class BlockedPanels(Panels):
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """For float products with one tap and more than a tile of rows, whose weights are packed ahead."""
-        form = contraction_form(kernel)
-        root = form.root
-        if form.pool is not None or form.prologue or form.blocks or not fits(root):
-            return
-        if is_byte(element_type_of_value(root.operands[0])) or not is_fixed(depth := depth_of(root)):
+        root = contraction_form(kernel).root
+        if not fits(root) or is_byte(element_type_of_value(root.operands[0])) or not is_fixed(depth := depth_of(root)):
             return
         if isinstance(root, ConvOp) and not conv_geometry(root).pointwise:
             return
         rows, most_rows = _rows_of(root)
         for schedule in super().candidates(kernel, target):
-            if rows <= max(schedule.mr, 3) or not packed_operands(kernel, form, schedule.nr):
+            if rows <= max(schedule.mr, 3):
                 continue
             tile = schedule.mr * min(depth, PANELS_PART) * item_bytes(root.results[0])
             tiles, most = (
@@ -81,7 +79,7 @@ class BlockedPanels(Panels):
                 blocks = -(-rows // (tall * schedule.mr))
                 group = max(1, panels * blocks // (BLOCKED_PANELS_ITEMS_PER_THREAD * target.threads.data))
             ahead = tiles > tall and _are_read_again(root, schedule.nr, target)
-            yield replace(schedule, tall=tall, group=min(panels, group), by_rows=False, ahead=ahead)
+            yield replace(schedule, tall=tall, group=min(panels, group), ahead=ahead)
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:

@@ -21,7 +21,7 @@ from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import now
 from ...forms.contraction import conv_geometry
 from ...fusion_rules import FusionRules, weight_of
-from . import bands, depthwise, lrn, panels, winograd
+from . import bands, depthwise, lrn, tiled_product, winograd
 
 
 def rules(target: CpuAttr, forbid: Sequence[str] = ()) -> FusionRules:
@@ -38,7 +38,7 @@ class CpuFusionRules(FusionRules):
 
     @override
     def reads_views(self, root: Operation) -> bool:
-        return isinstance(root, AttentionOp) or (isinstance(root, MatmulOp) and panels.fits(root))
+        return isinstance(root, AttentionOp) or (isinstance(root, MatmulOp) and tiled_product.fits(root))
 
     @override
     def writes_transposed(self, root: Operation) -> bool:
@@ -47,13 +47,15 @@ class CpuFusionRules(FusionRules):
     @override
     def widens_weights(self, root: Operation) -> bool:
         is_float = element_type_of_value(root.operands[1]) in (f32, f64)
-        return panels.fits(root) and is_float and (isinstance(root, ConvOp) or len(shape_of(root.operands[1])) == 2)
+        return (
+            tiled_product.fits(root) and is_float and (isinstance(root, ConvOp) or len(shape_of(root.operands[1])) == 2)
+        )
 
     @override
     def takes_epilogue(self, root: Operation) -> bool:
         match root:
             case MatmulOp() | ConvOp():
-                return panels.fits(root)
+                return tiled_product.fits(root)
             case AttentionOp():
                 return False
             case LrnOp():
@@ -64,7 +66,7 @@ class CpuFusionRules(FusionRules):
     @override
     def takes_halves(self, root: MatmulOp) -> bool:
         packed = isinstance(root.rhs.owner, WeightOp) or (root.rhs.has_one_use() and self.widens_weights(root))
-        return packed and panels.pairs(root) and weight_of(root.rhs) is not None
+        return packed and tiled_product.pairs(root) and weight_of(root.rhs) is not None
 
     @override
     def takes_prologue(self, root: Operation) -> bool:
@@ -72,7 +74,7 @@ class CpuFusionRules(FusionRules):
             return False
         if isinstance(root.operands[1].owner, BlockWeightOp):
             return False
-        if isinstance(root, ConvOp) and panels.fits(root):
+        if isinstance(root, ConvOp) and tiled_product.fits(root):
             geometry = conv_geometry(root)
             if not geometry.pointwise or geometry.stride != (1, 1) or len(shape_of(root.x)) != 4:
                 return False
@@ -105,7 +107,7 @@ class CpuFusionRules(FusionRules):
 
 def _weight_bytes(root: Operation) -> float:
     """Bytes of the single weight matrix that tiles of a contraction read; infinite without one."""
-    if not panels.fits(root) or depthwise.fits(root):
+    if not tiled_product.fits(root) or depthwise.fits(root):
         return inf
     match root:
         case MatmulOp() if len(shape_of(root.rhs)) == 2 and root.transpose_a is None:

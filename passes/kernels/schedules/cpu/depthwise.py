@@ -34,7 +34,7 @@ from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
 from ...kernel_facts import argument_index, plain_operands
 from ..schedule import Schedule, TileSize
-from . import panels
+from . import tiled_product
 from .tuning import (
     DEPTHWISE_BUSY,
     DEPTHWISE_COLUMNS,
@@ -94,7 +94,7 @@ class Depthwise(Schedule[CpuAttr]):
         blocks = -(-g.filters // group.panel(lanes))
         wanted = DEPTHWISE_ITEMS_PER_THREAD * target.threads.data
         chunks = 1 if target.threads.data == 1 else min(blocks, -(-wanted // row_groups))
-        return cls(rows, columns, lanes, chunks, panels.runs_inline(form))
+        return cls(rows, columns, lanes, chunks, tiled_product.runs_inline(form))
 
     @override
     def neighbours(self, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
@@ -135,7 +135,7 @@ class Depthwise(Schedule[CpuAttr]):
 
 def fits(root: Operation) -> bool:
     """Whether a root is supported: channels-last of rank 1 or 2, in f32, or bytes with one channel per group."""
-    if not isinstance(root, ConvOp) or not panels.fits(root) or root.groups.value.data == 1:
+    if not isinstance(root, ConvOp) or not tiled_product.fits(root) or root.groups.value.data == 1:
         return False
     channels = shape_of(root.weight)[1]
     if element_type_of_value(root.result) not in ((f32, i32) if channels == 1 else (f32,)):

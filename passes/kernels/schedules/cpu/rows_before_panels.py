@@ -9,10 +9,8 @@ pictures of 56x56 take 16.5 ms in this order instead of 25.7 (Zen 5).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
-from typing import Self
 
 from typing_extensions import override
 
@@ -23,24 +21,15 @@ from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import now
 from ....cost_model import moving_seconds
 from ...forms.contraction import contraction_form
-from .panels import Panels, packed_operands
+from .tiled_product import TiledProduct
 
 
 @dataclass(frozen=True)
-class RowsBeforePanels(Panels):
+class RowsBeforePanels(TiledProduct):
     """Tiles over packed panels, row by row."""
 
+    forms = ("contraction",)
     rank = 1
-
-    @override
-    @classmethod
-    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """If all weights are packed ahead, and no rows are computed or pooled in scratch."""
-        form = contraction_form(kernel)
-        for schedule in super().candidates(kernel, target):
-            in_place = form.blocks is None and packed_operands(kernel, form, schedule.nr)
-            if in_place and not schedule.block and not schedule.band:
-                yield replace(schedule, by_rows=False)  # rows are shared out in any case
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:

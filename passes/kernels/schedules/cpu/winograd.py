@@ -31,7 +31,7 @@ from ...forms.contraction import ConvGeometry, contraction_form, conv_geometry
 from ...kernel_facts import argument_index, constant_operands, item_bytes, plain_operands
 from ..schedule import Count, Schedule, TileSize
 from ..scratch import ScratchLayout
-from . import panels
+from . import tiled_product
 from .tuning import (
     WINOGRAD_BLOCK,
     WINOGRAD_BUSY,
@@ -95,7 +95,7 @@ class Winograd(Schedule[CpuAttr]):
         g = conv_geometry(form.root)
         lanes = target.lanes(32)
         nr = lanes if g.filters <= lanes else 2 * lanes
-        mr = max(1, (target.registers.data - panels.beside_float_sums(target)) // 2)
+        mr = max(1, (target.registers.data - tiled_product.beside_float_sums(target)) // 2)
         count = -(-g.filters // nr)
         together = max(each for each in range(1, max(1, WINOGRAD_CHUNK // nr) + 1) if count % each == 0)
         for tile in sorted(POINTS, reverse=True):
@@ -108,7 +108,7 @@ class Winograd(Schedule[CpuAttr]):
             if now(blocks) >= threads:  # as many for each: 8 of 56x56x64 take 2 threads 0.86 of what 7 do (Zen 5)
                 blocks = -(-blocks // threads) * threads
             block = -(-tiles // blocks)
-            inline, line = panels.runs_inline(form), target.CACHE_LINE // 4
+            inline, line = tiled_product.runs_inline(form), target.CACHE_LINE // 4
             yield cls(tile, block, mr, nr, together, lanes, inline, line)
             blocks = -(-tiles // (2 * most))
             yield cls(tile, -(-tiles // blocks), mr, nr, 1, lanes, inline, line, half=True)
@@ -190,7 +190,7 @@ def fits(root: Operation) -> bool:
 
     Only the batch may be a size of run time.
     """
-    if not isinstance(root, ConvOp) or not panels.fits(root) or len(shape_of(root.result)) != 4:
+    if not isinstance(root, ConvOp) or not tiled_product.fits(root) or len(shape_of(root.result)) != 4:
         return False
     if {element_type_of_value(value) for value in (root.x, root.weight, root.result)} != {f32}:
         return False

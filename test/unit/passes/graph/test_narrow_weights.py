@@ -52,7 +52,7 @@ def test_weights_are_widened_in_tiles(dtype: Any) -> None:
     cases = [product, vector, convolution, depthwise, pooled, prologue]
     for run in check(cases, Target(bits=256, l2=1 << 16), Target(bits=512, threads=2, l2=1 << 16)):
         assert len(run.names) == len(cases), run.names
-        assert set(run.schedules) == {"panels", "depthwise"}
+        assert set(run.schedules) == {"panels", "pooled_panels", "prologue_panels", "depthwise"}
 
 
 def blocks_of(m: Model, rows: int, depth: int, bits: int, block: int, *, zeros: bool) -> SSAValue:
@@ -81,4 +81,4 @@ def test_blocks_are_unpacked_a_panel_at_a_time(bits: int) -> None:
     for run in check(
         [vector, matrix, behind], Target(bits=256), Target(bits=512, threads=3), Target(bits=128, threads=2)
     ):
-        assert sorted(run.schedules) == ["elements", *["panels"] * 3]
+        assert sorted(run.schedules) == [*["dequantised_panels"] * 3, "elements"]

@@ -36,12 +36,13 @@ def none(_: InterfaceAttr) -> Iterator[Memory]:
 def calls_by(way: str, cases: str, names: Collection[str], on: Choose) -> list[Call]:
     """The contractions of some cases, carried out in one way, on dense memory and what is chosen beside."""
     made = [case(size) for (name, case), size in zip(CASES[cases].items(), cycle((5, 3, 7))) if name in names]
-    forbid = [other for other in WAYS if other not in (way, "elements")]  # the only one for the ops around
+    allowed = {way, "panels_by_rows"} if way == "panels" else {way}  # which of the two it is hangs on the sizes
+    forbid = [other for other in WAYS if other not in (*allowed, "elements")]  # the only one for the ops around
     calls = on_other_memory(made, small_target(threads=3), on, forbid=forbid)
     for call in calls:
         call.check()
     contractions = [call for call in calls if call.kernel.form == FormAttr.of("contraction")]
-    assert {call.schedule for call in contractions} == {way}
+    assert {way} <= {call.schedule for call in contractions} <= allowed
     return [call for call in contractions if call.plain is None]
 
 
@@ -59,6 +60,7 @@ def results(calls: Sequence[Call]) -> list[Array]:
     ("way", "cases", "names"),
     [
         ("rows_before_panels", "panels", PACKED),
+        ("rows_before_panels", "panels_by_rows", CASES["panels_by_rows"]),
         ("panels", "blocked_panels", CASES["blocked_panels"]),
         ("elements", "panels", CASES["panels"]),
         ("elements", "depthwise", CASES["depthwise"]),
@@ -70,7 +72,7 @@ def results(calls: Sequence[Call]) -> list[Array]:
 def test_every_candidate_computes_the_same(way: str, cases: str, names: Collection[str]) -> None:
     usual, other = calls_by(cases, cases, names, none), calls_by(way, cases, names, some)
     for expected, found in zip(results(usual), results(other), strict=True):
-        if {cases, way} <= {"panels", "rows_before_panels", "blocked_panels"}:
+        if {cases, way} <= {"panels", "panels_by_rows", "rows_before_panels", "blocked_panels"}:
             assert found.tobytes() == expected.tobytes()
         else:
             np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE[expected.dtype] * 32)

@@ -26,7 +26,7 @@ def depthwise(channels: int, filters: int, kernel: int, dtype: type = np.float32
 
 
 WAYS: list[tuple[Callable[[Model], GraphOp], str, str]] = [
-    (lambda m: MatmulOp(m.input(2, 3), m.input(3, 4)), "contraction", "panels"),
+    (lambda m: MatmulOp(m.input(2, 3), m.input(3, 4)), "contraction", "computed_panels"),
     (lambda m: MatmulOp(m.input(2, 3, dtype=np.int32), m.input(3, 4, dtype=np.int32)), "contraction", "elements"),
     (lambda m: MatmulOp(m.input(2, 0), m.input(0, 4)), "contraction", "elements"),
     (lambda m: ConvOp(m.input(1, 5, 4), m.input(4, 4, 3), layout="NHWC"), "contraction", "panels"),

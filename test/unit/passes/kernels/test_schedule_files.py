@@ -18,6 +18,7 @@ from mini_infer.lowering.kernels_to_gpu import families as gpu_families
 from mini_infer.lowering.kernels_to_loops import families as cpu_families
 from mini_infer.passes.kernels.choose_schedule import schedule_kernel
 from mini_infer.passes.kernels.schedules import cpu, schedules_for, schedules_of
+from mini_infer.passes.kernels.schedules.cpu.tiled_product import TiledProduct
 
 FAMILIES = {"cpu": cpu_families.__name__, "cuda": gpu_families.__name__}
 TRIAL = """
@@ -49,6 +50,12 @@ def test_every_schedule_has_a_code_family_of_its_name(device: str) -> None:
         assert schedule.__module__.rpartition(".")[2] == schedule.name == name
         assert schedule.forms
         assert callable(modules.module_named(FAMILIES[device], name).lower)
+
+
+def test_what_schedules_share_is_none() -> None:
+    assert {"panels", "prologue_panels"} <= schedules_of("cpu").keys()
+    assert all(issubclass(schedules_of("cpu")[name], TiledProduct) for name in ("panels", "prologue_panels"))
+    assert TiledProduct not in schedules_of("cpu").values()
 
 
 @pytest.fixture

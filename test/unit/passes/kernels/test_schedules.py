@@ -11,16 +11,18 @@ from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.kernel.kernel_attributes import ScheduleAttr
 from mini_infer.passes.kernels.schedules.cpu.depthwise import Depthwise
 from mini_infer.passes.kernels.schedules.cpu.panels import Panels
+from mini_infer.passes.kernels.schedules.cpu.pooled_panels import PooledPanels
 from mini_infer.passes.kernels.schedules.scratch import ScratchLayout
 
 TILE = st.integers(1, 1024)
 COUNT = st.integers(0, 2**31 - 1)
 PANELS = {"mr": 6, "nr": 16, "lanes": 8, "inline": 1}
+TILES = (TILE, TILE, TILE, st.booleans(), COUNT)
 
 
-@given(st.builds(Panels, TILE, TILE, TILE, st.booleans(), COUNT, COUNT, COUNT))
-def test_options_are_read_back(schedule: Panels) -> None:
-    assert Panels.of(schedule.attribute()) == schedule
+@given(st.one_of(st.builds(Panels, *TILES), st.builds(PooledPanels, *TILES, TILE)))
+def test_options_are_read_back(schedule: Panels | PooledPanels) -> None:
+    assert type(schedule).of(schedule.attribute()) == schedule
 
 
 def test_flags_are_flags_and_what_is_usual_is_left_out() -> None:
@@ -33,11 +35,11 @@ def test_flags_are_flags_and_what_is_usual_is_left_out() -> None:
     ("options", "fact"),
     [
         ({"mr": 6}, "the schedule 'panels' needs a number 'nr'"),
-        ({**PANELS, "rows": 1}, "the schedule 'panels' has no option 'rows'; it has mr, nr, lanes, inline, prefetch,"),
+        ({**PANELS, "rows": 1}, "the schedule 'panels' has no option 'rows'; it has mr, nr, lanes, inline, prefetch$"),
         ({**PANELS, "mr": 0}, "the schedule 'panels' has mr = 0; it must be at least 1"),
         ({**PANELS, "nr": 1025}, "the schedule 'panels' has nr = 1025; it must be at most 1024"),
         ({**PANELS, "inline": 2}, "the schedule 'panels' has inline = 2; it must be at most 1"),
-        ({**PANELS, "band": -1}, "the schedule 'panels' has band = -1; it must be at least 0"),
+        ({**PANELS, "prefetch": -1}, "the schedule 'panels' has prefetch = -1; it must be at least 0"),
     ],
 )
 def test_options_that_make_no_schedule(options: dict[str, int], fact: str) -> None:

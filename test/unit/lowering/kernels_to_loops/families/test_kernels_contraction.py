@@ -49,7 +49,7 @@ def test_double_precision() -> None:
     double.append(conv((1, 9, 11, 5), 17, (3, 3), pads=(1,) * 4, dtype=np.float64))
     double.append(conv((1, 9, 11, 8), 8, (3, 3), pads=(1,) * 4, groups=8, dtype=np.float64))
     for run in spread(double, bound=1e-14):
-        assert set(run.schedules) == {"panels"}
+        assert {"computed_panels"} < {*run.schedules} <= {"computed_panels", "panels", "panels_by_rows"}
 
 
 @pytest.mark.thinned(3)

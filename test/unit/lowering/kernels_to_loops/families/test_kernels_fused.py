@@ -138,7 +138,8 @@ def test_epilogues_that_change_type_or_shape() -> None:
     """What is stored may have another type than the sums; a larger shape has its own kernel."""
     cases = [behind(kind, rule) for kind, rule in zip(KINDS[::2] + KINDS[3:4], OTHER_TYPES, strict=True)]
     for run in check(cases, Target(512, 1), Target(128, 2)):
-        assert sorted(run.schedules) == ["depthwise", "elements"] + ["panels"] * 3
+        schedules = [each.removesuffix("_by_rows") for each in run.schedules]
+        assert sorted(schedules) == ["depthwise", "elements"] + ["panels"] * 3
 
 
 @pytest.mark.slow

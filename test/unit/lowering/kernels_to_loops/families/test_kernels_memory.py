@@ -16,9 +16,17 @@ from mini_infer.lowering.kernels_to_loops import lower_kernels
 from mini_infer.passes.kernels.schedules import schedules_of
 
 LARGEST = 17
-FEW = ("bands", "panels", "depthwise")
+FEW = ("bands", "panels", "computed_panels", "prologue_panels", "pooled_panels", "depthwise")
 SPREAD = {schedule: (5, 3, 7) if schedule in FEW else (17, 11, 3, 14) for schedule in CASES}
-NEVER_IN_PLACE = {"attention", "attention_blocks", "bands", "linear_attention", "recurrence", "selection"}
+NEVER_IN_PLACE = {
+    "attention",
+    "attention_blocks",
+    "bands",
+    "linear_attention",
+    "pooled_panels",
+    "recurrence",
+    "selection",
+}
 
 
 def test_every_schedule_has_cases_and_code() -> None:

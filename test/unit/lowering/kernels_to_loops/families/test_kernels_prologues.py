@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graph_runs import EVERY, THREE, Case, Model, Target, check, schedule_of, spread
+from graph_runs import EVERY, THREE, Case, Model, Target, check, spread
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
@@ -111,9 +111,7 @@ PROLOGUE_GROUPS = {"products": PRODUCTS, "convolutions": CONVOLUTIONS}
 @pytest.mark.parametrize("group", PROLOGUE_GROUPS)
 def test_prologues(group: str) -> None:
     for run in spread(PROLOGUE_GROUPS[group][::2], small_l2(*THREE)):
-        for name, schedule in zip(run.names, run.schedules, strict=True):
-            if schedule == "panels":
-                assert schedule_of(run.kernel(name)).numbers()["block"] >= 1
+        assert {each for each in run.schedules if each.endswith("panels")} == {"prologue_panels"}
 
 
 @pytest.mark.slow

@@ -17,19 +17,19 @@ from xdsl.ir import SSAValue
 
 from .....dialects.graph.ops.block_weight import UI8, BlockWeightOp
 from .....dialects.graph.packing.unpack import UnpackOp
-from .....passes.kernels.forms.contraction import ContractionForm
 from ....kernel_code.arithmetic import Arithmetic, convert, loaded
 from ....kernel_code.loop_builder import Index, memref_type
 from ...kernel_instance import KernelInstance
-from ...tiles.fused_ops import FusedOps
 from .contraction_nest import argument_buffer
-from .tile_calls import Site, TileCalls, Tiling, tiles_of
+from .tile_calls import Site, TileCalls, tiles_of
+from .tiled_product import product_of, tiling_of
 
 
-def write_with_blocks(
-    k: KernelInstance, tiling: Tiling, form: ContractionForm, epilogue: FusedOps, blocks: BlockWeightOp
-) -> None:
+def lower(k: KernelInstance) -> None:
     """Builds the kernel's loops."""
+    form, epilogue = product_of(k)
+    tiling, blocks = tiling_of(k, form, epilogue), form.blocks
+    assert blocks is not None
     scratch = k.scratch_part("panel")
     k = k.placed(scratch)
     b, calls = k.b, TileCalls(k, tiling, form, epilogue)

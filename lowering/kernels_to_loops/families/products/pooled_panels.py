@@ -21,25 +21,27 @@ from xdsl.ir import SSAValue
 from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.ops.windows import MaxPoolOp
 from .....dialects.graph.values import ints, shape_of
-from .....passes.kernels.forms.contraction import ContractionForm, conv_geometry
-from .....passes.kernels.schedules.cpu.panels import Panels
+from .....passes.kernels.forms.contraction import conv_geometry
+from .....passes.kernels.schedules.cpu.pooled_panels import PooledPanels
 from ....kernel_code.arithmetic import Arithmetic
 from ....kernel_code.loop_builder import Index, memref_type
 from ...kernel_instance import KernelInstance
-from ...tiles.fused_ops import FusedOps
 from ...tiles.tile_classes import tile_classes
 from .contraction_nest import SCRATCH, Access, argument_buffer, conv_nest
 from .tile_calls import Site, TileCalls, Tiling, tiles_of
+from .tiled_product import product_of
 
 # Columns of a window that are written out, as in a pool of its own (kernel_code/elements/window_rules.py).
 _MOST_WRITTEN_OUT = 8
 
 
-def write_pooled(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, pool: MaxPoolOp) -> None:
+def lower(k: KernelInstance) -> None:
     """Builds the kernel's loops."""
-    assert isinstance(form.root, ConvOp)
+    form, epilogue = product_of(k)
+    pool = form.pool
+    assert pool is not None and isinstance(form.root, ConvOp)
     b, g = k.b, conv_geometry(form.root)
-    options = k.schedule_as(Panels)
+    options = k.schedule_as(PooledPanels)
     band = options.band
     (window, _), (stride, _), pad = ints(pool.kernel), ints(pool.strides), ints(pool.pads)[0]
     height = shape_of(pool.result)[1]
@@ -100,7 +102,7 @@ class _PoolRows:
 
     def __init__(self, k: KernelInstance, pool: MaxPoolOp, scratch: SSAValue) -> None:
         self.k, self.pool, self.scratch = k, pool, scratch
-        self.lanes = k.schedule_as(Panels).lanes
+        self.lanes = k.schedule_as(PooledPanels).lanes
         _, self.in_height, self.in_width, self.channels = shape_of(pool.x)
         self.width = shape_of(pool.result)[2]
 

@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 
 from .....dialects.graph.values import shape_of
 from .....passes.kernels.forms.contraction import ContractionForm
-from .....passes.kernels.schedules.cpu.panels import Panels
+from .....passes.kernels.schedules.cpu.prologue_panels import ProloguePanels
 from ....kernel_code.arithmetic import loaded
 from ....kernel_code.extents import Extent, extents
 from ....kernel_code.loop_builder import Index, LoopBuilder, memref_type, strides_of
@@ -27,6 +27,7 @@ from ...tiles.fused_ops import FusedOps, arguments_of
 from ...tiles.tile_classes import TileClass, block_classes, by_class, tile_classes
 from .contraction_nest import SCRATCH, Access, FilterRows, Nest, access, aligned_strides, argument_buffer
 from .tile_calls import Site, TileCalls, Tiling, tiles_of
+from .tiled_product import product_of
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,9 @@ class _Fill:
     depth: Index
 
 
-def write_with_prologue(k: KernelInstance, form: ContractionForm, epilogue: FusedOps) -> None:
+def lower(k: KernelInstance) -> None:
     """Builds the kernel's loops."""
+    form, epilogue = product_of(k)
     operands = arguments_of(k, form.prologue)
     prologue = FusedOps(None, form.lhs, form.prologue, operands, True)
     work = _blocks_of(k, form, epilogue, prologue)
@@ -92,7 +94,7 @@ def write_with_prologue(k: KernelInstance, form: ContractionForm, epilogue: Fuse
 
 
 def _blocks_of(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, prologue: FusedOps) -> Blocks:
-    shape, options = shape_of(form.lhs), k.schedule_as(Panels)
+    shape, options = shape_of(form.lhs), k.schedule_as(ProloguePanels)
     depth, rank = shape[-1], len(shape)
     out = list(strides_of(memref_type(k.results[0])))
     after = [aligned_strides(k, value, rank) for value in epilogue.operands]
