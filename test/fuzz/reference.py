@@ -1,12 +1,13 @@
 """onnx.reference, mended: test_judge.py shows what is wrong.
 
-Before opset 14 its BatchNormalization moves the mean that it is given; its LRN sums over as many channels as there are
-images; its LpNormalization sums x instead of |x|; in float64 its AffineGrid, its Erf, and the sixth of its HardSwish
-are float32; its causal Attention makes a mask of one row of a mask that has one for all; its TfIdfVectorizer needs
-weights; its OptionalGetElement leaves a list around what it gets; what its SequenceInsert puts behind a sequence comes
-first. It has no GlobalLpPool, no MeanVarianceNormalization for float64, and
-nothing of com.microsoft, where ONNX Runtime is the peer that wrote them: what has no definition here is computed by
-that, in float32 where float64 is wanted. On some CPUs its QLinearSoftmax wraps 256 to 0, which saturates.
+Before opset 14 its BatchNormalization moves the mean that it is given; its LRN sums over as many channels as there
+are images; its LpNormalization sums x instead of |x|; in float64 its AffineGrid, its Erf, and the sixth of its
+HardSwish are float32; its causal Attention makes a mask of one row of a mask that has one for all; its
+TfIdfVectorizer needs weights; its OptionalGetElement leaves a list around what it gets; what its SequenceInsert puts
+behind a sequence comes first; its DynamicQuantizeLinear of zeros has a scale of 1 / 255. It has no GlobalLpPool, no
+MeanVarianceNormalization for float64, and nothing of com.microsoft, where ONNX Runtime is the peer that wrote them:
+what has no definition here is computed by that, in float32 where float64 is wanted. On some CPUs its QLinearSoftmax
+wraps 256 to 0, which saturates.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from onnx import ModelProto, NodeProto, ValueInfoProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops.op_attention import Attention as OnnxAttention
+from onnx.reference.ops.op_dynamic_quantize_linear import DynamicQuantizeLinear as OnnxDynamicQuantizeLinear
 from onnx.reference.ops.op_max_pool import MaxPool as OnnxMaxPool
 from typing_extensions import override
 
@@ -92,6 +94,16 @@ class Attention(OnnxAttention):
             attn_mask = np.repeat(attn_mask, Q.shape[-2], -2)
         usual: Any = super()
         return usual._run(Q, K, V, attn_mask, *others, **attributes)
+
+
+class DynamicQuantizeLinear(OnnxDynamicQuantizeLinear):
+    """Of zeros alone the scale is 1, as its own comment says, and as ONNX Runtime's is."""
+
+    @override
+    def _run(self, x: Any) -> Any:
+        usual: Any = super()
+        levels, scale, zero = usual._run(x)
+        return levels, scale if np.any(x) else np.ones_like(scale), zero
 
 
 class HardSwish(OpRun):
@@ -351,7 +363,18 @@ def _levels(numbers: Array, scale: Array, zero: Array) -> Array:
 
 
 DEFINED: tuple[type[OpRun], ...] = (
-    *(AffineGrid, Attention, BatchNormalization, BitCast, Erf, GlobalLpPool, HardSwish, LRN, LpNormalization),
+    *(
+        AffineGrid,
+        Attention,
+        BatchNormalization,
+        BitCast,
+        DynamicQuantizeLinear,
+        Erf,
+        GlobalLpPool,
+        HardSwish,
+        LRN,
+        LpNormalization,
+    ),
     *(MaxPool, MeanVarianceNormalization, OptionalGetElement, SequenceInsert),
     *(Gelu, BiasGelu, QuickGelu, FusedMatMul, SkipLayerNormalization, SkipSimplifiedLayerNormalization),
     *(QLinearAdd, QLinearMul, QLinearLeakyRelu, QLinearSoftmax, BiasAdd, BiasSoftmax),

@@ -251,6 +251,14 @@ def test_causal_attention_with_one_row_of_mask_for_all() -> None:
         np.testing.assert_allclose(found[0, 0], right, rtol=1e-5)
 
 
+def test_levels_of_zeros_alone() -> None:
+    x, b = np.zeros(3, np.float32), ModelBuilder("zeros")
+    model = b.model(b.nodes("DynamicQuantizeLinear", 3, b.input("x", x.shape))[1:2])
+    assert cast(Any, ReferenceEvaluator(model)).run(None, {"x": x})[0] != 1
+    for found in (evaluate(model, {"x": x})[0], *mi.compile(model, threads=1)({"x": x}).values()):
+        assert found == 1
+
+
 def test_a_grid_of_float64() -> None:
     theta, b = np.array([[[1 / 3, 0, 0.1], [0, 1 / 7, 0.2]]]), ModelBuilder("grid", opset=20)
     size = b.constant(np.array([1, 1, 1, 2]))
