@@ -21,7 +21,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ...errors import out_of_range
 from ...sizes.sizes import equal_shapes, now, pinned
-from ..axes import Axes, Labels, Whole
+from ..axes import Axes, Labels, Placed, Repeated, Whole
 from ..base import MovementOp, describe, require, require_axis, require_numbers, require_same_element_type
 from ..narrow_types import is_narrow
 from ..values import AnyTensor, Array, element_type_of_value, is_bool, shape_of, tensor, type_of
@@ -335,7 +335,9 @@ class ScatterElementsOp(ScatterOp):
     def operand_axes(self, result: int = 0) -> Axes:
         dims, axis = range(len(shape_of(self.x))), self.axis.value.data
         updates = [*dims[:axis], "update", *dims[axis + 1 :]]
-        return self.labelled_axes([dims, updates, updates], dims, dict.fromkeys((axis, "update"), Whole))
+        x, *others = self.labelled_axes([dims, updates, updates], dims, dict.fromkeys((axis, "update"), Whole))
+        # One update is not repeated: it is for the first element.
+        return [x, *(tuple(Placed(e.to, 0) if isinstance(e, Repeated) else e for e in each) for each in others)]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

@@ -183,6 +183,7 @@ CASES: list[Case] = [
     lambda x: GatherNdOp(x(2, 3, 4, 5), x.whole(2, 6, 2, end=3), 1),
     lambda x: ScatterNdOp(x(3, 4, 5), x.whole(6, 2, end=3), x(6, 5)),
     lambda x: ScatterElementsOp(x(3, 4, 5), x.whole(3, 6, 2, end=4), x(3, 6, 2), 1, "add"),
+    lambda x: ScatterElementsOp(x(3, 4, 5), x.whole(1, 4, 5, end=4), x(1, 4, 5), 1),
     lambda x: ResizeOp(x(2, 3, 4), (2, 6, 5), mode="linear"),
     lambda x: SampleOp(x(2, 3, 4, 5), x(2, 3, 6, 2, high=4)),
     lambda x: SampleOp(x(2, 5, 3), x(2, 4, 1, high=5), layout="NHWC"),
