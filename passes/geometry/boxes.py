@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import TypeAlias
 
@@ -75,6 +75,11 @@ class Box:
                 merged.append((size, stride))
         return tuple(merged)
 
+    @cached_property
+    def has_fixed_sizes(self) -> bool:
+        """Whether the box is the same at all shapes."""
+        return is_fixed(self.offset, *self.sizes, *self.strides)
+
     def in_bytes(self, itemsize: int) -> Box:
         """The same box in bytes, for elements of `itemsize` bytes."""
         strides = tuple(stride * itemsize for stride in self.strides)
@@ -92,7 +97,8 @@ class Box:
         """
         if not self.count or not other.count:
             return False
-        return _meet(other.offset - self.offset, self.dims, other.dims)
+        meet = _meet_at_fixed_sizes if self.has_fixed_sizes and other.has_fixed_sizes else _meet
+        return meet(other.offset - self.offset, self.dims, other.dims)
 
 
 def _extent(dims: Dims) -> int:
@@ -118,6 +124,10 @@ def _meet(shift: int, a: Dims, b: Dims) -> bool:
     if is_fixed(rows_a, rows_b):  # otherwise k for rows that may not exist is harmless
         first, last = max(1 - rows_a, first), min(rows_b - 1, last)
     return any(_meet(shift + k * pitch, inner_a, inner_b) for k in range(first, last + 1))
+
+
+# elide-copies compares the same boxes again and again: of 75,573 pairs in DenseNet-121 6,608 differ.
+_meet_at_fixed_sizes = lru_cache(maxsize=65536)(_meet)
 
 
 def placed(view: Box, home: Box) -> Box | None:
