@@ -143,5 +143,6 @@ def command(verb: Callable[..., Work], *, with_json: bool = True) -> Callable[..
         if found.get("failed", not found.get("right", True)):
             raise typer.Exit(WRONG)
 
+    # Typer reads the parameters from the signature, which pyright does not know as an attribute of functions.
     run.__signature__ = Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
     return run

@@ -57,11 +57,10 @@ class CachedBuild:
 
     def __call__(self, best: Best) -> CompiledModel:
         """The model compiled for the shapes `best`. Raises as `build` does."""
-        first = self._identity
-        if first is not None and (found := find(self.folder, self._key(first, best), self.config)) is not None:
+        before = self._identity
+        if before is not None and (found := find(self.folder, self._key(before, best), self.config)) is not None:
             StepCounter(("load",), self.progress).next()
             return found
-        before = self.identity(read=True)
         self.folder.warn_where_unwritable()
         made = self.build(best)
         if before is not None and before == self.identity():  # so this is what was compiled
@@ -70,15 +69,14 @@ class CachedBuild:
 
     def input_names(self) -> tuple[str, ...]:
         """The inputs that a call passes, in order; known without the importer for a model compiled before."""
-        identity = self._identity or self.identity(read=True)
-        if identity is None:
+        if self._identity is None:
             return self.source.input_names(self.config)
-        return tuple(name for name in identity.inputs if name not in self.config.specialize)
+        return tuple(name for name in self._identity.inputs if name not in self.config.specialize)
 
     @cached_property
     def _identity(self) -> Identity | None:
-        """The model's identity when it was first asked for."""
-        return self.identity()
+        """The model's identity when it was first asked for; an unknown model is read for it."""
+        return self.identity(read=True)
 
     @cached_property
     def _compiler(self) -> str:

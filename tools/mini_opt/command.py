@@ -68,6 +68,7 @@ def _parameters() -> list[Parameter]:
     return found
 
 
+# Typer reads the parameters from the signature, which pyright does not know as an attribute of functions.
 mini_opt.__signature__ = Signature(_parameters())  # pyright: ignore[reportFunctionMemberAccess]
 app.command(cls=_MiniOpt)(mini_opt)
 
