@@ -168,6 +168,9 @@ def options_text(config: EngineConfig, best: Mapping[str, Sequence[int]] | None 
 
 
 def _value(value: Any) -> list[Any]:
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # nested lists of different lengths, which the importer refuses
+        array = np.empty((), object)
     content = array.tobytes() if array.dtype != object else repr(value).encode()
     return [isinstance(value, np.ndarray), str(array.dtype), [*array.shape], hashlib.sha256(content).hexdigest()]

@@ -87,6 +87,12 @@ def test_values_that_do_not_fit(values: Mapping[str, Any], options: Mapping[str,
         mi.compile(sums(), specialize=values, **options)
 
 
+def test_lists_of_different_lengths_for_a_model_in_the_cache() -> None:
+    mi.compile(sums(), specialize={"axes": [1]})
+    with pytest.raises(mi.InvalidInputError, match="specialize: input axes: .*inhomogeneous"):
+        mi.compile(sums(), specialize={"axes": [[1], [2, 3]]})
+
+
 def test_what_is_no_mapping_and_what_is_no_onnx_model(tmp_path: Any) -> None:
     with pytest.raises(mi.ConfigError, match=r"specialize is .* a mapping from names of inputs to values"):
         mi.compile(sums(), specialize=cast("Any", [AXES]))
