@@ -1,7 +1,7 @@
 """Schedule: one way to compute a kernel, as a frozen dataclass of typed options.
 
     @dataclass(frozen=True)
-    class Panels(Schedule[CpuAttr]):                  in cpu/panels.py
+    class Panels(Schedule[CpuAttr]):                  in cpu/products/panels.py
         forms = ("contraction",)
         mr: TileSize                                  <->  #kernel.schedule<"panels", {mr = 6, nr = 16, inline = 1}>
         nr: TileSize

@@ -231,7 +231,7 @@ def test_layers_of_all_code_folders_are_held() -> None:
 OF_ONE_SUBJECT = (
     re.compile(
         r"dialects/graph/(ops)|lowering/onnx_to_graph/(handlers|microsoft)|passes/graph/(canonical)"
-        r"|passes/kernels/(forms|schedules/\w+)|lowering/(kernels_to_\w+)/families/\w+"
+        r"|passes/kernels/(forms|schedules/\w+)(?:/products)?|lowering/(kernels_to_\w+)/families/\w+"
     ),
     re.compile(r"lowering/(gpu_to_cuda|loops_to_llvm)"),
 )
@@ -262,6 +262,7 @@ def files_of_one_name(files: Iterable[str]) -> Iterator[list[str]]:
         ("runtime/plan.py tools/commands/plan.py", True),
         ("passes/kernels/schedules/cpu/rows.py lowering/kernels_to_loops/families/rows/rows.py", True),
         ("dialects/graph/ops/resize.py lowering/onnx_to_graph/handlers/resize.py", True),
+        ("passes/kernels/schedules/cpu/products/panels.py lowering/kernels_to_loops/families/products/panels.py", True),
         ("lowering/gpu_to_cuda/types.py lowering/loops_to_llvm/types.py", True),
         ("runtime/inputs.py lowering/onnx_to_graph/inputs.py", False),
         ("lowering/kernels_to_gpu/families/rows/a.py lowering/kernels_to_gpu/families/movement/a.py", False),

@@ -22,7 +22,7 @@ from .....dialects.graph.ops.contraction import ConvOp
 from .....passes.kernels.forms.contraction import ContractionForm
 from .....passes.kernels.forms.separable import SeparableForm, geometry_of, separable_form
 from .....passes.kernels.schedules.cpu.bands import Bands, rows_read
-from .....passes.kernels.schedules.cpu.tiled_product import runs_inline
+from .....passes.kernels.schedules.cpu.products.tiled_product import runs_inline
 from ....kernel_code.loop_builder import Index, memref_type
 from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import FusedOps

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from .....passes.kernels.schedules.cpu.blocked_panels import BlockedPanels
+from .....passes.kernels.schedules.cpu.products.blocked_panels import BlockedPanels
 from ....kernel_code.extents import Extent
 from ....kernel_code.loop_builder import Index
 from ...kernel_instance import KernelInstance

@@ -22,7 +22,7 @@ from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.ops.windows import MaxPoolOp
 from .....dialects.graph.values import ints, shape_of
 from .....passes.kernels.forms.contraction import conv_geometry
-from .....passes.kernels.schedules.cpu.pooled_panels import PooledPanels
+from .....passes.kernels.schedules.cpu.products.pooled_panels import PooledPanels
 from ....kernel_code.arithmetic import Arithmetic
 from ....kernel_code.loop_builder import Index, memref_type
 from ...kernel_instance import KernelInstance

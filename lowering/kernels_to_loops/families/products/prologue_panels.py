@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 
 from .....dialects.graph.values import shape_of
 from .....passes.kernels.forms.contraction import ContractionForm
-from .....passes.kernels.schedules.cpu.prologue_panels import ProloguePanels
+from .....passes.kernels.schedules.cpu.products.prologue_panels import ProloguePanels
 from ....kernel_code.arithmetic import loaded
 from ....kernel_code.extents import Extent, extents
 from ....kernel_code.loop_builder import Index, LoopBuilder, memref_type, strides_of

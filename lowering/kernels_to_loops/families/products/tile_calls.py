@@ -12,7 +12,7 @@ from .....dialects.graph.ops.contraction import ConvOp, is_byte
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.sizes.sizes import bounds_of, is_fixed, pinned
 from .....passes.kernels.forms.contraction import ContractionForm, conv_geometry
-from .....passes.kernels.schedules.cpu.tiled_product import TiledProduct
+from .....passes.kernels.schedules.cpu.products.tiled_product import TiledProduct
 from ....kernel_code.arithmetic import is_unsigned
 from ....kernel_code.extents import Extent
 from ....kernel_code.loop_builder import Index, LoopBuilder, memref_type

@@ -9,7 +9,7 @@ from .....dialects.graph.base import describe
 from .....dialects.graph.packing.unpack import UnpackOp
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....passes.kernels.forms.contraction import ContractionForm, contraction_form
-from .....passes.kernels.schedules.cpu.tiled_product import TiledProduct
+from .....passes.kernels.schedules.cpu.products.tiled_product import TiledProduct
 from ....kernel_code.loop_builder import Index
 from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import FusedOps

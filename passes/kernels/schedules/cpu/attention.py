@@ -28,7 +28,7 @@ from ...forms.attention import attention_sizes, check_attention, direct_operands
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Count, Schedule, TileSize
 from ..scratch import ScratchLayout
-from .tiled_product import beside_float_sums
+from .products.tiled_product import beside_float_sums
 from .tuning import ATTENTION_AHEAD_SHARE, ATTENTION_FEW_QUERIES, ATTENTION_GROUP
 
 

@@ -32,10 +32,11 @@ from ...forms.separable import geometry_of, separable_form
 from ...kernel_facts import argument_index, item_bytes, plain_operands
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
-from . import depthwise, tiled_product, winograd
+from . import depthwise, winograd
 from .depthwise import Depthwise, Group
-from .panels import Panels
-from .tiled_product import packed_operands
+from .products import tiled_product
+from .products.panels import Panels
+from .products.tiled_product import packed_operands
 from .tuning import BANDS_CACHE_SHARE, BANDS_TILE_ROWS, BANDS_WEIGHTS_SHARE
 
 

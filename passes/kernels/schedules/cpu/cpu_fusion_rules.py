@@ -21,7 +21,8 @@ from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import now
 from ...forms.contraction import conv_geometry
 from ...fusion_rules import FusionRules, weight_of
-from . import bands, depthwise, lrn, tiled_product, winograd
+from . import bands, depthwise, lrn, winograd
+from .products import tiled_product
 
 
 def rules(target: CpuAttr, forbid: Sequence[str] = ()) -> FusionRules:

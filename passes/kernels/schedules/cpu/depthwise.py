@@ -34,7 +34,7 @@ from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
 from ...kernel_facts import argument_index, plain_operands
 from ..schedule import Schedule, TileSize
-from . import tiled_product
+from .products import tiled_product
 from .tuning import (
     DEPTHWISE_BUSY,
     DEPTHWISE_COLUMNS,

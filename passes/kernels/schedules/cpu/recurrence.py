@@ -25,7 +25,7 @@ from ...forms.recurrence import between_phases, check_recurrence, states_of
 from ...kernel_facts import argument_index, item_bytes, the_root
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
-from .tiled_product import beside_float_sums
+from .products.tiled_product import beside_float_sums
 from .tuning import RECURRENCE_PANELS_AT_ONCE, RECURRENCE_TILES_AT_ONCE
 
 

@@ -31,7 +31,7 @@ from ...forms.contraction import ConvGeometry, contraction_form, conv_geometry
 from ...kernel_facts import argument_index, constant_operands, item_bytes, plain_operands
 from ..schedule import Count, Schedule, TileSize
 from ..scratch import ScratchLayout
-from . import tiled_product
+from .products import tiled_product
 from .tuning import (
     WINOGRAD_BLOCK,
     WINOGRAD_BUSY,

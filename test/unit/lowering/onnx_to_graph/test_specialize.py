@@ -89,7 +89,7 @@ def test_values_that_do_not_fit(values: Mapping[str, Any], options: Mapping[str,
 
 def test_lists_of_different_lengths_for_a_model_in_the_cache() -> None:
     mi.compile(sums(), specialize={"axes": [1]})
-    with pytest.raises(mi.InvalidInputError, match="specialize: input axes: .*inhomogeneous"):
+    with pytest.raises(mi.InvalidInputError, match=r"specialize: input axes: .*inhomogeneous"):
         mi.compile(sums(), specialize={"axes": [[1], [2, 3]]})
 
 

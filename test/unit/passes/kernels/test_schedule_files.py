@@ -18,7 +18,7 @@ from mini_infer.lowering.kernels_to_gpu import families as gpu_families
 from mini_infer.lowering.kernels_to_loops import families as cpu_families
 from mini_infer.passes.kernels.choose_schedule import schedule_kernel
 from mini_infer.passes.kernels.schedules import cpu, schedules_for, schedules_of
-from mini_infer.passes.kernels.schedules.cpu.tiled_product import TiledProduct
+from mini_infer.passes.kernels.schedules.cpu.products.tiled_product import TiledProduct
 
 FAMILIES = {"cpu": cpu_families.__name__, "cuda": gpu_families.__name__}
 TRIAL = """

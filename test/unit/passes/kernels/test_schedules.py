@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import f32, f64, i8
 from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.kernel.kernel_attributes import ScheduleAttr
 from mini_infer.passes.kernels.schedules.cpu.depthwise import Depthwise
-from mini_infer.passes.kernels.schedules.cpu.panels import Panels
-from mini_infer.passes.kernels.schedules.cpu.pooled_panels import PooledPanels
+from mini_infer.passes.kernels.schedules.cpu.products.panels import Panels
+from mini_infer.passes.kernels.schedules.cpu.products.pooled_panels import PooledPanels
 from mini_infer.passes.kernels.schedules.scratch import ScratchLayout
 
 TILE = st.integers(1, 1024)

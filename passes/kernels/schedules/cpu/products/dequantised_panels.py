@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 
-from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.values import element_type_of_value, shape_of
-from ...forms.contraction import ContractionForm, contraction_form
-from ..scratch import ScratchLayout
+from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.graph.values import element_type_of_value, shape_of
+from ....forms.contraction import ContractionForm, contraction_form
+from ...scratch import ScratchLayout
 from .tiled_product import TiledProduct, is_plain
 
 

@@ -9,14 +9,14 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.ops.contraction import ConvOp
-from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.values import nbytes_of, shape_of, type_of
-from .....dialects.kernel.targets import CpuAttr
-from .....dialects.sizes.sizes import now
-from ...forms.contraction import contraction_form
+from ......dialects.graph.ops.contraction import ConvOp
+from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.graph.values import nbytes_of, shape_of, type_of
+from ......dialects.kernel.targets import CpuAttr
+from ......dialects.sizes.sizes import now
+from ....forms.contraction import contraction_form
+from ..tuning import PANELS_TILES_PER_THREAD
 from .tiled_product import TiledProduct
-from .tuning import PANELS_TILES_PER_THREAD
 
 
 @dataclass(frozen=True)

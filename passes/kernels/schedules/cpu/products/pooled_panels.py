@@ -11,15 +11,15 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.ops.windows import MaxPoolOp
-from .....dialects.graph.values import element_type_of_value, ints, shape_of
-from .....dialects.kernel.targets import CpuAttr
-from .....dialects.sizes.sizes import now
-from ...forms.contraction import ContractionForm, contraction_form
-from ...kernel_facts import item_bytes
-from ..schedule import TileSize
-from ..scratch import ScratchLayout
+from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.graph.ops.windows import MaxPoolOp
+from ......dialects.graph.values import element_type_of_value, ints, shape_of
+from ......dialects.kernel.targets import CpuAttr
+from ......dialects.sizes.sizes import now
+from ....forms.contraction import ContractionForm, contraction_form
+from ....kernel_facts import item_bytes
+from ...schedule import TileSize
+from ...scratch import ScratchLayout
 from .tiled_product import TiledProduct
 
 

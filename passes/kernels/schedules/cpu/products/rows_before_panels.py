@@ -14,13 +14,13 @@ from math import prod
 
 from typing_extensions import override
 
-from .....dialects.graph.ops.contraction import ConvOp
-from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.values import nbytes_of, shape_of, type_of
-from .....dialects.kernel.targets import CpuAttr
-from .....dialects.sizes.sizes import now
-from ....cost_model import moving_seconds
-from ...forms.contraction import contraction_form
+from ......dialects.graph.ops.contraction import ConvOp
+from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.graph.values import nbytes_of, shape_of, type_of
+from ......dialects.kernel.targets import CpuAttr
+from ......dialects.sizes.sizes import now
+from .....cost_model import moving_seconds
+from ....forms.contraction import contraction_form
 from .tiled_product import TiledProduct
 
 

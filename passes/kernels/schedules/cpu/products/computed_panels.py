@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 
-from .....dialects.graph.ops.contraction import is_byte
-from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.packing.packings import whole_groups
-from .....dialects.graph.values import element_type_of_value
-from ...forms.contraction import ContractionForm, contraction_form
-from ..scratch import ScratchLayout
+from ......dialects.graph.ops.contraction import is_byte
+from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.graph.packing.packings import whole_groups
+from ......dialects.graph.values import element_type_of_value
+from ....forms.contraction import ContractionForm, contraction_form
+from ...scratch import ScratchLayout
 from .tiled_product import TiledProduct, depth_of, is_plain
 
 

@@ -12,15 +12,15 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel.targets import CpuAttr
-from ...forms.contraction import ContractionForm, contraction_form
-from ...kernel_facts import item_bytes
-from ..schedule import TileSize
-from ..scratch import ScratchLayout
+from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.graph.values import element_type_of_value, shape_of
+from ......dialects.kernel.targets import CpuAttr
+from ....forms.contraction import ContractionForm, contraction_form
+from ....kernel_facts import item_bytes
+from ...schedule import TileSize
+from ...scratch import ScratchLayout
+from ..tuning import PANELS_BLOCK_TILES
 from .tiled_product import TiledProduct
-from .tuning import PANELS_BLOCK_TILES
 
 
 @dataclass(frozen=True)

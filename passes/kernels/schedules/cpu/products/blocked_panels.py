@@ -17,17 +17,16 @@ from typing import Self
 from typing_extensions import override
 from xdsl.ir import Operation
 
-from .....dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
-from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel.targets import CpuAttr
-from .....dialects.sizes.sizes import bounds_of, is_fixed, now
-from ...forms.contraction import contraction_form, conv_geometry
-from ...kernel_facts import item_bytes
-from ..schedule import TileSize
-from ..scratch import ScratchLayout
-from .tiled_product import TiledProduct, bytes_of_rows, depth_of, fits
-from .tuning import (
+from ......dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
+from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.graph.values import element_type_of_value, shape_of
+from ......dialects.kernel.targets import CpuAttr
+from ......dialects.sizes.sizes import bounds_of, is_fixed, now
+from ....forms.contraction import contraction_form, conv_geometry
+from ....kernel_facts import item_bytes
+from ...schedule import TileSize
+from ...scratch import ScratchLayout
+from ..tuning import (
     BLOCKED_PANELS_ITEMS_PER_THREAD,
     BLOCKED_PANELS_LONG,
     BLOCKED_PANELS_LONG_SHARE,
@@ -36,6 +35,7 @@ from .tuning import (
     PANELS_PART,
     PANELS_ROWS_SHARE,
 )
+from .tiled_product import TiledProduct, bytes_of_rows, depth_of, fits
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.kernel.targets import CpuAttr
+from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.kernel.targets import CpuAttr
 from .panels_by_rows import shares_rows
 from .tiled_product import TiledProduct
 

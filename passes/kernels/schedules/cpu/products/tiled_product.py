@@ -33,11 +33,11 @@ from typing_extensions import override
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Operation, SSAValue
 
-from .....dialects.graph.base import ElementwiseOp
-from .....dialects.graph.ops.block_weight import BlockWeightOp
-from .....dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
-from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.packing.packings import (
+from ......dialects.graph.base import ElementwiseOp
+from ......dialects.graph.ops.block_weight import BlockWeightOp
+from ......dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
+from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.graph.packing.packings import (
     ByteConvPacking,
     BytePanelPacking,
     ConvPacking,
@@ -46,17 +46,17 @@ from .....dialects.graph.packing.packings import (
     PanelPacking,
     whole_groups,
 )
-from .....dialects.graph.packing.unpack import UnpackOp
-from .....dialects.graph.values import element_type_of_value, ints, nbytes_of, shape_of, type_of
-from .....dialects.kernel.kernel_attributes import InterfaceAttr
-from .....dialects.kernel.targets import CpuAttr
-from .....dialects.sizes.sizes import bounds_of, now
-from ....cost_model import moving_seconds, seconds
-from ...element_flow import same_place_pairs
-from ...forms.contraction import ContractionForm, contraction_form, conv_geometry
-from ...kernel_facts import argument_index, constant_operands, item_bytes, plain_operands
-from ..schedule import LARGEST_TILE, Count, Schedule, TileSize
-from .tuning import (
+from ......dialects.graph.packing.unpack import UnpackOp
+from ......dialects.graph.values import element_type_of_value, ints, nbytes_of, shape_of, type_of
+from ......dialects.kernel.kernel_attributes import InterfaceAttr
+from ......dialects.kernel.targets import CpuAttr
+from ......dialects.sizes.sizes import bounds_of, now
+from .....cost_model import moving_seconds, seconds
+from ....element_flow import same_place_pairs
+from ....forms.contraction import ContractionForm, contraction_form, conv_geometry
+from ....kernel_facts import argument_index, constant_operands, item_bytes, plain_operands
+from ...schedule import LARGEST_TILE, Count, Schedule, TileSize
+from ..tuning import (
     PANELS_FEW_ROWS,
     PANELS_INLINE_EPILOGUE,
     PANELS_OF_A_GROUP,

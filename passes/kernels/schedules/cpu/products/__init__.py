@@ -1,0 +1,1 @@
+"""Schedules of matrix products and convolutions as loop nests around register tiles."""
