@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .runtime.config import CompileOptions, EngineConfig
     from .runtime.engine import Engine
     from .runtime.kept.artifact import load
+    from .runtime.memory.allocators import register_allocator
     from .runtime.plan import ExecutionContext, InferencePlan, KernelTime
     from .runtime.profile import OptimizationProfile
     from .runtime.progress import Progress
@@ -89,6 +90,7 @@ _HOME = {
     "plan_memory": "runtime.compile.entry",
     "plan_table": "tools.reports",
     "pool_table": "tools.reports",
+    "register_allocator": "runtime.memory.allocators",
     "write_report": "tools.reports",
 }
 
@@ -135,6 +137,7 @@ __all__ = [
     "plan_memory",
     "plan_table",
     "pool_table",
+    "register_allocator",
     "write_report",
 ]
 

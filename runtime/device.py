@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
+from typing_extensions import override
 
 from ..dialects.arguments import check_kind
 from ..dialects.errors import ConfigError, InvalidInputError
@@ -71,6 +72,47 @@ class Memory(Protocol):
     def array(self, place: ByteLayout) -> Any:
         """An array over a tensor's bytes that supports DLPack; None if no library has one for the device."""
         return None
+
+    def part(self, offset: int, nbytes: int, owner: object = None) -> Memory:
+        """Some of the bytes. They, and arrays over them, keep these and `owner` alive."""
+        return MemoryPart(self, offset, nbytes, owner)
+
+
+class MemoryPart(Memory):
+    """Some of the bytes of a device's memory that numpy can't see."""
+
+    host = None
+
+    def __init__(self, whole: Memory, offset: int, nbytes: int, owner: object) -> None:
+        assert whole.host is None
+        self._whole, self._offset, self._nbytes, self._owner = whole, offset, nbytes, owner
+
+    @property
+    @override
+    def nbytes(self) -> int:
+        return self._nbytes
+
+    @property
+    @override
+    def address(self) -> int:
+        return self._whole.address + self._offset
+
+    @property
+    @override
+    def writable(self) -> bool:
+        return self._whole.writable
+
+    @override
+    def zero(self) -> None:
+        self._whole.write(self._offset, np.zeros(self._nbytes, np.uint8))
+
+    @override
+    def write(self, offset: int, data: Array) -> None:
+        self._whole.write(self._offset + offset, data)
+
+    @override
+    def read(self, offset: int, data: Array) -> None:
+        self._whole.read(self._offset + offset, data)
 
 
 class Code(Protocol):

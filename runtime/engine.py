@@ -105,6 +105,16 @@ class Engine(Stationary):
                 raise InvalidInputError(f"input '{spec.name}' has shape {list(shape)} instead of {list(spec.shape)}")
         return self.plan
 
+    def create_execution_context(
+        self, arena: object | None = None, *, allocator: str | None = None
+    ) -> ExecutionContext:
+        """A context of the engine's `plan`: see InferencePlan.create_execution_context."""
+        return self.plan.create_execution_context(arena, allocator=allocator)
+
+    def create_context(self, arena: object | None = None, *, allocator: str | None = None) -> ExecutionContext:
+        """`create_execution_context`, by a shorter name."""
+        return self.create_execution_context(arena, allocator=allocator)
+
     def warmup(self, shapes: Iterable[Mapping[str, Sequence[int]]]) -> None:
         """Performs in advance what the first calls with these shapes would have to do."""
         for each in checked_sequence("shapes", shapes, "a list of mappings from inputs to shapes", InvalidInputError):

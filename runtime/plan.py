@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from ..dialects.arguments import check_kind, nearest, shown
 from ..dialects.bounded_crops import cut_shape, trimmed
-from ..dialects.errors import InvalidInputError, OutOfMemoryError
+from ..dialects.errors import ConfigError, InvalidInputError, OutOfMemoryError
 from ..dialects.sizes.polynomials import Symbol
 from .compute_device import LoadedPlan, Session, Wrong, compute_device
 from .device import Array, Memory, device_named
@@ -71,13 +71,30 @@ class InferencePlan(LoadedPlan, Stationary):
         """A session that runs the code with that arena."""
         return compute_device(self.config.place).session(self, arena)
 
-    def create_execution_context(self, arena: object | None = None) -> ExecutionContext:
+    def create_execution_context(
+        self, arena: object | None = None, *, allocator: str | None = None
+    ) -> ExecutionContext:
         """A context with an arena of its own, or over `arena`: the caller's Storage, numpy or DLPack memory.
 
-        Raises InvalidInputError if that memory is read-only, on another device, smaller than `arena_bytes` or not
-        aligned to `alignment`.
+        An arena of its own is made by the device, or by an `allocator` of `register_allocator`. Raises
+        InvalidInputError if `arena` is read-only, on another device, smaller than `arena_bytes` or not aligned to
+        `alignment`, and as Storage.
         """
-        return ExecutionContext(self, arena)
+        return ExecutionContext(self, arena, allocator=allocator)
+
+    def create_context(self, arena: object | None = None, *, allocator: str | None = None) -> ExecutionContext:
+        """`create_execution_context`, by a shorter name."""
+        return self.create_execution_context(arena, allocator=allocator)
+
+    def execute(self, context: ExecutionContext) -> None:
+        """One inference on the buffers bound to a context of this plan, as `context.execute()`.
+
+        Raises InvalidInputError for another plan's context, and as that does.
+        """
+        check_kind("context", context, ExecutionContext, InvalidInputError)
+        if context.plan is not self:
+            raise InvalidInputError("the context is for another plan: create_execution_context makes one for this")
+        context.execute()
 
 
 @dataclass(frozen=True)
@@ -122,9 +139,9 @@ class ExecutionContext(Stationary):
     `close`, or the end of a `with` block, frees the memory. Otherwise it is freed with the context.
     """
 
-    def __init__(self, plan: InferencePlan, arena: object | None = None) -> None:
+    def __init__(self, plan: InferencePlan, arena: object | None = None, *, allocator: str | None = None) -> None:
         self.plan = plan
-        self._arena = _arena_storage(plan, arena)
+        self._arena, self._allocator = _arena_storage(plan, arena, allocator), allocator
         # The bytes that code works on, whatever becomes of the storage; the caller's, where others may lie in them.
         self._memory, self._is_lent = self._arena.memory, arena is not None
         self._session = plan.session(self._memory)
@@ -200,7 +217,7 @@ class ExecutionContext(Stationary):
         if plan.arena_bytes > self._memory.nbytes:  # there is no profile that told
             if self._is_lent:
                 raise InvalidInputError(f"the arena has {self._memory.nbytes} bytes; the plan needs {plan.arena_bytes}")
-            self._arena = _arena_storage(plan, None)
+            self._arena = _arena_storage(plan, None, self._allocator)
             self._memory = self._arena.memory
             self._session = plan.session(self._memory)
             kept = [None] * len(self._names)
@@ -416,10 +433,12 @@ def _index(names: tuple[str, ...], name: str, kind: str) -> int:
     return names.index(name)
 
 
-def _arena_storage(plan: InferencePlan, arena: object | None) -> Storage:
+def _arena_storage(plan: InferencePlan, arena: object | None, allocator: str | None) -> Storage:
     device = plan.config.place
     if arena is None:
-        return Storage.allocate(plan.arena_bytes, plan.alignment, device)
+        return Storage(plan.arena_bytes, device, plan.alignment, allocator=allocator)
+    if allocator is not None:
+        raise ConfigError(f"allocator '{allocator}' does nothing with an arena that is given")
     storage = arena if isinstance(arena, Storage) else Storage.borrow(arena, device)
     if storage.device != device:
         raise InvalidInputError(f"the arena is on '{storage.device}'; the plan runs on '{device}'")

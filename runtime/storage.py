@@ -6,7 +6,7 @@ offset into a Storage; several tensors may share one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from typing_extensions import override
 
 from ..dialects.arguments import (
+    check_function,
     check_integer,
     check_kind,
     checked_dtype,
@@ -27,62 +28,116 @@ from ..dialects.arguments import (
 )
 from ..dialects.errors import ConfigError, InvalidInputError
 from .device import DEFAULT_ALIGNMENT, Array, ByteLayout, Memory, device_named
-from .limits import memory_for
+from .memory.allocators import Released, allocated
 from .memory.host_memory import HostMemory, as_array, bytes_of, spanned_bytes
 
 _DLPACK_HOST, _DLPACK_CUDA = (1, 3), (2, 13)  # kinds of device: plain and pinned memory; a GPU's own and managed
 
 
-@dataclass(eq=False, repr=False)
 class Storage:
     """Bytes on a device; the storage keeps its `memory` alive.
+
+    `Storage(capacity)` allocates zeroed bytes, of which there are a multiple of `alignment`: `capacity` tells how many,
+    `size` how many were asked for. `borrow` takes the caller's memory instead.
 
     The bytes may be replaced (`set_external`) or released (`reset`): tensors on this storage then see the new ones, and
     raise InvalidInputError if these are too small.
     """
 
     memory: Memory
-    device: str = "cpu"
-    owned: bool = True
+    device: str
+    owned: bool
+    """Whether the bytes were allocated for this storage, and not borrowed."""
+    size: int
+    """Number of bytes that were asked for; borrowed memory has no others."""
 
-    def __post_init__(self) -> None:
-        check_kind("device", self.device, str)
-        if not hasattr(self.memory, "host"):
-            raise wrong("memory", self.memory, "a device's: see allocate and borrow", InvalidInputError)
-        self.device = self.device.removesuffix(":0")
+    def __init__(
+        self,
+        capacity: int,
+        device: str = "cpu",
+        alignment: int = DEFAULT_ALIGNMENT,
+        *,
+        allocator: str | None = None,
+    ) -> None:
+        """New zeroed memory of `capacity` bytes, rounded up to a multiple of `alignment`.
 
-    @classmethod
-    def allocate(cls, capacity: int, alignment: int = DEFAULT_ALIGNMENT, device: str = "cpu") -> Storage:
-        """New zeroed memory of `capacity` bytes.
-
-        Raises ConfigError for an alignment that is no power of two, and for an unknown device.
+        `allocator` names one of `register_allocator`; None means the device's own. Raises ConfigError for an alignment
+        that is no power of two, an unknown device or allocator, and an allocator that fails; OutOfMemoryError.
         """
+        check_kind("device", device, str)
         if not is_integer(alignment) or alignment <= 0 or alignment & (alignment - 1):
             raise ConfigError(f"alignment {shown(alignment)} is not a power of two")
         check_integer("capacity", capacity, 0)
-        with memory_for(f"a storage of {capacity} bytes"):
-            return cls(device_named(device).allocate(capacity, alignment), device)
+        self.size, self.device, self.owned = int(capacity), device.removesuffix(":0"), True
+        self._alignment, self._allocator = int(alignment), allocator
+        self.memory = allocated(-(-self.size // alignment) * self._alignment, self._alignment, self.device, allocator)
 
     @classmethod
-    def borrow(cls, memory: object, device: str = "cpu") -> Storage:
-        """The caller's memory, without a copy: a contiguous numpy array, or DLPack memory on the device.
+    def allocate(
+        cls, capacity: int, alignment: int = DEFAULT_ALIGNMENT, device: str = "cpu", *, allocator: str | None = None
+    ) -> Storage:
+        """`Storage(capacity, device, alignment)`."""
+        return cls(capacity, device, alignment, allocator=allocator)
 
-        Raises InvalidInputError for other memory.
+    @classmethod
+    def borrow(
+        cls,
+        memory: object,
+        device: str = "cpu",
+        *,
+        capacity: int | None = None,
+        offset: int = 0,
+        deleter: Callable[[Any], object] | None = None,
+    ) -> Storage:
+        """The caller's memory, without a copy: a contiguous numpy array, DLPack memory on the device, or a Storage.
+
+        Of it, `capacity` bytes from byte `offset` on, or all from there. `deleter` is called with `memory`, once, when
+        the last user of the bytes is gone: storages, tensors, contexts, and arrays over them. Bytes that are still in
+        use when Python ends are not given to it.
+
+        Raises InvalidInputError for other memory, and for bytes that are not all in it; `deleter` is not called then.
         """
-        return cls(device_named(device).borrow(memory), device, owned=False)
+        check_kind("device", device, str)
+        device = device.removesuffix(":0")
+        return cls.of_memory(_external(memory, device, capacity, offset, deleter), device)
+
+    @classmethod
+    def of_memory(cls, memory: Memory, device: str = "cpu", *, owned: bool = False) -> Storage:
+        """A storage over memory as a device knows it, such as `storage.memory`."""
+        check_kind("device", device, str)
+        if not hasattr(memory, "host"):
+            raise wrong("memory", memory, "a device's: see borrow", InvalidInputError)
+        made = cls.__new__(cls)
+        made.memory, made.device, made.owned, made.size = memory, device.removesuffix(":0"), owned, memory.nbytes
+        made._alignment, made._allocator = DEFAULT_ALIGNMENT, None
+        return made
+
+    def like(self, capacity: int, device: str | None = None) -> Storage:
+        """New zeroed memory with the same alignment, by the same allocator if it is on the same device."""
+        if device is None:
+            return Storage(capacity, self.device, self._alignment, allocator=self._allocator)
+        return Storage(capacity, device, self._alignment)
 
     @override
     def __repr__(self) -> str:
         whose = "owned" if self.owned else "borrowed"
         return f"{type(self).__name__}({self.capacity} bytes on {self.device}, {whose})"
 
-    def set_external(self, memory: object) -> None:
+    def set_external(
+        self,
+        memory: object,
+        capacity: int | None = None,
+        offset: int = 0,
+        *,
+        deleter: Callable[[Any], object] | None = None,
+    ) -> None:
         """Replaces the bytes by the caller's memory, as `borrow` does; owned bytes are freed when unused."""
-        self.memory, self.owned = device_named(self.device).borrow(memory), False
+        self.memory = _external(memory, self.device, capacity, offset, deleter)
+        self.owned, self.size = False, self.memory.nbytes
 
     def reset(self) -> None:
         """Releases the bytes, owned or borrowed: the storage is empty afterwards."""
-        self.memory, self.owned = device_named(self.device).allocate(0, 1), True
+        self.memory, self.owned, self.size = device_named(self.device).allocate(0, 1), True, 0
 
     @property
     def data(self) -> Array:
@@ -132,7 +187,7 @@ class Storage:
 
     @property
     def capacity(self) -> int:
-        """Number of bytes."""
+        """Number of bytes; at least `size`."""
         return self.memory.nbytes
 
     @property
@@ -147,8 +202,8 @@ class Storage:
 
     @property
     def alignment(self) -> int:
-        """The largest power of two, up to 4096, that divides the address."""
-        return min(4096, self.address & -self.address)
+        """What was asked for, in bytes; of borrowed memory the largest power of two, up to 4096, of its address."""
+        return self._alignment if self.owned else min(4096, self.address & -self.address)
 
     def overlaps(self, other: Storage) -> bool:
         """Whether the storages share a byte."""
@@ -192,25 +247,29 @@ class Tensor:
         """Sets the layout if it lies within the storage; otherwise changes nothing and raises."""
         shape = checked_sizes("shape", shape)
         steps = _row_major(shape, dtype.itemsize) if strides is None else _checked_strides(strides)
-        if not is_integer(offset):
-            raise wrong("offset", offset, "an integer", InvalidInputError)
-        _check_bounds(storage, offset, shape, dtype, steps)
+        _check_bounds(storage, _checked_offset(offset), shape, dtype, steps)
         self.storage, self.offset, self.shape, self.dtype, self.strides = storage, offset, shape, dtype, steps
 
     @classmethod
     def empty(
-        cls, shape: Sequence[int], dtype: npt.DTypeLike, alignment: int = DEFAULT_ALIGNMENT, device: str = "cpu"
+        cls,
+        shape: Sequence[int],
+        dtype: npt.DTypeLike,
+        alignment: int = DEFAULT_ALIGNMENT,
+        device: str = "cpu",
+        *,
+        allocator: str | None = None,
     ) -> Tensor:
-        """A row-major tensor in zeroed storage of its own."""
+        """A row-major tensor in zeroed storage of its own. Raises as Storage."""
         shape, kind = checked_sizes("shape", shape), checked_dtype("dtype", dtype)
-        return cls(Storage.allocate(prod(shape) * kind.itemsize, alignment, device), shape, kind)
+        return cls(Storage(prod(shape) * kind.itemsize, device, alignment, allocator=allocator), shape, kind)
 
     @classmethod
     def from_array(cls, array: object) -> Tensor:
         """A tensor over the memory of a numpy array (or DLPack producer), with its strides."""
         given = as_array(array)
         data, start = spanned_bytes(given)
-        return cls(Storage(HostMemory(data), owned=False), given.shape, given.dtype, start, given.strides)
+        return cls(Storage.of_memory(HostMemory(data)), given.shape, given.dtype, start, given.strides)
 
     @classmethod
     def from_dlpack(cls, memory: object) -> Tensor:
@@ -227,7 +286,7 @@ class Tensor:
             raise InvalidInputError(f"DLPack memory on a device of kind {kind}, which is neither a CPU nor CUDA's")
         device = f"cuda:{number}" if number else "cuda"
         bytes_there, place = device_named(device).place(memory)
-        return cls(Storage(bytes_there, device, owned=False), place.shape, place.dtype, place.offset, place.strides)
+        return cls(Storage.of_memory(bytes_there, device), place.shape, place.dtype, place.offset, place.strides)
 
     @override
     def __repr__(self) -> str:
@@ -286,7 +345,7 @@ class Tensor:
         whole = [count // known if size == -1 else size for size in shape]
         if self.is_contiguous or prod(whole) != count:
             return self.view(whole)
-        copy = Tensor.empty(self.shape, self.dtype, device=self.device)
+        copy = Tensor(self.storage.like(self.nbytes), self.shape, self.dtype)
         copy.copy_from(self)
         return copy.view(whole)
 
@@ -299,18 +358,39 @@ class Tensor:
         self._place(self.storage, self.offset, self.shape, checked_dtype("dtype", dtype))
 
     def resize(self, shape: Sequence[int]) -> None:
-        """Changes the shape, row-major; in new zeroed storage of its own if the present one is too small."""
+        """Changes the shape, row-major; in new zeroed storage of its own if the present one is too small.
+
+        That has the alignment and the allocator that the present storage was made with.
+        """
         shape = checked_sizes("shape", shape)
         if prod(shape) * self.dtype.itemsize <= self.capacity:
             self.set_shape_metadata(shape)
         else:
-            storage = Storage.allocate(prod(shape) * self.dtype.itemsize, device=self.device)
-            self._place(storage, 0, shape, self.dtype)
+            self._place(self.storage.like(prod(shape) * self.dtype.itemsize), 0, shape, self.dtype)
 
-    def bind_external(self, memory: object, offset: int = 0) -> None:
-        """Moves the tensor, row-major, to other memory at byte `offset`: a Storage, a numpy array or DLPack memory."""
-        storage = memory if isinstance(memory, Storage) else Storage.borrow(memory, self.device)
-        self._place(storage, offset, self.shape, self.dtype)
+    def bind_external(
+        self,
+        memory: object,
+        offset: int = 0,
+        capacity: int | None = None,
+        *,
+        deleter: Callable[[Any], object] | None = None,
+    ) -> None:
+        """Moves the tensor, row-major, to other memory at byte `offset`: a Storage, a numpy array or DLPack memory.
+
+        Of it, only the first `capacity` bytes are used; `deleter` is called as by `Storage.borrow`. Raises
+        InvalidInputError if the tensor does not fit; the tensor then stays where it is.
+        """
+        if isinstance(memory, Storage) and capacity is None and deleter is None:
+            self._place(memory, offset, self.shape, self.dtype)
+            return
+        whole = Storage.borrow(memory, self.device, capacity=capacity)
+        _check_bounds(
+            whole, _checked_offset(offset), self.shape, self.dtype, _row_major(self.shape, self.dtype.itemsize)
+        )
+        if deleter is not None:  # not before it is certain that the memory is taken
+            whole.set_external(memory, capacity, deleter=deleter)
+        self._place(whole, offset, self.shape, self.dtype)
 
     def to(self, device: str) -> Tensor:
         """The tensor on another device, with its strides: a copy, unless it is there already.
@@ -321,7 +401,7 @@ class Tensor:
         if device.removesuffix(":0") == self.device:
             return self
         low, high = self._check_bounds()
-        storage = Storage.allocate(high - low, device=device)
+        storage = self.storage.like(high - low, device)
         storage.copy_in(self.storage.copy_out(low, high - low))
         return Tensor(storage, self.shape, self.dtype, self.offset - low, self.strides)
 
@@ -339,14 +419,14 @@ class Tensor:
         elif self.is_contiguous:
             self.storage.copy_in(array, self.offset)
         else:
-            low, _ = self._check_bounds()
+            low, high = self._check_bounds()
             here = self.to("cpu")
             here.numpy()[...] = array
-            self.storage.copy_in(here.storage.data, low)
+            self.storage.copy_in(here.storage.data[: high - low], low)
 
     def pinned(self) -> Tensor:
         """The same elements, unaffected by later changes of this tensor's layout and its storage."""
-        storage = Storage(self.storage.memory, self.device, self.storage.owned)
+        storage = Storage.of_memory(self.storage.memory, self.device, owned=self.storage.owned)
         return Tensor(storage, self.shape, self.dtype, self.offset, self.strides)
 
     def numpy(self) -> Array:
@@ -406,6 +486,34 @@ def _check_bounds(
             f"but the storage has {storage.capacity} bytes"
         )
     return first, last
+
+
+def _external(
+    memory: object, device: str, capacity: int | None, offset: int, deleter: Callable[[Any], object] | None
+) -> Memory:
+    """`capacity` bytes, or all there are, from byte `offset` of the caller's memory on. Raises InvalidInputError."""
+    if deleter is not None:
+        check_function("deleter", deleter)
+    if isinstance(memory, Storage):
+        if memory.device != device:
+            raise InvalidInputError(f"the memory is on '{memory.device}' instead of '{device}'")
+        whole = memory.memory
+    else:
+        whole = device_named(device).borrow(memory)
+    check_integer("offset", offset, 0, InvalidInputError)
+    count = max(0, whole.nbytes - offset) if capacity is None else capacity
+    check_integer("capacity", count, 0, InvalidInputError)
+    if offset + count > whole.nbytes:
+        raise InvalidInputError(f"{count} bytes at byte {offset}: the memory has {whole.nbytes} bytes")
+    if deleter is None and count == whole.nbytes:
+        return whole
+    return whole.part(int(offset), int(count), None if deleter is None else Released(memory, deleter))
+
+
+def _checked_offset(offset: object) -> int:
+    if not is_integer(offset):
+        raise wrong("offset", offset, "an integer", InvalidInputError)
+    return cast("int", offset)
 
 
 def _checked_strides(strides: object) -> tuple[int, ...]:

@@ -48,6 +48,12 @@ class HostMemory(Memory):
     def read(self, offset: int, data: Array) -> None:
         data[:] = self._data[offset : offset + data.nbytes]
 
+    @override
+    def part(self, offset: int, nbytes: int, owner: object = None) -> Memory:
+        if self.host is None:  # of a device whose memory is emulated
+            return super().part(offset, nbytes, owner)
+        return HostMemory(np.asarray(_Span(self._data, self.address + offset, nbytes, owner)))
+
 
 def aligned_bytes(nbytes: int, alignment: int = DEFAULT_ALIGNMENT) -> Array:
     """A zeroed uint8 array of `nbytes`, aligned to `alignment` bytes."""
@@ -76,10 +82,10 @@ def bytes_of(array: Array) -> Array:
 
 
 class _Span:
-    """Bytes at an address, for numpy's array interface; keeps their owner alive."""
+    """Bytes at an address, for numpy's array interface; keeps their owners alive."""
 
-    def __init__(self, owner: Array, address: int, nbytes: int) -> None:
-        self.owner = owner
+    def __init__(self, owner: Array, address: int, nbytes: int, *others: object) -> None:
+        self.owners = owner, *others
         self.__array_interface__ = {
             "version": 3,
             "shape": (nbytes,),

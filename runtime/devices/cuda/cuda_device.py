@@ -69,6 +69,13 @@ class CudaMemory(Memory):
     def array(self, place: ByteLayout) -> Any:
         return self._gpu.array(self._pointer, place)
 
+    @override
+    def part(self, offset: int, nbytes: int, owner: object = None) -> Memory:
+        pointer = self._pointer + offset
+        if owner is not None:  # arrays over these bytes keep the pointer's memory alive, and with it the owner
+            pointer = self._gpu.owned(pointer, nbytes, (self._pointer, owner))
+        return CudaMemory(self._gpu, pointer, nbytes)
+
     @contextmanager
     def _transfer(self) -> Generator[Stream]:
         """A stream ordered after the caller's work, synchronised at the end."""

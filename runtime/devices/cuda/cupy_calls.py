@@ -97,6 +97,11 @@ class Gpu:
             pointer = cuda.alloc(nbytes + max(0, alignment - ALIGNED))
             return pointer + -pointer.ptr % alignment
 
+    def owned(self, pointer: Any, nbytes: int, owner: object) -> Any:
+        """A pointer to the same bytes that keeps `owner` alive."""
+        with self.active() as cuda:
+            return cuda.MemoryPointer(cuda.UnownedMemory(pointer.ptr, nbytes, owner, self.number), 0)
+
     def pinned(self, nbytes: int) -> Array:
         """Zeroed page-locked host memory, for asynchronous copies."""
         with self.active(), faults(f"no {nbytes} bytes of pinned memory"):

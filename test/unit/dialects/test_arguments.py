@@ -18,6 +18,7 @@ from mini_infer.runtime.backend import MiniInferBackend
 from mini_infer.runtime.c_export import emit_c
 from mini_infer.runtime.compile import several_cpus as building
 from mini_infer.runtime.compile.plan_builder import Builder
+from mini_infer.runtime.memory import allocators
 
 
 class Odd:
@@ -60,6 +61,8 @@ def calls(folder: Path) -> dict[str, Call]:
     plan, context = engine.plan, engine.plan.create_execution_context()
     given = {spec.name: np.ones(spec.shape, spec.dtype) for spec in plan.inputs}
     (name, array), output = next(iter(given.items())), np.zeros(plan.outputs[0].shape, plan.outputs[0].dtype)
+    context.bind_input(name, array)
+    context.bind_output(plan.outputs[0].name, output)
     shapes = {name: array.shape}
     storage = mi.Storage.allocate(64)
     made = {"id": "a", "size": 10, "birth": 0, "death": 3, **left_out("alignment", "offset", "gaps", "name", "role")}
@@ -76,8 +79,8 @@ def calls(folder: Path) -> dict[str, Call]:
 
         return called
 
-    def set_external(memory: Any) -> None:
-        mi.Storage.allocate(8).set_external(memory)
+    def set_external(**given: Any) -> None:
+        mi.Storage.allocate(8).set_external(**given)
 
     def allocated(**each: Any) -> Any:
         return mi.allocate([mi.Buffer(**each)])
@@ -114,15 +117,22 @@ def calls(folder: Path) -> dict[str, Call]:
         "plan_table": call(mi.plan_table, plan=plan.memory),
         "pool_table": call(mi.pool_table, plan=plan.memory),
         "write_report": call(mi.write_report, plan=plan.memory, path=folder / "r.txt", **left_out("title")),
-        "Storage": call(mi.Storage, memory=storage.memory, **left_out("device")),
-        "Storage.allocate": call(mi.Storage.allocate, capacity=64, **left_out("alignment", "device")),
-        "Storage.borrow": call(mi.Storage.borrow, memory=MEMORY, **left_out("device")),
-        "Storage.set_external": call(set_external, memory=MEMORY),
+        "register_allocator": call(
+            mi.register_allocator, name="zeros", allocate=np.zeros, **left_out("deallocate", "device")
+        ),
+        "Storage": call(mi.Storage, capacity=64, **left_out("device", "alignment", "allocator")),
+        "Storage.allocate": call(mi.Storage.allocate, capacity=64, **left_out("alignment", "device", "allocator")),
+        "Storage.borrow": call(mi.Storage.borrow, memory=MEMORY, **left_out("device", "capacity", "offset", "deleter")),
+        "Storage.of_memory": call(mi.Storage.of_memory, memory=storage.memory, **left_out("device")),
+        "Storage.like": call(storage.like, capacity=64, **left_out("device")),
+        "Storage.set_external": call(set_external, memory=MEMORY, **left_out("capacity", "offset", "deleter")),
         "Storage.copy_in": call(storage.copy_in, array=MEMORY, **left_out("offset")),
         "Storage.copy_out": call(storage.copy_out, **left_out("offset", "nbytes")),
         "Storage.overlaps": call(storage.overlaps, other=storage),
         "Tensor": call(mi.Tensor, storage=storage, shape=(2,), dtype="float32", **left_out("offset", "strides")),
-        "Tensor.empty": call(mi.Tensor.empty, shape=(2,), dtype="float32", **left_out("alignment", "device")),
+        "Tensor.empty": call(
+            mi.Tensor.empty, shape=(2,), dtype="float32", **left_out("alignment", "device", "allocator")
+        ),
         "Tensor.from_array": call(mi.Tensor.from_array, array=MEMORY),
         "Tensor.from_dlpack": call(mi.Tensor.from_dlpack, memory=MEMORY),
         "Tensor.view": call(of_tensor("view"), shape=(6,)),
@@ -130,7 +140,9 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tensor.resize": call(of_tensor("resize"), shape=(6,)),
         "Tensor.set_shape_metadata": call(of_tensor("set_shape_metadata"), shape=(6,)),
         "Tensor.set_dtype": call(of_tensor("set_dtype"), dtype="int32"),
-        "Tensor.bind_external": call(of_tensor("bind_external"), memory=storage, **left_out("offset")),
+        "Tensor.bind_external": call(
+            of_tensor("bind_external"), memory=storage, **left_out("offset", "capacity", "deleter")
+        ),
         "Tensor.to": call(of_tensor("to"), device="cpu"),
         "Tensor.copy_from": call(of_tensor("copy_from"), source=np.zeros((2, 3), np.float32)),
         "Engine": call(run, inputs=given),
@@ -139,7 +151,8 @@ def calls(folder: Path) -> dict[str, Call]:
         "Engine.plan_for": call(engine.plan_for, shapes=shapes),
         "Engine.plan_for, a shape": call(planned, shape=array.shape),
         "Engine.warmup": call(engine.warmup, shapes=[shapes]),
-        "InferencePlan": call(plan.create_execution_context, **left_out("arena")),
+        "InferencePlan": call(plan.create_execution_context, **left_out("arena", "allocator")),
+        "InferencePlan.execute": call(plan.execute, context=context),
         "InferencePlan.room": call(plan.room, name="x"),
         "ExecutionContext.bind_input": call(context.bind_input, name=name, memory=array),
         "ExecutionContext.bind_output": call(context.bind_output, name=plan.outputs[0].name, memory=output),
@@ -180,6 +193,7 @@ def _without_compiling(cases: dict[str, Call], tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Builder, "__call__", reached)
     monkeypatch.setattr(building, "_built", reached)
     monkeypatch.setattr(emit_c, "lower", reached)
+    monkeypatch.setattr(allocators, "_ALLOCATORS", {})
     monkeypatch.chdir(tmp_path)
 
 
@@ -196,7 +210,7 @@ def test_whatever_is_given(number: int, cases: dict[str, Call]) -> None:
     for name, (function, arguments) in cases.items():
         given = {key: value for key, value in arguments.items() if value is not LEFT_OUT}
         for argument in arguments:
-            if argument in ("progress", "tell") and callable(wrong):
+            if argument in ("progress", "tell", "deleter", "deallocate") and callable(wrong):
                 continue  # what the caller's function raises is the caller's
             try:
                 with warnings.catch_warnings():

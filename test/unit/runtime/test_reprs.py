@@ -79,8 +79,8 @@ def test_reprs_say_what_matters() -> None:
     assert repr(mi.EngineConfig(threads=2, dims={"batch": 1})) == "EngineConfig(threads=2, dims={'batch': 1})"
     assert repr(mi.EngineConfig()) == "EngineConfig()"
     whole = mi.Tensor.empty((2, 3), np.int8)
-    assert repr(whole) == "Tensor(int8[2, 3] at byte 0 of 6 on cpu)"
+    assert repr(whole) == "Tensor(int8[2, 3] at byte 0 of 256 on cpu)"
     assert repr(mi.Tensor(whole.storage, (2, 2), np.int8, 1, (3, 1))) == (
-        "Tensor(int8[2, 2] at byte 1 of 6 on cpu, strides [3, 1])"
+        "Tensor(int8[2, 2] at byte 1 of 256 on cpu, strides [3, 1])"
     )
-    assert repr(whole.storage) == "Storage(6 bytes on cpu, owned)"
+    assert repr(whole.storage) == "Storage(256 bytes on cpu, owned)"

@@ -1,0 +1,129 @@
+"""Allocators of storages by name, and calls that give memory back when its last user is gone.
+
+Besides each device's own there is "hugepages", of the CPU; `register_allocator` adds others.
+"""
+
+from __future__ import annotations
+
+import mmap
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...dialects.arguments import check_function, check_kind, nearest
+from ...dialects.errors import ConfigError, InvalidInputError, MiniInferError
+from ..device import Array, Memory, device_named
+from ..limits import memory_for
+
+HUGE_PAGE = 1 << 21  # bytes, on x86-64 and aarch64 with pages of 4 KiB
+
+
+class Released:
+    """Calls `deleter` with some memory when this object is gone, but not at the end of Python, when it may be in use.
+
+    The memory itself lives until then.
+    """
+
+    def __init__(self, memory: object, deleter: Callable[[Any], object]) -> None:
+        weakref.finalize(self, deleter, memory).atexit = False
+
+
+@dataclass(frozen=True)
+class Allocator:
+    """Functions that make and free memory of a kind of device."""
+
+    allocate: Callable[[int, int], object]
+    deallocate: Callable[[Any], object] | None = None
+    device: str = "cpu"
+
+
+def register_allocator(
+    name: str,
+    allocate: Callable[[int, int], object],
+    deallocate: Callable[[Any], object] | None = None,
+    *,
+    device: str = "cpu",
+) -> None:
+    """Makes an allocator known by name: to `Storage`, `Tensor.empty` and contexts, as their `allocator`.
+
+    `allocate(nbytes, alignment)` returns writable memory of at least `nbytes` bytes, the first of them at a multiple of
+    `alignment`: a contiguous numpy array, or DLPack memory on the device. It need not be zeroed. `deallocate` is called
+    with what it returned, once, when the last user of the bytes is gone, in whichever thread that is; without it,
+    dropping the object frees it. What is still in use when Python ends is not given back.
+
+    A name that is registered already is given to the new allocator; memory made by the old one goes back to that. A
+    storage with memory that is too small, misaligned, read-only or none at all raises ConfigError, as does one whose
+    `allocate` raises; for a MemoryError it is OutOfMemoryError. Raises ConfigError for an unknown device.
+    """
+    check_kind("name", name, str)
+    check_function("allocate", allocate)
+    if deallocate is not None:
+        check_function("deallocate", deallocate)
+    device_named(device)
+    _ALLOCATORS[name] = Allocator(allocate, deallocate, device.partition(":")[0])
+
+
+def allocated(nbytes: int, alignment: int, device: str, name: str | None = None) -> Memory:
+    """Zeroed memory by the named allocator, by default the device's own. Raises ConfigError and OutOfMemoryError."""
+    with memory_for(f"a storage of {nbytes} bytes"):
+        if name is None:
+            return device_named(device).allocate(nbytes, alignment)
+        memory = _allocated_by(name, nbytes, alignment, device)
+        memory.zero()
+        return memory
+
+
+def _allocated_by(name: str, nbytes: int, alignment: int, device: str) -> Memory:
+    check_kind("allocator", name, str)
+    allocator = _ALLOCATORS.get(name)
+    if allocator is None:
+        known = ", ".join(map(repr, _ALLOCATORS))
+        raise ConfigError(f"there is no allocator '{name}'{nearest(name, _ALLOCATORS)}; there are {known}")
+    if device.partition(":")[0] != allocator.device:
+        raise ConfigError(f"allocator '{name}' is for the device '{allocator.device}', not for '{device}'")
+    try:
+        given = allocator.allocate(nbytes, alignment)
+    except (MemoryError, MiniInferError):
+        raise
+    except Exception as error:
+        raise ConfigError(f"allocator '{name}' raised {type(error).__name__}: {error}") from error
+    owner = None if allocator.deallocate is None else Released(given, allocator.deallocate)
+    try:
+        whole = device_named(device).borrow(given)
+    except InvalidInputError as error:
+        raise ConfigError(f"allocator '{name}' returned no memory for '{device}': {error}") from None
+    if whole.nbytes < nbytes:
+        raise ConfigError(f"allocator '{name}' returned {whole.nbytes} bytes instead of {nbytes}")
+    if nbytes and whole.address % alignment:
+        raise ConfigError(f"allocator '{name}' returned memory at {whole.address:#x}, not aligned to {alignment} bytes")
+    if not whole.writable:
+        raise ConfigError(f"allocator '{name}' returned read-only memory")
+    return whole.part(0, nbytes, owner)
+
+
+def huge_pages(nbytes: int, alignment: int) -> Array:
+    """Memory that the kernel is asked to back by huge pages, for which fewer addresses have to be translated.
+
+    Raises ConfigError on systems without such pages. Where they are switched off the pages are of the usual size.
+    """
+    if not hasattr(mmap, "MADV_HUGEPAGE"):
+        raise ConfigError("allocator 'hugepages' needs Linux's huge pages, which this system does not have")
+    step = max(HUGE_PAGE, alignment)
+    try:
+        pages = mmap.mmap(-1, -(-max(nbytes, 1) // HUGE_PAGE) * HUGE_PAGE + step, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError, ValueError) as error:
+        raise MemoryError from error
+    try:
+        pages.madvise(mmap.MADV_HUGEPAGE)
+    except OSError as error:
+        raise ConfigError(f"allocator 'hugepages': this system has none: {error.strerror}") from None
+    whole = np.frombuffer(pages, np.uint8)
+    start = -whole.ctypes.data % step
+    return whole[start : start + nbytes]
+
+
+_ALLOCATORS = {"hugepages": Allocator(huge_pages)}
+"""By name; `register_allocator` adds to it."""
