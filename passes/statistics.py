@@ -16,7 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.xdsl_repairs import kept_in
-from .pass_counts import PassStatistics, take
+from .pass_counts import SHOWN_IN_IR, PassStatistics, take
 
 
 def pass_statistics(ctx: Context) -> PassStatistics:
@@ -56,8 +56,8 @@ class Difference:
         """Adds a pass's changes since the last snapshot to the statistics; "ops made 0" if there are none."""
         before, self._before = self._before, _ops(module)
         statistics = pass_statistics(ctx)
-        statistics.add(pass_name, "ops made", (self._before - before).total())
-        statistics.add(pass_name, "ops gone", (before - self._before).total())
+        for what, ops in zip(SHOWN_IN_IR, (self._before - before, before - self._before), strict=True):
+            statistics.add(pass_name, what, ops.total())
 
 
 def _ops(module: ModuleOp) -> Counter[object]:

@@ -32,6 +32,8 @@ INPUTS = f"{MODELS} mini-opt"
 """Commands with options on a model's inputs."""
 TARGETS = "run plan bench compare"
 """Verbs with options on the device and its code."""
+BUFFERS = "run build plan bench"
+"""Verbs with options on how buffers share memory."""
 PLANNED = {"enable_memory_planning": True}
 """Required by the options of memory planning."""
 
@@ -241,7 +243,7 @@ class EngineConfig:
             decided="buffers",
             passes="order-kernels{alignment=$},elide-copies{alignment=$},plan-arena{alignment=$}",
         ),
-        Flag("Buffers start at multiples of so many bytes.", "plan", "BYTES", names="--alignment"),
+        Flag("Buffers start at multiples of so many bytes.", BUFFERS, "BYTES", names="--alignment"),
     ] = 256
     max_workspace_size: Annotated[
         int | None,
@@ -267,7 +269,7 @@ class EngineConfig:
             decided="buffers",
             passes="order-kernels{disable=$},mark-inplace{disable=$}",
         ),
-        Flag("Ops whose kernels may not work in place: add,MatMul.", "plan", "OPS"),
+        Flag("Ops whose kernels may not work in place: add,MatMul.", BUFFERS, "OPS"),
     ] = ()
     check_memory: Annotated[
         bool,

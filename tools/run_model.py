@@ -22,7 +22,6 @@ from ..dialects.kernel.targets import CpuAttr
 from ..lowering.levels import level_of
 from ..lowering.pipelines import PassRun
 from ..passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
-from ..passes.pass_counts import PassStatistics
 from ..runtime.compile.entry import build_engine, compile
 from ..runtime.compile.module_to_plan import pass_names
 from ..runtime.compile.plan_builder import Builder, import_all
@@ -37,6 +36,7 @@ from . import json_reports as facts
 from .arrays import in_place, load_inputs, save_outputs
 from .json_reports import Facts
 from .one_line_errors import tell
+from .pass_report import pass_facts, pass_lines
 from .reports.plan_tables import percent, size_text
 from .schedule_table import choice_facts, choices_table
 from .waiting import working
@@ -134,7 +134,7 @@ def run_compiled(
         "kernels": kernels,
         "found_compiled": not engine.statistics.seconds,
         "seconds": compiled.seconds,
-        "rewrites": _rewrites(engine.statistics),
+        **pass_facts(engine.statistics),
         "memory": facts.memory(memory, plan.weights.nbytes),
     }
     console.print(
@@ -147,8 +147,8 @@ def run_compiled(
     if explain:
         found["schedules"] = choice_facts(compiled.choices)
         console.print(choices_table(compiled.choices))
-    if changes := found["rewrites"]:
-        console.print(f"rewrites: {', '.join(f'{name} {times}' for name, times in changes.items())}")
+    for line in pass_lines(engine.statistics):
+        console.print(line)
     console.print(outputs_table(outputs))
     if engine.config.check_memory:
         found["memory_check"] = True  # it raises where it fails
@@ -254,14 +254,6 @@ def _save(output: str | None, outputs: Mapping[str, Array], console: Console) ->
     if output is not None:
         save_outputs(output, outputs)
         console.print(f"outputs written to {output}")
-
-
-def _rewrites(counts: PassStatistics) -> dict[str, int]:
-    """The changes by graph passes: passes with how often their patterns applied."""
-    totals: dict[str, int] = {}
-    for name, _, times in counts.rows():
-        totals[name] = totals.get(name, 0) + times
-    return totals
 
 
 def _steps(compiled: Compiled) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ..dialects.errors import ConfigError
 from .json_reports import Facts, with_facts
-from .one_line_errors import WRONG
+from .one_line_errors import SPELLINGS, WRONG
 from .option_values import FLAGS, at_of, flags_of, parameter_of, read_options, switched
 
 # A pipe has no width, and rich's default of 80 columns would wrap tables.
@@ -115,6 +115,10 @@ class Chosen:
             options = with_given_sizes(model, options, files)
         if at and self._given.get("at") and "profile" not in options:
             raise ConfigError("--at does nothing without --range")
+        spelled = SPELLINGS | {"planner": f"--strategy {options.get('planner')}"}
+        for option in FLAGS.values():
+            if option.name in options and (other := option.useless(options)) is not None:
+                raise ConfigError(f"{spelled[option.name]} does nothing with {spelled[other]}")
         return options
 
 

@@ -8,7 +8,6 @@ dead code and left out; a node connected to nothing at all is warned about.
 from __future__ import annotations
 
 import heapq
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, defs
@@ -64,7 +63,6 @@ def ordered_nodes(graph: GraphProto) -> list[tuple[str, NodeProto]]:
     given = _given_values(graph)
     makers = _makers(graph, names, given)
     _check_reads(graph, names, given, makers)
-    _warn_isolated(graph, names, makers)
     needed = _needed(graph, makers)
     return [(names[index], graph.node[index]) for index in _producers_first(graph, names, makers) if index in needed]
 
@@ -172,17 +170,15 @@ def _check_reads(graph: GraphProto, names: Sequence[str], given: set[str], maker
             raise InvalidModelError(f"graph output {value.name} is defined by no node")
 
 
-def _warn_isolated(graph: GraphProto, names: Sequence[str], makers: dict[str, int]) -> None:
-    """Warns about nodes that read no input and no node's result, and whose results nobody reads."""
-    fed = {value.name for value in graph.input} | set(makers)
+def isolated_nodes(graph: GraphProto) -> list[str]:
+    """Nodes that read no input and no node's result, and whose results nobody reads."""
+    fed = {value.name for value in graph.input}.union(*(node.output for node in graph.node))
     used = {value.name for value in graph.output}.union(*(reads(node) for node in graph.node))
-    isolated = [
+    return [
         name
-        for name, node in zip(names, graph.node, strict=True)
+        for name, node in named_nodes(graph.node)
         if not used.intersection(node.output) and not fed.intersection(reads(node))
     ]
-    if isolated:
-        warnings.warn(f"nodes connected to nothing, ignored: {', '.join(isolated)}", stacklevel=2)
 
 
 def _needed(graph: GraphProto, makers: dict[str, int]) -> set[int]:

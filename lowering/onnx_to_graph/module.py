@@ -23,8 +23,9 @@ from ...dialects.graph.values import element_type_of_value, shape_of
 from ...dialects.sizes.polynomials import Symbol
 from ...dialects.sizes.size_attributes import SYMBOLS, SymbolsAttr
 from ...dialects.sizes.sizes import Size, is_fixed
+from ...passes.statistics import pass_statistics
 from .bounded import Bounds
-from .check import opset_versions, ordered_nodes
+from .check import isolated_nodes, opset_versions, ordered_nodes
 from .declared_inputs import Ranges, input_types, input_values, ranged_shapes
 from .declared_kv_caches import cache_attributes
 from .element_types import element_type
@@ -51,6 +52,9 @@ def import_module(
     opsets = opset_versions(file.proto)
     functions = model_functions(file.proto)
     nodes = ordered_nodes(graph)
+    if isolated := isolated_nodes(graph):
+        warnings.warn(f"nodes connected to nothing, ignored: {', '.join(isolated)}", stacklevel=3)
+        pass_statistics(ctx).isolated += isolated
     check = OperatorCheck(functions)
     check.check(nodes, opsets)
     Inlining(functions).check(nodes)

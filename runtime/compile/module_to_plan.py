@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
@@ -204,12 +205,14 @@ def arena_of(module: ModuleOp) -> Arena | None:
     return Arena(problem, symbols)
 
 
-def engine_phases(config: EngineConfig) -> tuple[Phase, ...]:
-    """The pipeline of a configuration."""
-    changes = [each.changes(getattr(config, name)) for name, each in options_of(EngineConfig).items()]
+def engine_phases(
+    config: EngineConfig, changes: Sequence[str] = (), *, plan_memory: bool | None = None
+) -> tuple[Phase, ...]:
+    """The pipeline of a configuration, perhaps with further changes; `plan_memory` overrides the configuration's."""
+    own = [each.changes(getattr(config, name)) for name, each in options_of(EngineConfig).items()]
     return phases(
         compute_device(config.place).kind,
         optimize=config.enable_graph_optimization,
-        plan_memory=config.enable_memory_planning,
-        changes=changes,
+        plan_memory=config.enable_memory_planning if plan_memory is None else plan_memory,
+        changes=[*own, *changes],
     )

@@ -26,7 +26,7 @@ from ...dialects.json_text import read_json
 from ..device import Array
 from .records import KeptError
 
-MAGIC, VERSION = b"mini_inf", 2
+MAGIC, VERSION = b"mini_inf", 3
 _ROW = 1021  # 64-bit words: the prime below two pages
 _BLOCK = 256  # rows whose words are summed, 2 MB
 PAGE = 4096  # bytes: where sections begin; what is mapped begins where the file does

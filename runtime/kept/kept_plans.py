@@ -55,6 +55,7 @@ def plain_plan(made: CompiledModel, blobs: list[Blob], team: Image | None) -> An
         "report": _added(blobs, Blob.of(json.dumps(report, separators=(",", ":")).encode())),
         "weights": _added(blobs, Blob(plan.weights.host, large=True)),
         "rewrites": [[*names, times] for names, times in made.statistics.counts.items()],
+        "isolated": made.statistics.isolated,
     }
     return found
 
@@ -88,7 +89,7 @@ def read_plan(container: Container, found: Any, config: EngineConfig) -> Compile
         guards = Guards()
         for guard in reader.read(tuple[Guard, ...], found["guards"], "guards"):
             guards.note(guard)
-    statistics = PassStatistics()
+    statistics = PassStatistics(isolated=[*map(str, found["isolated"])])
     for pass_name, what, times in found["rewrites"]:
         statistics.add(pass_name, what, times)
     if guards is None and config.max_workspace_size is None:

@@ -21,18 +21,22 @@ AROUND = 1.7  # inches for title, axes and legend
 PANEL = 5.5  # inches of width for ratios, and for what engines reach
 
 
-def check_chart(path: str) -> None:
-    """Raises ConfigError for a file name without a supported image suffix."""
+def check_chart(path: str, option: str = "--chart") -> None:
+    """Raises ConfigError for a file name without a supported image suffix, given by an option."""
     if Path(path).suffix.removeprefix(".").lower() not in PICTURES:
-        raise ConfigError(f"--chart {path}: there are pictures as {', '.join(f'.{kind}' for kind in PICTURES)}")
+        raise ConfigError(f"{option} {path}: there are pictures as {', '.join(f'.{kind}' for kind in PICTURES)}")
 
 
 def write_chart(benchmark: Benchmark, path: str) -> None:
     """Draws the models that any engine ran. Raises MiniInferError if the file can't be written."""
+    save_figure(draw_chart(benchmark), path)
+
+
+def save_figure(figure: Any, path: str) -> None:
+    """Writes a figure; equal figures give equal files. Raises MiniInferError if the file can't be written."""
     import matplotlib
 
     kind = Path(path).suffix.removeprefix(".").lower()
-    figure = draw_chart(benchmark)
     settings = {"svg.fonttype": "none", "svg.hashsalt": "mini_infer"}
     with cast("Any", matplotlib).rc_context(settings), atomic_file(path) as stream:
         undated = {} if kind == "png" else {"Date" if kind == "svg" else "CreationDate": None}

@@ -1,80 +1,173 @@
-"""The effect of each step of memory planning on a ResNet-50: bytes of the arena, and latency.
+"""The effect of each step of memory planning: a model's arena and latency without it, with parts and with all of it.
 
-    python -m mini_infer.tools.bench.memory_reuse --batch 32 --threads 2
-
-The same kernels run every time; only the places of their buffers differ, so the results are equal bit by bit.
+The same kernels run every time; only the places of their buffers differ, so the results are equal bit by bit. Runs
+alternate, as the machine's speed may drift.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-import typer
 from rich.console import Console
 from rich.table import Table
 
-from ...dialects.errors import MiniInferError
-from ...lowering.pipelines import DEVICE_GRAPH, GRAPH, KERNELS, parse_passes, run_passes, with_options
-from ...runtime.compile.module_to_plan import build_plan
+from ...dialects.errors import ConfigError, MiniInferError
+from ...lowering.levels import level_of
+from ...lowering.module_text import own_errors
+from ...lowering.pipelines import collection_paused, parse_passes, run_passes
+from ...runtime.compile.module_to_plan import build_plan, compilers_for, engine_phases, schedule_kernels
 from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
-from ...runtime.native.cpu_targets import target_attribute
+from ...runtime.limits import memory_for
 from ...runtime.plan import ExecutionContext
-from ..demos.resnet50 import resnet50
-from ..one_line_errors import run_alone
+from ..arrays import seeded_inputs
+from ..json_reports import Facts
+from ..reports.plan_tables import percent
+from ..waiting import working
+from .memory_chart import write_memory_chart
 
-CLOSING = "verify-arena,insert-barriers"
-VARIANTS = {
-    "no reuse": f"bufferize,elide-copies,plan-arena{{strategy=naive}},{CLOSING}",
-    "pools": f"bufferize,elide-copies,plan-arena{{strategy=pools}},{CLOSING}",
-    "pools, in place": f"mark-inplace,bufferize,elide-copies,plan-arena{{strategy=pools}},{CLOSING}",
-    "one arena, in place": f"order-kernels,mark-inplace,bufferize,elide-copies,plan-arena,{CLOSING}",
+
+@dataclass(frozen=True)
+class Step:
+    """Which parts of memory planning are on: changes of the pipeline, see `lowering.pipelines.phases`."""
+
+    changes: tuple[str, ...]
+    takes_strategy: bool = False
+    """Whether the arena is laid out as the configuration says."""
+    is_planned: bool = True
+
+
+STEPS: Mapping[str, Step] = {
+    "off": Step((), is_planned=False),
+    "pools": Step(("-order-kernels", "-mark-inplace", "-elide-copies", "plan-arena{strategy=pools}")),
+    "in place": Step(("-order-kernels", "plan-arena{strategy=naive}")),
+    "all": Step((), takes_strategy=True),
 }
+"""No byte used twice; pools of buffers that are never live together; results over operands and views instead of copies,
+and no other reuse; and all of it, in the order of calls that needs least."""
 
 
-def measure(
-    batch: Annotated[int, typer.Option(min=1, help="Pictures at a time.")] = 32,
-    image: Annotated[int, typer.Option(min=32, help="Pixels on each side.")] = 224,
-    threads: Annotated[int, typer.Option(min=1)] = 1,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds of alternation.")] = 5,
-    fuse: Annotated[bool, typer.Option(help="Fuse ops into kernels, as compiled models are.")] = True,
-) -> None:
-    """Prints arena bytes, their ratio to no reuse, median and minimum latency."""
-    config = EngineConfig(threads=threads)
-    model = resnet50(image, batch=batch)
-    inputs = {"image": np.random.default_rng(0).standard_normal((batch, 3, image, image)).astype(np.float32)}
-    kernels = with_options(KERNELS, {"form-kernels": {} if fuse else {"fuse": "false"}})
-    contexts: dict[str, ExecutionContext] = {}
-    expected: Any = None
-    for name, passes in VARIANTS.items():
+@dataclass(frozen=True)
+class Row:
+    """One step's arena, in bytes, and its inferences, in milliseconds."""
+
+    planning: str
+    arena_bytes: int
+    saved: float
+    """Of the arena without memory planning, in [0, 1)."""
+    lower_bound_bytes: int
+    """Of any arena for this order of calls and these buffers."""
+    median_ms: float
+    min_ms: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A model's rows, in the order of STEPS."""
+
+    model: str
+    threads: int
+    rows: tuple[Row, ...]
+
+    @property
+    def title(self) -> str:
+        """The model's name: that of its file, or of its folder if all files are called "model"."""
+        path = Path(self.model)
+        return path.resolve().parent.name if path.stem == "model" else path.stem
+
+
+def contexts_of(model: str, config: EngineConfig, now: Callable[[str], None]) -> dict[str, ExecutionContext]:
+    """A context for each step, of plans with the same kernels.
+
+    Raises ConfigError for a module whose buffers are decided already, and as `compile`.
+    """
+    found: dict[str, ExecutionContext] = {}
+    with collection_paused(), memory_for("compiling the model"), own_errors():
+        now("importing")
         module, ctx = source_of(model).load(config)
-        module.attributes["kernel.target"] = target_attribute(config)
-        run_passes(ctx, module, parse_passes(f"{GRAPH},{DEVICE_GRAPH},{kernels},{passes}"))
-        contexts[name] = build_plan(module, ctx, config).create_execution_context()
-        outputs = contexts[name].run(inputs)["softmax/out"]
-        expected = outputs if expected is None else expected
-        if not np.array_equal(outputs, expected):
-            raise MiniInferError(f"'{name}' gives other results than without reuse")
+        if level_of(module) not in ("graph", "kernels"):
+            raise ConfigError(f"--compare plans buffers anew; the module is at the {level_of(module)} level already")
+        if level_of(module) == "graph":
+            now("scheduling kernels")
+            schedule_kernels(module, ctx, config)
+        for name, step in STEPS.items():
+            now(f"compiling, memory planning {name}")
+            own = config if step.takes_strategy else replace(config, planner="auto", beam_width=None)
+            copy = module.clone()
+            for phase in engine_phases(own, step.changes, plan_memory=step.is_planned):
+                if phase.level in ("buffers", "arena"):
+                    run_passes(ctx, copy, parse_passes(phase.passes))
+            with compilers_for(copy, config) as compilers:
+                plan = build_plan(copy, ctx, config, compilers=compilers)
+            found[name] = plan.create_execution_context()
+    return found
+
+
+def compare_memory(model: str, config: EngineConfig, rounds: int, now: Callable[[str], None]) -> Comparison:
+    """Compiles a model with each step of memory planning, and measures `rounds` inferences of each, alternately.
+
+    Raises MiniInferError if their results differ, and as `compile`.
+    """
+    contexts = contexts_of(model, config, now)
+    inputs = seeded_inputs(contexts["all"].plan.inputs, 0)
+    results: dict[str, bytes] = {}
+    for name, context in contexts.items():
+        now(f"first run, memory planning {name}")
+        results = results or _bytes_of(context.run(inputs))
+        if _bytes_of(context.run(inputs)) != results:
+            raise MiniInferError(f"{model}: memory planning '{name}' gives other results than none")
     times: dict[str, list[float]] = {name: [] for name in contexts}
-    for _ in range(rounds):
+    for number in range(rounds):
         for name, context in contexts.items():
+            now(f"round {number + 1}, memory planning {name}")
             start = time.perf_counter()
             context.run(inputs)
-            times[name].append(time.perf_counter() - start)
-    table = Table(title=f"ResNet-50, batch {batch}, {threads} thread(s)", box=None, padding=(0, 2))
-    for title in ("buffers", "arena MB", "of no reuse", "median ms", "min ms"):
-        table.add_column(title, justify="left" if title == "buffers" else "right")
-    most = contexts["no reuse"].plan.arena_bytes
+            times[name].append((time.perf_counter() - start) * 1e3)
+    whole = contexts["off"].plan.arena_bytes
+    rows: list[Row] = []
     for name, context in contexts.items():
-        size = context.plan.arena_bytes
-        row = [f"{size / 1e6:.1f}", f"{100 * size / most:.1f} %"]
-        row += [f"{statistics.median(times[name]) * 1e3:.1f}", f"{min(times[name]) * 1e3:.1f}"]
-        table.add_row(name, *row)
-    Console().print(table)
+        memory = context.plan.memory
+        saved = 1 - memory.arena_bytes / whole if whole else 0.0
+        taken = statistics.median(times[name]), min(times[name])
+        rows.append(Row(name, memory.arena_bytes, saved, memory.lower_bound_bytes, *taken))
+        context.close()
+    return Comparison(model, contexts["all"].plan.threads, tuple(rows))
 
 
-if __name__ == "__main__":
-    run_alone(measure)
+def _bytes_of(outputs: Mapping[str, Any]) -> dict[str, bytes]:
+    return {name: np.ascontiguousarray(array).tobytes() for name, array in outputs.items()}
+
+
+def show_comparison(
+    models: Sequence[str], options: Mapping[str, Any], rounds: int, chart: str | None, console: Console
+) -> Facts:
+    """Compares the models, prints a table of each as it is done, and draws a chart; returns the report for programs."""
+    config = EngineConfig.of(**options)
+    found: list[Comparison] = []
+    for model in models:
+        with working(console, f"{Path(model).name}: importing") as now:
+            found.append(
+                compare_memory(model, config, rounds, lambda what, name=Path(model).name: now(f"{name}: {what}"))
+            )
+        console.print(_table(found[-1]))
+    if chart is not None:
+        write_memory_chart({each.title: {row.planning: row.arena_bytes for row in each.rows} for each in found}, chart)
+        console.print(f"written: {chart}")
+    return {"rounds": rounds, "models": [asdict(each) for each in found]}
+
+
+def _table(found: Comparison) -> Table:
+    title = f"{found.title}, {found.threads} thread(s)"
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2))
+    for column in ("memory planning", "arena MB", "saved", "lower bound MB", "median ms", "min ms"):
+        table.add_column(column, justify="left" if column == "memory planning" else "right")
+    for row in found.rows:
+        sizes = f"{row.arena_bytes / 1e6:.3f}", percent(row.saved), f"{row.lower_bound_bytes / 1e6:.3f}"
+        table.add_row(row.planning, *sizes, f"{row.median_ms:.3f}", f"{row.min_ms:.3f}")
+    return table

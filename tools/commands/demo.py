@@ -20,6 +20,7 @@ def demo(
         str, typer.Option(metavar="FILE", help="Where the demo's model is written.")
     ] = "build/resnet50.onnx",
     image: Annotated[int, typer.Option(min=32, metavar="N", help="Height and width of the picture.")] = 224,
+    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Pictures at a time.")] = 1,
     *,
     chosen: Chosen,
 ) -> Work:
@@ -34,7 +35,7 @@ def demo(
     def work(console: Console) -> Facts:
         start = time.perf_counter()
         with console.status("building a ResNet-50 with seeded weights"), atomic_file(model) as stream:
-            stream.write(resnet50(image).SerializeToString())
+            stream.write(resnet50(image, batch=batch).SerializeToString())
         size = size_text(Path(model).stat().st_size)
         console.print(f"built {model}, {size}, in {time.perf_counter() - start:.1f} s\n")
         engine, found = run_compiled(model, chosen.options(), [], None, 20, None, console)

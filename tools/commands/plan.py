@@ -7,31 +7,44 @@ from typing import Annotated
 import typer
 
 from ...dialects.errors import ConfigError
-from ..one_line_errors import SPELLINGS
-from ..option_values import FLAGS
-from ..verbs import Chosen, Compiled, Work
+from ..verbs import Chosen, Work
 
 
 def plan(
-    model: Compiled,
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            help="An .onnx file, an .mlir file at any level, or a compiled .mi file; with --compare any number.",
+            metavar="MODEL",
+        ),
+    ],
     *,
     table: Annotated[bool, typer.Option(help="All tensors: size, life, address, who reuses them.")] = False,
     pools: Annotated[bool, typer.Option(help="The pools of a pool strategy, and what they save.")] = False,
     csv: Annotated[str | None, typer.Option(metavar="FILE", help="Write a line for each tensor of the arena.")] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Draw the arena: .png, .svg or .pdf.")] = None,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Draw it as an interactive page.")] = None,
+    compare: Annotated[
+        bool, typer.Option(help="Arena and latency without memory planning, with parts, and with all of it.")
+    ] = False,
+    rounds: Annotated[int, typer.Option(min=1, metavar="N", help="Inferences of each that --compare times.")] = 10,
     chosen: Chosen,
 ) -> Work:
-    """Show the memory plan of a model: where every tensor lies, and how small the arena may be. No code is built."""
+    """Show the memory plan of a model: where every tensor lies, and how small the arena may be.
+
+    No code is built, but for --compare, which runs the models.
+    """
+    if compare:
+        return _compared(models, rounds, plot, chosen)
+    chosen.refuse("without --compare", "rounds")
+    model, *others = models
+    if others:
+        raise ConfigError(f"plan shows one model, and {len(models)} are given; --compare takes several")
     if not chosen["plan_memory"]:
         chosen.refuse("with --no-plan-memory", "pools")
     compiled = chosen.is_compiled(model)
     chosen.check_winograd(model)
     options = chosen.options(model, at=not compiled)
-    spelled = SPELLINGS | {"planner": f"--strategy {options['planner']}"}
-    for option in FLAGS.values():
-        if option.name in options and (other := option.useless(options)) is not None:
-            raise ConfigError(f"{spelled[option.name]} does nothing with {spelled[other]}")
     if "profile" in options or (chosen.at and compiled):
         from .. import at_shapes
 
@@ -41,3 +54,20 @@ def plan(
 
     files = plan_summary.report_files(csv=csv, plot=plot, html=html)
     return lambda console: plan_summary.show_plan(model, options, console, table=table, pools=pools, files=files)
+
+
+def _compared(models: list[str], rounds: int, plot: str | None, chosen: Chosen) -> Work:
+    """The work of `--compare`."""
+    from ..bench import memory_reuse
+    from ..bench.chart import check_chart
+
+    chosen.refuse("with --compare", "table", "pools", "csv", "html", "capacity", "plan_memory", "range", "at")
+    if chosen["device"] == "cuda-emulated":
+        chosen.refuse("with --device cuda-emulated, which has no clock", "compare")
+    if loaded := [model for model in models if model.endswith(".mi")]:
+        raise ConfigError(f"--compare does nothing with {loaded[0]}, which is compiled already")
+    if plot is not None:
+        check_chart(plot, "--plot")
+    chosen.check_winograd(*models)
+    options = chosen.options()
+    return lambda console: memory_reuse.show_comparison(models, options, rounds, plot, console)

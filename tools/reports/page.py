@@ -25,6 +25,7 @@ TOOLTIP = """
   @size, steps @life<br>
   addresses @address<br>
   kernel <b>@kernel</b>, ONNX node <b>@node</b><br>
+  read by @consumers<br>
   <span style="color: #5c6b82">@notes</span>
 </div>
 """
@@ -130,6 +131,7 @@ def _facts(tensor: TensorRecord, users: Sequence[str]) -> dict[str, str]:
         "address": f"{tensor.offset:,} to {tensor.end:,}",
         "kernel": tensor.kernel or "none: a view",
         "node": tensor.node or tensor.name,
+        "consumers": some(tensor.consumers) or "none",
         "notes": "; ".join(notes),
     }
 

@@ -12,12 +12,15 @@ from rich.text import Text
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.errors import ConfigError
-from ...lowering.pipelines import PassRun
+from ...lowering.pipelines import PassRun, collection_paused
 from ...passes.memory.report.memory_report import MemoryPlan
+from ...passes.pass_counts import PassStatistics
 from ...runtime.config import EngineConfig
 from ...runtime.kept.artifact import load
+from ...runtime.limits import memory_for
 from .. import json_reports as facts
 from ..json_reports import Facts
+from ..pass_report import pass_facts, pass_lines
 from ..waiting import working
 from . import PICTURES, plan_table, pool_table, write_report
 from .plan_tables import aligned, certificate, outside, place_table, size_text
@@ -38,7 +41,11 @@ def show_plan(
 ) -> Facts:
     """Plans a model's memory and prints the reports; returns them for programs. A compiled file has its plan."""
     start = time.perf_counter()
-    memory = load(model).plan.memory if Path(model).suffix == ".mi" else _planned(model, options, console)
+    if Path(model).suffix == ".mi":
+        engine = load(model)
+        memory, statistics = engine.plan.memory, engine.statistics
+    else:
+        memory, statistics = _planned(model, options, console)
     taken = time.perf_counter() - start
     how = "loaded" if Path(model).suffix == ".mi" else "planned"
     console.print(Text.assemble((Path(model).name, "bold"), f" {how} in {taken:.2f} s"))
@@ -49,15 +56,18 @@ def show_plan(
     if not (table or pools):
         _write(console, place_table(memory))
         show_summary(memory, console)
+    for line in pass_lines(statistics):
+        _write(console, line)
     for file in files:
         with working(console, f"drawing {file}"):
             write_report(memory, file, _title(Path(model)))
         console.print(f"written: {file}")
-    return {"model": model, "seconds": taken, **plan_facts(memory)}
+    return {"model": model, "seconds": taken, **pass_facts(statistics), **plan_facts(memory)}
 
 
-def _planned(model: str, options: Mapping[str, Any], console: Console) -> MemoryPlan:
-    from ...runtime.compile.module_to_plan import plan_source
+def _planned(model: str, options: Mapping[str, Any], console: Console) -> tuple[MemoryPlan, PassStatistics]:
+    from ...passes.statistics import pass_statistics
+    from ...runtime.compile.module_to_plan import plan_memory
     from ...runtime.compile.source import source_of
 
     config = EngineConfig.of(**options)
@@ -66,7 +76,9 @@ def _planned(model: str, options: Mapping[str, Any], console: Console) -> Memory
         def observer(done: PassRun, _: ModuleOp) -> None:
             now(f"planning, after {done.name}")
 
-        return plan_source(source_of(model), config, observer)
+        with collection_paused(), memory_for("planning the model"):
+            module, ctx = source_of(model).load(config)
+            return plan_memory(module, ctx, config, observer), pass_statistics(ctx)
 
 
 def plan_facts(memory: MemoryPlan) -> dict[str, Any]:
@@ -89,6 +101,8 @@ def plan_facts(memory: MemoryPlan) -> dict[str, Any]:
             "address": each.offset,
             "node": each.node,
             "kernel": each.kernel,
+            "producer": each.producer,
+            "consumers": each.consumers,
         }
         for each in memory.tensors
     ]

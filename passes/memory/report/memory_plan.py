@@ -35,6 +35,12 @@ class TensorRecord:
     shape: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()  # bytes
     dtype: str = "uint8"  # numpy's name of the element type
+    consumers: tuple[str, ...] = ()  # who reads it, in order: ONNX nodes, or kernels of calls that stem from none
+
+    @property
+    def producer(self) -> str:
+        """Who computes it: the ONNX node, or the kernel of a call that stems from none; "" for inputs and weights."""
+        return self.node or self.kernel
 
     @property
     def shared_with(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypedDict, cast
@@ -58,6 +58,7 @@ class _Tensor:
     inplace: bool = False
     node: str = ""
     kernel: str = ""
+    read_at: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,8 @@ class _Reader:
                     self.tensor(value, step, "view", known[1])
         for buffer in self.buffers.values():
             for tensor in buffer.tensors:
-                tensor.death = _death(tensor, buffer)
+                tensor.read_at = tuple(_reads(tensor, buffer))
+                tensor.death = max((step + 1 for step in tensor.read_at), default=tensor.birth + 1)
 
     def key(self, value: SSAValue) -> object:
         """Identifies the buffer of a value: its number in the arena, else its root."""
@@ -228,8 +230,15 @@ class _Reader:
 
     def outside(self, value: SSAValue, name: str, role: Role) -> TensorRecord:
         """The record of an input or a weight, which is live throughout."""
-        size = nbytes_of(memref_type(value))
-        return TensorRecord(name, size, 0, len(self.steps), True, role, None, **_layout(self.places, value))
+        size, box = nbytes_of(memref_type(value)), self.places[value].bytes
+        accesses = self.buffers.get(self.key(value), _BufferUse()).accesses
+        readers = self.named(each.step for each in accesses if not each.writes and each.box.overlaps(box))
+        layout = _layout(self.places, value)
+        return TensorRecord(name, size, 0, len(self.steps), True, role, None, consumers=readers, **layout)
+
+    def named(self, steps: Iterable[int]) -> tuple[str, ...]:
+        """Whose calls these steps are: ONNX nodes, or kernels of calls that stem from none; each once."""
+        return tuple(dict.fromkeys(node_name(self.steps[step]) or _title(self.steps[step]) for step in steps))
 
     def record(self, tensor: _Tensor, buffer: _BufferUse) -> TensorRecord:
         """The record of a tensor whose lifetime is known."""
@@ -251,6 +260,7 @@ class _Reader:
             kernel=tensor.kernel,
             buffer=key if inside else None,
             extent=tensor.box.end - tensor.box.offset,
+            consumers=self.named(tensor.read_at),
             **_layout(self.places, tensor.value),
         )
 
@@ -269,21 +279,19 @@ def _layout(places: Places, value: SSAValue) -> _Layout:
     return {"shape": place.box.sizes, "strides": strides, "dtype": dtype.name}
 
 
-def _death(tensor: _Tensor, buffer: _BufferUse) -> int:
-    """One past the last step that reads the tensor before its bytes are overwritten."""
-    death = tensor.birth + 1
+def _reads(tensor: _Tensor, buffer: _BufferUse) -> Iterator[int]:
+    """The steps that read the tensor before its bytes are overwritten, in order."""
     overwritten = None
     first = tensor.birth if tensor.role == "view" else tensor.birth + 1
     start = bisect_left(buffer.accesses, first, key=lambda access: access.step)
     for access in islice(buffer.accesses, start, None):
         if overwritten is not None and access.step > overwritten:
-            break
+            return
         if access.box.overlaps(tensor.box):
             if access.writes:
                 overwritten = access.step
             else:
-                death = access.step + 1
-    return death
+                yield access.step
 
 
 def _records(main: func.FuncOp, steps: list[Step], places: Places) -> list[TensorRecord]:

@@ -1,0 +1,41 @@
+"""The arenas of models under each step of memory planning as a bar chart, relative to no planning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..reports.palette import BUFFERS, EDGE, TEXT
+from ..reports.plan_tables import size_text
+from .chart import save_figure
+
+ROW, AROUND, WIDTH = 0.95, 1.3, 7.5  # inches: height of a model, height of title and axis, width
+
+
+def write_memory_chart(arenas: Mapping[str, Mapping[str, int]], path: str) -> None:
+    """Draws bytes by model and step, the first of them without planning. Raises as `save_figure`."""
+    save_figure(draw_arenas(arenas), path)
+
+
+def draw_arenas(arenas: Mapping[str, Mapping[str, int]]) -> Any:
+    """The chart as a matplotlib figure: for each model a bar for each step, in percent of the first."""
+    from matplotlib.figure import Figure
+
+    figure: Any = Figure(figsize=(WIDTH, AROUND + ROW * len(arenas)), facecolor="white", layout="constrained")
+    axes = figure.subplots()
+    steps = list(dict.fromkeys(step for sizes in arenas.values() for step in sizes))
+    height = 0.8 / max(1, len(steps))
+    for number, step in enumerate(steps):
+        places = [place + (number - (len(steps) - 1) / 2) * height for place in range(len(arenas))]
+        parts = [100 * sizes[step] / max(1, sizes[steps[0]]) for sizes in arenas.values()]
+        bars = axes.barh(places, parts, height, color=BUFFERS[number], edgecolor=EDGE, linewidth=0.4, label=step)
+        labels = [f"{size_text(sizes[step])}, {part:.0f} %" for sizes, part in zip(arenas.values(), parts, strict=True)]
+        axes.bar_label(bars, labels, padding=3, fontsize=7, color=TEXT)
+    axes.set_xlim(0, 135)
+    axes.set_xlabel("arena, percent of that without memory planning", fontsize=9, color=TEXT)
+    axes.set_yticks(range(len(arenas)), list(arenas))
+    axes.invert_yaxis()
+    axes.tick_params(labelsize=8, colors=TEXT)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(title="memory planning", fontsize=8, title_fontsize=8, frameon=False, loc="lower right")
+    return figure
