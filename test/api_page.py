@@ -22,7 +22,7 @@ SECTIONS: dict[str, Sequence[str]] = {
     "Compiling": ("compile", "build", "load", "emit_c", "CFiles", "Progress"),
     "Options": ("EngineConfig", "CompileOptions", "OptimizationProfile"),
     "Running": ("Engine", "InferencePlan", "ExecutionContext", "TensorSpec", "SymbolicSpec", "KernelTime"),
-    "Memory of tensors": ("Storage", "Tensor"),
+    "Memory of tensors": ("Storage", "Tensor", "register_allocator"),
     "Memory plans": (
         *("plan_memory", "MemoryPlan", "TensorRecord", "BufferRecord"),
         *("plan_table", "pool_table", "write_report"),
@@ -163,16 +163,19 @@ def _is_private(name: str) -> bool:
 
 
 def methods(node: ast.ClassDef) -> Iterator[ast.FunctionDef]:
-    """The public ones, in the order of the file; a property's setter has nothing more to say."""
+    """The public ones, in the order of the file, and a constructor that says something of itself."""
     for each in node.body:
-        if isinstance(each, ast.FunctionDef) and not _is_private(each.name):
+        if isinstance(each, ast.FunctionDef) and (
+            not _is_private(each.name) or (each.name == "__init__" and ast.get_docstring(each) is not None)
+        ):
             yield each
 
 
 def member(value: type, node: ast.FunctionDef) -> list[str]:
     """An item of a list: the call or the property, and its docstring."""
     doc = documented(f"{value.__name__}.{node.name}", inspect.getdoc(getattr(value, node.name)))
-    result = f" -> {_text(node.returns)}" if node.returns is not None else ""
+    is_constructor = node.name == "__init__"
+    result = f" -> {_text(node.returns)}" if node.returns is not None and not is_constructor else ""
     kinds = {ast.unparse(each) for each in node.decorator_list}
     if kinds & {"property", "cached_property"}:
         head = f"{node.name}: {result.removeprefix(' -> ')}"
@@ -180,7 +183,7 @@ def member(value: type, node: ast.FunctionDef) -> list[str]:
         arguments = deepcopy(node.args)
         if "staticmethod" not in kinds:
             (arguments.posonlyargs or arguments.args).pop(0)
-        head = f"{node.name}({_text(arguments)}){result}"
+        head = f"{value.__name__ if is_constructor else node.name}({_text(arguments)}){result}"
         head = f"{value.__name__}.{head}" if "classmethod" in kinds else head
     text = [f"- `{head}`", "", *prose(doc)]
     return [text[0], *(f"  {line}" if line else "" for line in text[1:])]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
-from command_runs import complaint, told
+from command_runs import cli, complaint, saved, told
 from engine_cases import MODELS
+from models.build import ModelBuilder
 from models.small import SMALL_MODELS
+from onnx import helper
 from rich.console import Console
 
 import mini_infer as mi
 from mini_infer.passes.memory import plan_arena
 from mini_infer.passes.planning import Plan, Problem, solve
+from mini_infer.tools.mini_opt.command import main as mini_opt
 from mini_infer.tools.waiting import working
 
 
@@ -108,3 +113,131 @@ def test_progress_shows_on_a_terminal_only(capsys: pytest.CaptureFixture[str]) -
         with working(Console(force_terminal=terminal), "planning") as now:
             now("drawing")
         assert ("drawing" in capsys.readouterr().out) == terminal
+
+
+@pytest.fixture
+def in_place_model(tmp_path: Path) -> Path:
+    """x -> three matrix products, a sum of two of which is written over one of them."""
+    b = ModelBuilder("sum")
+    x = b.node("MatMul", b.input("x", [8, 16]), b.weight(16, 32))
+    left, right = b.node("Softmax", x, axis=0), b.node("Softmax", x)
+    total = b.node("Softmax", b.node("Add", left, right))
+    return saved(b.model([b.node("MatMul", total, b.weight(32, 4))]), tmp_path)
+
+
+def test_compare_tells_what_each_step_of_memory_planning_buys(model: Path, in_place_model: Path) -> None:
+    found = json.loads(told("plan", in_place_model, model, "--compare", "--rounds", "2", "-j", "1", "--json", "-"))
+    assert found["rounds"] == 2 and [each["model"] for each in found["models"]] == [str(in_place_model), str(model)]
+    for each, path in zip(found["models"], (in_place_model, model), strict=True):
+        rows = {row["planning"]: row for row in each["rows"]}
+        assert list(rows) == ["off", "pools", "in place", "all"]
+        off, whole = rows["off"]["arena_bytes"], rows["all"]
+        planned = mi.plan_memory(path, threads=1)
+        assert (whole["arena_bytes"], whole["lower_bound_bytes"]) == (planned.arena_bytes, planned.lower_bound_bytes)
+        unplanned = mi.plan_memory(path, threads=1, enable_memory_planning=False)
+        assert off == unplanned.arena_bytes and rows["off"]["saved"] == 0
+        for row in rows.values():
+            assert whole["arena_bytes"] <= row["arena_bytes"] <= off
+            assert row["lower_bound_bytes"] <= row["arena_bytes"]
+            assert row["saved"] == pytest.approx(1 - row["arena_bytes"] / off)
+            assert 0 < row["min_ms"] <= row["median_ms"]
+    of_sum = {row["planning"]: row["arena_bytes"] for row in found["models"][0]["rows"]}
+    assert of_sum["all"] < of_sum["pools"] < of_sum["off"] > of_sum["in place"], "both parts save, together most"
+
+
+def test_compare_prints_a_table_and_draws_a_chart(in_place_model: Path, tmp_path: Path) -> None:
+    chart = tmp_path / "arenas.svg"
+    text = told("plan", in_place_model, "--compare", "--rounds", "1", "-j", "1", "--plot", chart)
+    assert re.search(r"memory planning +arena MB +saved +lower bound MB +median ms +min ms", text)
+    assert re.search(r"^  off +[\d.]+ +0.0 % ", text, re.MULTILINE) and f"written: {chart}" in text
+    drawn = chart.read_text()
+    assert all(f">{each}<" in drawn for each in ("off", "pools", "in place", "all", tmp_path.name))
+    kept = told("plan", in_place_model, "--compare", "--rounds", "1", "-j", "1", "--disable-inplace", "softmax,add")
+    of_all = [re.search(rf"^  {step} +([\d.]+)", kept, re.MULTILINE) for step in ("pools", "all")]
+    assert all(of_all) and text != kept
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--compare", "--table"), "--table does nothing with --compare"),
+        (("--compare", "--no-plan-memory"), "--no-plan-memory does nothing with --compare"),
+        (("--compare", "--range", "n=1,2,3"), "--range does nothing with --compare"),
+        (
+            ("--compare", "--device", "cuda-emulated"),
+            "--compare does nothing with --device cuda-emulated, which has no",
+        ),
+        (("--compare", "--plot", "arenas.html"), "--plot arenas.html: there are pictures as .png, .svg, .pdf"),
+        (("--rounds", "3"), "--rounds does nothing without --compare"),
+        (("other.onnx",), "plan shows one model, and 2 are given; --compare takes several"),
+        (("compiled.mi", "--compare"), "--compare does nothing with compiled.mi, which is compiled already"),
+        (("--normalised",), "--normalised does nothing without --plot"),
+    ],
+)
+def test_what_compare_does_not_go_with(options: tuple[str, ...], message: str, model: Path) -> None:
+    assert complaint("plan", model, *options).startswith(message)
+
+
+def test_buffers_that_are_placed_are_not_compared(model: Path, tmp_path: Path) -> None:
+    placed = tmp_path / "placed.mlir"
+    assert mini_opt([str(model), "--to", "arena", "-o", str(placed)]) in (0, None)
+    assert complaint("plan", placed, "--compare") == (
+        "--compare plans buffers anew; the module is at the arena level already"
+    )
+
+
+def test_plans_that_change_results_are_found(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = iter([1.0, 1.0, 2.0])
+
+    def run(self: mi.ExecutionContext, inputs: object) -> dict[str, float]:
+        return {"y": next(found)}
+
+    monkeypatch.setattr(mi.ExecutionContext, "run", run)
+    message = complaint("plan", model, "--compare", "-j", "1")
+    assert message == f"{model}: memory planning 'pools' gives other results than none"
+
+
+def test_run_takes_the_options_of_buffers(in_place_model: Path, tmp_path: Path) -> None:
+    """They get to the plan, and the outputs stay as they are."""
+    arenas: list[int] = []
+    for number, options in enumerate(((), ("--disable-inplace", "add,softmax"), ("--alignment", "4096"))):
+        outputs = tmp_path / f"{number}.npz"
+        text = told("run", in_place_model, "-j", "1", "--repeat", "1", "-o", outputs, "--json", "-", *options)
+        arenas.append(json.loads(text)["memory"]["arena_bytes"])
+        first, now = (np.load(tmp_path / f"{each}.npz") for each in (0, number))
+        assert all((now[name] == first[name]).all() for name in first.files)
+    assert arenas[0] < arenas[1] and arenas[2] % 4096 == 0 and arenas[0] % 4096
+    message = complaint("run", in_place_model, "--no-plan-memory", "--disable-inplace", "add")
+    assert message == "--disable-inplace does nothing with --no-plan-memory"
+    assert "must be a power of two" in complaint("bench", in_place_model, "--alignment", "100")
+
+
+@pytest.mark.filterwarnings("always:nodes connected to nothing")
+def test_plan_tells_modifications_and_isolated_nodes(tmp_path: Path) -> None:
+    b = ModelBuilder("net")
+    x = b.node("Relu", b.node("Relu", b.input("x", [4])))
+    made = b.model([x])
+    made.graph.node.append(helper.make_node("Constant", [], ["lost"], name="alone", value_float=1.0))
+    path = saved(made, tmp_path)
+    for command, options in (("plan", ()), ("run", ("--repeat", "1"))):
+        result = cli(command, path, "-j", "1", *options)
+        assert "nodes connected to nothing, ignored: alone" in result.stderr
+        assert "nodes connected to nothing, ignored: alone" in result.stdout
+        found = json.loads(cli(command, path, "-j", "1", *options, "--json", "-").stdout)
+        assert found["isolated"] == ["alone"]
+        assert found["modifications"] == sum(found["rewrites"].values()) > 0
+        assert f"; {found['modifications']} modifications in all\n" in result.stdout
+    kept = tmp_path / "kept.mi"
+    cli("build", path, "-o", kept, "--cpu", "native", "-j", "1")
+    assert "nodes connected to nothing, ignored: alone" in told("plan", kept)
+
+
+def test_consumers_are_told(in_place_model: Path, tmp_path: Path) -> None:
+    found = json.loads(told("plan", in_place_model, "-j", "1", "--no-optimize", "--json", "-"))
+    tensors = {each["name"]: each for each in found["tensors"]}
+    assert tensors["x"]["consumers"] == ["sum/matmul_0"] and tensors["x"]["producer"] == ""
+    assert (tensors["x"]["start"], tensors["x"]["end"]) == (0, len(found["steps"])), "inputs live from the first step"
+    first = tensors["sum/matmul_0"]
+    assert (first["producer"], first["consumers"]) == ("sum/matmul_0", ["sum/softmax_1", "sum/softmax_2"])
+    output = tensors["sum/matmul_5"]
+    assert (output["role"], output["consumers"], output["end"]) == ("output", [], len(found["steps"]))

@@ -8,10 +8,12 @@ from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from models.build import ModelBuilder
 from models.light import seeded_light_model
 from models.small import SMALL_MODELS
 from typing_extensions import Unpack
@@ -297,3 +299,42 @@ def test_the_page_needs_no_network(tmp_path: Path) -> None:
     assert "<script src=" not in text.lower() and "<link" not in text.lower()
     assert "<title>&lt;script&gt;: arena 1.024 kB" in text
     assert len(text) < 3e6
+
+
+def texts_of(figure: Any) -> list[list[str]]:
+    return [
+        [label.get_text() for label in axis.get_ticklabels()]
+        for each in figure.axes
+        for axis in (each.yaxis, each.xaxis)
+    ]
+
+
+def test_axes_of_the_chart_can_be_normalised(tmp_path: Path) -> None:
+    """From 0 to 1, whatever the number of steps and bytes; the peak is in the title."""
+    figure = draw_plan(small_plan(), "net", normalised=True)
+    up, _, live, across = texts_of(figure)
+    assert up == [f"{tenth / 10:g}" for tenth in range(11)] == across and live == ["0", "0.5", "1"]
+    assert any("arena 1.024 kB" in each.get_text() for each in figure.texts)
+    file = tmp_path / "arena.svg"
+    mi.write_report(small_plan(), file, normalised=True)
+    assert "part of all steps" in file.read_text() and ">b<" in file.read_text()
+    with pytest.raises(mi.ConfigError, match=r"^normalised does nothing for arena.csv: it is for png, svg, pdf"):
+        mi.write_report(small_plan(), "arena.csv", normalised=True)
+
+
+def test_who_reads_a_tensor_is_told_by_node() -> None:
+    b = ModelBuilder("net")
+    x = b.node("MatMul", b.input("x", [8, 16]), b.weight(16, 32))
+    halves = b.node("Concat", b.node("Softmax", x, axis=0), b.node("Softmax", x), axis=1)
+    model = b.model([b.node("MatMul", halves, b.weight(64, 4))])
+    plan = mi.plan_memory(model, threads=1)
+    read_by = {each.name: (each.producer, each.consumers) for each in plan.tensors}
+    softmaxes = ("net/softmax_1", "net/softmax_2")
+    assert read_by["x"] == ("", ("net/matmul_0",))
+    assert read_by["net/matmul_0"] == ("net/matmul_0", softmaxes)
+    assert {read_by[each][1] for each in softmaxes} == {("net/matmul_4",)}, "as parts of the concatenation"
+    assert {readers for each, (_, readers) in read_by.items() if "weight" in each} == {
+        ("net/matmul_0",),
+        ("net/matmul_4",),
+    }
+    assert read_by["net/matmul_4"] == ("net/matmul_4", ())

@@ -14,7 +14,7 @@ def plan(
     models: Annotated[
         list[str],
         typer.Argument(
-            help="An .onnx file, an .mlir file at any level, or a compiled .mi file; with --compare any number.",
+            help="An .onnx file, an .mlir file at any level, or a compiled .mi file; several with --compare.",
             metavar="MODEL",
         ),
     ],
@@ -23,6 +23,7 @@ def plan(
     pools: Annotated[bool, typer.Option(help="The pools of a pool strategy, and what they save.")] = False,
     csv: Annotated[str | None, typer.Option(metavar="FILE", help="Write a line for each tensor of the arena.")] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Draw the arena: .png, .svg or .pdf.")] = None,
+    normalised: Annotated[bool, typer.Option(help="Axes of --plot from 0 to 1, instead of steps and bytes.")] = False,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Draw it as an interactive page.")] = None,
     compare: Annotated[
         bool, typer.Option(help="Arena and latency without memory planning, with parts, and with all of it.")
@@ -48,12 +49,16 @@ def plan(
     if "profile" in options or (chosen.at and compiled):
         from .. import at_shapes
 
-        chosen.refuse(chosen.by_ranges, "table", "pools", "csv", "plot", "html")
+        chosen.refuse(chosen.by_ranges, "table", "pools", "csv", "plot", "normalised", "html")
         return lambda console: at_shapes.plan_at_shapes(model, options, chosen.at, console)
     from ..reports import plan_summary
 
+    if plot is None:
+        chosen.refuse("without --plot", "normalised")
     files = plan_summary.report_files(csv=csv, plot=plot, html=html)
-    return lambda console: plan_summary.show_plan(model, options, console, table=table, pools=pools, files=files)
+    return lambda console: plan_summary.show_plan(
+        model, options, console, table=table, pools=pools, files=files, normalised=normalised
+    )
 
 
 def _compared(models: list[str], rounds: int, plot: str | None, chosen: Chosen) -> Work:
@@ -61,7 +66,9 @@ def _compared(models: list[str], rounds: int, plot: str | None, chosen: Chosen) 
     from ..bench import memory_reuse
     from ..bench.chart import check_chart
 
-    chosen.refuse("with --compare", "table", "pools", "csv", "html", "capacity", "plan_memory", "range", "at")
+    chosen.refuse(
+        "with --compare", "table", "pools", "csv", "html", "normalised", "capacity", "plan_memory", "range", "at"
+    )
     if chosen["device"] == "cuda-emulated":
         chosen.refuse("with --device cuda-emulated, which has no clock", "compare")
     if loaded := [model for model in models if model.endswith(".mi")]:

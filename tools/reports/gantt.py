@@ -30,8 +30,11 @@ LEGEND: Mapping[str, Any] = {"fontsize": 8, "frameon": False, "borderaxespad": 0
 FINE = 5.0  # points: thinner rectangles get finer lines
 
 
-def draw_plan(plan: MemoryPlan, title: str = "") -> Figure:
-    """The chart as a matplotlib figure, whose width grows with the number of steps."""
+def draw_plan(plan: MemoryPlan, title: str = "", *, normalised: bool = False) -> Figure:
+    """The chart as a matplotlib figure, whose width grows with the number of steps.
+
+    Axes tell steps and bytes; `normalised`, parts of all steps and of the arena, from 0 to 1.
+    """
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -47,6 +50,8 @@ def draw_plan(plan: MemoryPlan, title: str = "") -> Figure:
     def in_unit(count: float, _: int | None) -> str:
         return f"{count / unit:g}"
 
+    if normalised:
+        unit, unit_name = max(1, plan.arena_bytes), "part of it"
     arena.set_xlim(0, steps)
     arena.set_ylim(0, max(1, plan.arena_bytes) * 1.04)
     live.set_ylim(0, max(1, plan.lower_bound_bytes) * 1.18)
@@ -68,7 +73,11 @@ def draw_plan(plan: MemoryPlan, title: str = "") -> Figure:
     arena.tick_params(labelbottom=False)
     arena.set_ylabel(f"address in the arena ({unit_name})", fontsize=9, color=TEXT)
     live.set_ylabel(f"live ({unit_name})", fontsize=9, color=TEXT)
-    live.set_xlabel("step (kernel call)", fontsize=9, color=TEXT)
+    live.set_xlabel("time (part of all steps)" if normalised else "step (kernel call)", fontsize=9, color=TEXT)
+    if normalised:
+        live.set_xticks([steps * tenth / 10 for tenth in range(11)], [f"{tenth / 10:g}" for tenth in range(11)])
+        for axes, most in ((arena, 10), (live, 2)):
+            axes.set_yticks([unit * part / most for part in range(most + 1)])
     name = f"{title}: " if title else ""
     figure.text(LEFT / width, 1 - 0.32 / HEIGHT, name + headline(plan), fontsize=13, weight="bold", color=TEXT)
     figure.text(LEFT / width, 1 - 0.58 / HEIGHT, subtitle(plan), fontsize=9, color=TEXT)
@@ -78,11 +87,11 @@ def draw_plan(plan: MemoryPlan, title: str = "") -> Figure:
     return figure
 
 
-def write_picture(plan: MemoryPlan, stream: BinaryIO, kind: str, title: str = "") -> None:
+def write_picture(plan: MemoryPlan, stream: BinaryIO, kind: str, title: str = "", *, normalised: bool = False) -> None:
     """Writes the chart as "png", "svg" or "pdf"; equal plans give equal files."""
     import matplotlib
 
-    figure: Any = draw_plan(plan, title)
+    figure: Any = draw_plan(plan, title, normalised=normalised)
     settings = {"svg.fonttype": "none", "svg.hashsalt": "mini_infer", "hatch.linewidth": 0.6}
     with cast("Any", matplotlib).rc_context(settings):
         undated = {} if kind == "png" else {"Date" if kind == "svg" else "CreationDate": None}

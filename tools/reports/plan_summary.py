@@ -37,7 +37,14 @@ def report_files(**given: str | None) -> list[str]:
 
 
 def show_plan(
-    model: str, options: Mapping[str, Any], console: Console, *, table: bool, pools: bool, files: Sequence[str]
+    model: str,
+    options: Mapping[str, Any],
+    console: Console,
+    *,
+    table: bool,
+    pools: bool,
+    files: Sequence[str],
+    normalised: bool = False,
 ) -> Facts:
     """Plans a model's memory and prints the reports; returns them for programs. A compiled file has its plan."""
     start = time.perf_counter()
@@ -49,6 +56,8 @@ def show_plan(
     taken = time.perf_counter() - start
     how = "loaded" if Path(model).suffix == ".mi" else "planned"
     console.print(Text.assemble((Path(model).name, "bold"), f" {how} in {taken:.2f} s"))
+    for line in pass_lines(statistics):
+        _write(console, line)
     if table:
         _write(console, plan_table(memory))
     if pools:
@@ -56,11 +65,10 @@ def show_plan(
     if not (table or pools):
         _write(console, place_table(memory))
         show_summary(memory, console)
-    for line in pass_lines(statistics):
-        _write(console, line)
     for file in files:
         with working(console, f"drawing {file}"):
-            write_report(memory, file, _title(Path(model)))
+            drawn = Path(file).suffix.removeprefix(".").lower() in PICTURES
+            write_report(memory, file, _title(Path(model)), normalised=normalised and drawn)
         console.print(f"written: {file}")
     return {"model": model, "seconds": taken, **pass_facts(statistics), **plan_facts(memory)}
 
