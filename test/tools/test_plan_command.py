@@ -18,6 +18,7 @@ from rich.console import Console
 import mini_infer as mi
 from mini_infer.passes.memory import plan_arena
 from mini_infer.passes.planning import Plan, Problem, solve
+from mini_infer.tools.bench.memory_chart import draw_arenas
 from mini_infer.tools.mini_opt.command import main as mini_opt
 from mini_infer.tools.waiting import working
 
@@ -241,3 +242,10 @@ def test_consumers_are_told(in_place_model: Path, tmp_path: Path) -> None:
     assert (first["producer"], first["consumers"]) == ("sum/matmul_0", ["sum/softmax_1", "sum/softmax_2"])
     output = tensors["sum/matmul_5"]
     assert (output["role"], output["consumers"], output["end"]) == ("output", [], len(found["steps"]))
+
+
+def test_models_of_one_name_have_bars_of_their_own() -> None:
+    figure = draw_arenas([("net", {"off": 100, "all": 25}), ("net", {"off": 10, "all": 8})])
+    (axes,) = figure.axes
+    assert [each.get_text() for each in axes.get_yticklabels()] == ["net", "net"]
+    assert [[bar.get_width() for bar in bars] for bars in axes.containers] == [[100, 100], [25, 80]]

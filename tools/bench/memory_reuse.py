@@ -157,7 +157,9 @@ def show_comparison(
             )
         console.print(_table(found[-1]))
     if chart is not None:
-        write_memory_chart({each.title: {row.planning: row.arena_bytes for row in each.rows} for each in found}, chart)
+        write_memory_chart(
+            [(each.title, {row.planning: row.arena_bytes for row in each.rows}) for each in found], chart
+        )
         console.print(f"written: {chart}")
     return {"rounds": rounds, "models": [asdict(each) for each in found]}
 
