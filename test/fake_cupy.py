@@ -112,11 +112,23 @@ class Event:
 class Pointer:
     """CuPy's MemoryPointer."""
 
-    def __init__(self, owner: Array, ptr: int, device_id: int) -> None:
+    def __init__(self, owner: Array | UnownedMemory, ptr: int, device_id: int) -> None:
         self.owner, self.ptr, self.device_id = owner, ptr, device_id
 
     def __add__(self, offset: int) -> Pointer:
         return Pointer(self.owner, self.ptr + offset, self.device_id)
+
+
+class UnownedMemory:
+    """CuPy's: memory that another object owns, which is kept alive."""
+
+    def __init__(self, ptr: int, size: int, owner: object, device_id: int = -1) -> None:
+        self.ptr, self.size, self.owner, self.device_id = ptr, size, owner, device_id
+
+
+def memory_pointer(mem: UnownedMemory, offset: int) -> Pointer:
+    """CuPy's constructor of MemoryPointer."""
+    return Pointer(mem, mem.ptr + offset, mem.device_id)
 
 
 class GpuArray:
@@ -268,6 +280,8 @@ class FakeCupy:
                 funcSetAttribute=partial(self.note, "funcSetAttribute"),
             ),
             alloc=self._alloc,
+            UnownedMemory=UnownedMemory,
+            MemoryPointer=memory_pointer,
             Stream=self._stream,
             Event=partial(Event, self),
             Device=partial(_Device, self),

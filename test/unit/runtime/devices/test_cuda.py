@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import shutil
 import subprocess
@@ -23,6 +24,7 @@ from mini_infer.runtime.device import Array
 from mini_infer.runtime.devices.cuda import cuda_device
 from mini_infer.runtime.devices.cuda import cupy_calls as cuda
 from mini_infer.runtime.devices.emulated.compiled import COMPILERS
+from mini_infer.runtime.memory import allocators
 
 assert fake  # the fixture
 TABLE, IDS = np.arange(30, dtype=np.float32).reshape(5, 6), np.array([1, 4, 0])
@@ -181,6 +183,37 @@ def test_strided_memory_keeps_its_strides(fake: FakeCupy) -> None:
     with pytest.raises(mi.InvalidInputError, match="must be contiguous"):
         mi.Storage.borrow(fake.array(TABLE[:, :3]).__class__([5, 3], "f4", memptr=there.data, strides=(24, 4)), "cuda")
     assert mi.Storage.borrow(fake.array(TABLE), "cuda").capacity == TABLE.nbytes
+
+
+def test_a_deleter_waits_for_arrays_of_other_libraries(fake: FakeCupy) -> None:
+    gone: list[object] = []
+    there = fake.array(TABLE)
+    storage = mi.Storage.borrow(there, "cuda", capacity=48, offset=24, deleter=gone.append)
+    assert (storage.capacity, storage.address) == (48, there.data.ptr + 24)
+    tensor = mi.Tensor(storage, [2, 6], np.float32)
+    np.testing.assert_array_equal(tensor.to("cpu").numpy(), TABLE[1:3])
+    exported = tensor.__dlpack__()
+    tensor.storage.reset()
+    del tensor, storage
+    assert not gone and exported.data.ptr == there.data.ptr + 24
+    del exported
+    gc.collect()
+    assert gone == [there]
+
+
+def test_arenas_on_the_gpu_by_an_allocator(
+    fake: FakeCupy, plan: mi.InferencePlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(allocators, "_ALLOCATORS", {})
+    gone: list[object] = []
+    mi.register_allocator("gpu", lambda size, _: fake.array(np.ones(size, np.uint8)), gone.append, device="cuda")
+    with plan.create_context(allocator="gpu") as context:
+        assert not context.arena.copy_out().any() and context.arena.capacity == plan.arena_bytes > 0
+        np.testing.assert_array_equal(context.run({"x": TABLE, "ids": IDS})[OUTPUT], EXPECTED)
+        assert not gone
+    del context
+    gc.collect()
+    assert len(gone) == 1
 
 
 def test_memory_must_be_on_the_gpu_and_aligned(fake: FakeCupy, plan: mi.InferencePlan) -> None:
