@@ -111,6 +111,8 @@ def plan_facts(memory: MemoryPlan) -> dict[str, Any]:
             "kernel": each.kernel,
             "producer": each.producer,
             "consumers": each.consumers,
+            "inplace": each.inplace,
+            "pool": each.pool,
         }
         for each in memory.tensors
     ]
