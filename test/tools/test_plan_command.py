@@ -249,3 +249,10 @@ def test_models_of_one_name_have_bars_of_their_own() -> None:
     (axes,) = figure.axes
     assert [each.get_text() for each in axes.get_yticklabels()] == ["net", "net"]
     assert [[bar.get_width() for bar in bars] for bars in axes.containers] == [[100, 100], [25, 80]]
+
+
+def test_what_compare_cannot_take_is_not_proposed(tmp_path: Path) -> None:
+    b = ModelBuilder("text")
+    path = saved(b.model([b.node("Relu", b.input("x", ["tokens", 4]))]), tmp_path)
+    assert "--range" in complaint("plan", path) and "--range" not in complaint("plan", path, "--compare")
+    assert "  all  " in told("plan", path, "--compare", "--rounds", "1", "-j", "1", "--dim", "tokens=3")
