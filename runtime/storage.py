@@ -20,7 +20,6 @@ from ..dialects.arguments import (
     check_integer,
     check_kind,
     checked_dtype,
-    checked_sequence,
     checked_sizes,
     is_integer,
     shown,
@@ -30,6 +29,7 @@ from ..dialects.errors import ConfigError, InvalidInputError
 from .device import DEFAULT_ALIGNMENT, Array, ByteLayout, Memory, device_named
 from .memory.allocators import Released, allocated
 from .memory.host_memory import HostMemory, as_array, bytes_of, spanned_bytes
+from .memory.tensor_layout import check_bounds, checked_offset, checked_strides, row_major
 
 _DLPACK_HOST, _DLPACK_CUDA = (1, 3), (2, 13)  # kinds of device: plain and pinned memory; a GPU's own and managed
 
@@ -246,8 +246,8 @@ class Tensor:
     ) -> None:
         """Sets the layout if it lies within the storage; otherwise changes nothing and raises."""
         shape = checked_sizes("shape", shape)
-        steps = _row_major(shape, dtype.itemsize) if strides is None else _checked_strides(strides)
-        _check_bounds(storage, _checked_offset(offset), shape, dtype, steps)
+        steps = row_major(shape, dtype.itemsize) if strides is None else checked_strides(strides)
+        check_bounds(storage.capacity, checked_offset(offset), shape, dtype, steps)
         self.storage, self.offset, self.shape, self.dtype, self.strides = storage, offset, shape, dtype, steps
 
     @classmethod
@@ -312,7 +312,7 @@ class Tensor:
     @property
     def is_contiguous(self) -> bool:
         """Whether the elements are row-major without gaps."""
-        dense = _row_major(self.shape, self.dtype.itemsize)
+        dense = row_major(self.shape, self.dtype.itemsize)
         return not prod(self.shape) or all(
             size == 1 or step == wanted for size, step, wanted in zip(self.shape, self.strides, dense, strict=True)
         )
@@ -385,8 +385,8 @@ class Tensor:
             self._place(memory, offset, self.shape, self.dtype)
             return
         whole = Storage.borrow(memory, self.device, capacity=capacity)
-        _check_bounds(
-            whole, _checked_offset(offset), self.shape, self.dtype, _row_major(self.shape, self.dtype.itemsize)
+        check_bounds(
+            whole.capacity, checked_offset(offset), self.shape, self.dtype, row_major(self.shape, self.dtype.itemsize)
         )
         if deleter is not None:  # not before it is certain that the memory is taken
             whole.set_external(memory, capacity, deleter=deleter)
@@ -435,7 +435,7 @@ class Tensor:
         return np.ndarray(self.shape, self.dtype, self.storage.data.data, self.offset, self.strides)
 
     def _check_bounds(self) -> tuple[int, int]:
-        return _check_bounds(self.storage, self.offset, self.shape, self.dtype, self.strides)
+        return check_bounds(self.storage.capacity, self.offset, self.shape, self.dtype, self.strides)
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._exported().__dlpack__(**options)
@@ -469,25 +469,6 @@ def _dlpack_device(memory: object) -> tuple[int, int]:
     return int(kind), int(number)
 
 
-def _check_bounds(
-    storage: Storage, offset: int, shape: Sequence[int], dtype: np.dtype[Any], strides: Sequence[int]
-) -> tuple[int, int]:
-    """[low, high) of the storage's bytes that a tensor covers. Raises InvalidInputError if out of bounds."""
-    if len(strides) != len(shape):
-        raise InvalidInputError(f"{len(strides)} strides don't fit the {len(shape)} dimensions of {list(shape)}")
-    first = last = offset
-    if prod(shape):
-        reaches = [(size - 1) * step for size, step in zip(shape, strides, strict=True)]
-        first += sum(min(reach, 0) for reach in reaches)
-        last += sum(max(reach, 0) for reach in reaches) + dtype.itemsize
-    if first < 0 or last > storage.capacity:
-        raise InvalidInputError(
-            f"a tensor of {dtype}{list(shape)} at byte {offset} reaches from {first} to {last}, "
-            f"but the storage has {storage.capacity} bytes"
-        )
-    return first, last
-
-
 def _external(
     memory: object, device: str, capacity: int | None, offset: int, deleter: Callable[[Any], object] | None
 ) -> Memory:
@@ -508,26 +489,3 @@ def _external(
     if deleter is None and count == whole.nbytes:
         return whole
     return whole.part(int(offset), int(count), None if deleter is None else Released(memory, deleter))
-
-
-def _checked_offset(offset: object) -> int:
-    if not is_integer(offset):
-        raise wrong("offset", offset, "an integer", InvalidInputError)
-    return cast("int", offset)
-
-
-def _checked_strides(strides: object) -> tuple[int, ...]:
-    steps = checked_sequence("strides", strides, "a sequence of bytes", InvalidInputError)
-    if not all(map(is_integer, steps)):
-        raise wrong("strides", strides, "a sequence of integers", InvalidInputError)
-    return tuple(steps)
-
-
-def _row_major(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """The strides, in bytes, of contiguous row-major elements."""
-    strides: list[int] = []
-    step = itemsize
-    for size in reversed(shape):
-        strides.insert(0, step)
-        step *= size
-    return tuple(strides)

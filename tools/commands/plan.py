@@ -14,7 +14,7 @@ def plan(
     models: Annotated[
         list[str],
         typer.Argument(
-            help="An .onnx file, an .mlir file at any level, or a compiled .mi file; several with --compare.",
+            help=".onnx, .mlir at any level, or compiled .mi; several with --compare.",
             metavar="MODEL",
         ),
     ],
