@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from engine_cases import engine, inputs
+from models.build import ModelBuilder
 
 import mini_infer as mi
 from mini_infer.runtime.device import Array, MemoryPart
@@ -331,3 +332,32 @@ def test_plans_and_engines_make_and_run_contexts() -> None:
         engine("lookup").plan.execute(plan.create_context())
     assert (plan.config, plan.memory.arena_bytes) == (model.config, plan.arena_bytes)
     assert (plan.input_names, plan.output_names) == (model.input_names, model.output_names)
+
+
+def test_an_arena_that_grows_is_made_by_the_same_allocator(pool: Pool) -> None:
+    b = ModelBuilder("rows")
+    x = b.node("Softmax", b.node("MatMul", b.input("x", ["n", 8]), b.weight(8, 32)), axis=0)
+    made = b.model([b.node("MatMul", x, b.weight(32, 4))])
+    model = mi.compile(made, 1, enable_dynamic_shapes=True)
+    context = model.plan_for({"x": (2, 8)}).create_context(allocator="pool")
+    small = context.arena.capacity
+    context.set_shapes({"x": (64, 8)})
+    assert context.arena.capacity > small and (len(pool.out), len(pool.back)) == (2, 1)
+    given = np.ones((64, 8), np.float32)
+    (output,) = context.run({"x": given}).values()
+    np.testing.assert_array_equal(output, model(given))
+    context.close()
+
+
+def test_engines_of_ranges_make_contexts_for_all_of_them(pool: Pool) -> None:
+    b = ModelBuilder("rows")
+    x = b.node("Softmax", b.node("MatMul", b.input("x", ["n", 8]), b.weight(8, 32)))
+    made = b.model([b.node("MatMul", x, b.weight(32, 4))])
+    model = mi.compile(made, 1, profile=mi.OptimizationProfile(dims={"n": (2, 4, 16)}))
+    with model.create_context(allocator="pool") as context:
+        for count in (16, 3):
+            context.set_shapes({"x": (count, 8)})
+            given = np.ones((count, 8), np.float32)
+            (output,) = context.run({"x": given}).values()
+            np.testing.assert_array_equal(output, model(given))
+        assert len(pool.out) == 1, "the arena has room for all of the profile"
