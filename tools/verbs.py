@@ -116,8 +116,9 @@ class Chosen:
         if at and self._given.get("at") and "profile" not in options:
             raise ConfigError("--at does nothing without --range")
         spelled = SPELLINGS | {"planner": f"--strategy {options.get('planner')}"}
+        values = {option.name: option.default for option in FLAGS.values()} | options
         for option in FLAGS.values():
-            if option.name in options and (other := option.useless(options)) is not None:
+            if (other := option.useless(values)) is not None:
                 raise ConfigError(f"{spelled[option.name]} does nothing with {spelled[other]}")
         return options
 

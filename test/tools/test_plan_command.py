@@ -211,6 +211,8 @@ def test_run_takes_the_options_of_buffers(in_place_model: Path, tmp_path: Path) 
     message = complaint("run", in_place_model, "--no-plan-memory", "--disable-inplace", "add")
     assert message == "--disable-inplace does nothing with --no-plan-memory"
     assert "must be a power of two" in complaint("bench", in_place_model, "--alignment", "100")
+    message = complaint("bench", in_place_model, "--disable-inplace", "add", "--chart", "times.txt")
+    assert message.startswith("--chart times.txt: "), "which is looked at after the options"
 
 
 @pytest.mark.filterwarnings("always:nodes connected to nothing")
