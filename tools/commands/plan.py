@@ -26,15 +26,13 @@ def plan(
     normalised: Annotated[bool, typer.Option(help="Axes of --plot from 0 to 1, instead of steps and bytes.")] = False,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Draw it as an interactive page.")] = None,
     compare: Annotated[
-        bool, typer.Option(help="Arena and latency without memory planning, with parts, and with all of it.")
+        bool,
+        typer.Option(help="Run models without memory planning, with parts of it, and with all: arena and latency."),
     ] = False,
     rounds: Annotated[int, typer.Option(min=1, metavar="N", help="Inferences of each that --compare times.")] = 10,
     chosen: Chosen,
 ) -> Work:
-    """Show the memory plan of a model: where every tensor lies, and how small the arena may be.
-
-    No code is built, but for --compare, which runs the models.
-    """
+    """Show the memory plan of a model: where every tensor lies, and how small the arena may be."""
     if compare:
         return _compared(models, rounds, plot, chosen)
     chosen.refuse("without --compare", "rounds")
