@@ -79,6 +79,18 @@ class Session(Protocol):
         """One inference on row-major, aligned device tensors; bindings are kept."""
         return self.run([each.numpy() for each in inputs], [each.numpy() for each in outputs])
 
+    def take_ready(self, inputs: Sequence[Any]) -> list[Array] | None:
+        """Fresh arrays for what code writes, if it can read all inputs, in order, in place; `run_taken` runs it.
+
+        None where a closer look is needed: at an array of another type or shape, or one that has to be copied.
+        """
+        del inputs
+        return None
+
+    def run_taken(self) -> Wrong | None:
+        """One inference on the arrays of the last `take_ready`, which the caller holds."""
+        raise NotImplementedError
+
     def times(self) -> Array:
         """For a profiled plan: the nanoseconds of each call in the last run, and how often it ran."""
         ...

@@ -127,6 +127,9 @@ class Engine(Stationary):
         for a branch that can't be run.
         """
         if len(arrays) == 1 and not named and isinstance(arrays[0], Mapping):
+            ready = self.run_ready(cast("Mapping[str, Any]", arrays[0]))
+            if ready is not None:
+                return dict(zip(self.output_names, ready, strict=True))
             plan, outputs = self._run(ordered(self.input_names, cast("Mapping[str, Any]", arrays[0])))
             return dict(zip(plan.output_names, outputs, strict=True))
         names = self.input_names
@@ -134,6 +137,28 @@ class Engine(Stationary):
             arrays = tuple(self._collected(arrays, named))
         _, outputs = self._run(arrays)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def run_ready(self, inputs: Mapping[str, Any]) -> list[Array] | None:
+        """The outputs, in order, for one array for each input that code can read in place.
+
+        None, and nothing is run, where something is missing, of another type or shape, or has to be copied: a call does
+        that, or says what is wrong. Raises InvalidInputError as a call does for what turns out in a run.
+        """
+        plan = self._plan
+        if plan is None:
+            return None
+        idle, names = self._idle, plan.input_names
+        try:
+            arrays = [inputs[name] for name in names]
+            if len(inputs) != len(names):
+                return None
+            context = idle.pop()
+        except (KeyError, TypeError, IndexError):  # or there is no context yet
+            return None
+        try:
+            return context.run_ready(arrays)
+        finally:
+            self._put_back(context, idle)
 
     def _collected(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """One value for each input, from positional and keyword arguments."""

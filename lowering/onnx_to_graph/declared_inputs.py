@@ -107,7 +107,7 @@ def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) ->
     known: dict[str, tuple[tuple[int, int], int]] = {}
     found: dict[str, list[int | None]] = {}
     names: set[str] = set()
-    declared = {name: _ranged(value, ranges) for name, value in inputs.items()}
+    declared = {name: _sized(name, _ranged(value, ranges), dims) for name, value in inputs.items()}
     plain = {each for shape in declared.values() for each in shape if isinstance(each, str)}
     calculated = {each for each in plain - set(ranges.dims) if is_calculated(each, plain)}
     for name, shape in declared.items():
@@ -121,7 +121,7 @@ def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) ->
                 sizes.append(dimension if isinstance(dimension, int) else dims.get(dimension))
                 continue
             low, wanted, high = span
-            called = dimension if isinstance(dimension, str) and dimension else f"{name}.{axis}"
+            called = dimension if isinstance(dimension, str) and dimension else place_of(name, axis)
             if called not in known:
                 size, unit = wanted if now is None else now, ranges.units.get(called, 1)
                 multiples = range(-(-max(low, 1) // unit), high // unit + 1)
@@ -188,7 +188,8 @@ def input_types(
 ) -> dict[str, AnyTensor]:
     """The type of each free input that is not an initialiser, in the model's order.
 
-    `dims` gives sizes to dynamic dimensions by name, `shapes` gives whole input shapes. A size that a shape, or a
+    `dims` gives sizes to dynamic dimensions by name, to unnamed ones by input and axis ("x.0"); `shapes` gives whole
+    input shapes. A size that a shape, or a
     value's shape, gives to a named dimension holds for every other input, too. The shapes of `free` inputs may differ
     from the declared numbers.
     """
@@ -202,7 +203,9 @@ def input_types(
             )
     shapes = {**shapes, **{name: value.shape for name, value in values.items()}}
     shapeless = [name for name, value in inputs.items() if name not in shapes and not _has_shape(value)]
-    declared = {name: _declared(inputs[name], shapes.get(name)) for name in inputs if name not in shapeless}
+    declared = {
+        name: _sized(name, _declared(inputs[name], shapes.get(name)), dims) for name in inputs if name not in shapeless
+    }
     sizes = _sizes(declared, dims, shapes, values, free)
     check_bound({name: shapes.get(name, shape) for name, shape in declared.items()}, shapeless, sizes)
     types: dict[str, AnyTensor] = {}
@@ -222,6 +225,17 @@ def _declared(value: ValueInfoProto, given: Sequence[int] | None) -> list[Dimens
     if given is None:
         raise InvalidInputError(f"input {value.name} has no shape in the model; give it in shapes")
     return [""] * len(given)
+
+
+def _sized(name: str, declared: Sequence[Dimension], dims: Mapping[str, int]) -> list[Dimension]:
+    """The declared dimensions of an input, the unnamed ones with the sizes that `dims` gives to their places."""
+    places = (place_of(name, axis) if each == "" else "" for axis, each in enumerate(declared))
+    return [dims.get(place, each) for place, each in zip(places, declared, strict=True)]
+
+
+def place_of(name: str, axis: int) -> str:
+    """The name of an unnamed dimension: the input's name and the axis, such as "x.0"."""
+    return f"{name}.{axis}"
 
 
 def _has_shape(value: ValueInfoProto) -> bool:
@@ -250,8 +264,9 @@ def _sizes(
 ) -> dict[str, int]:
     """The sizes of named dynamic dimensions. Raises InvalidInputError for contradictions."""
     names = {dimension for shape in declared.values() for dimension in shape if isinstance(dimension, str)}
+    places = {place_of(name, axis) for name, shape in declared.items() for axis, _ in enumerate(shape)}
     for name, size in dims.items():
-        if name not in names or not name:
+        if name not in names | places or not name:
             known = ", ".join(sorted(names - {""})) or "none"
             raise InvalidInputError(f"dims: no input has a dynamic dimension {name}; there are: {known}")
         if size < 0:

@@ -13,6 +13,7 @@ from typing_extensions import override
 from ...dialects.errors import InvalidInputError
 from ...dialects.sizes.sizes import now
 from ..config import EngineConfig
+from ..device import Array
 from ..engine import Build, Engine
 from ..forks import ForkSafeLock
 from ..plan import ExecutionContext, InferencePlan, Shapes
@@ -108,6 +109,11 @@ class DynamicEngine(Engine):
         wanted = ordered_shapes(self._names, shapes)
         return self._family(wanted).plan_for(wanted)
 
+    def suits(self, shapes: Shapes) -> bool:
+        """Whether there is code for these shapes of the inputs, in order, so that a call compiles nothing."""
+        self._check_open()
+        return any(family.suits(shapes) for family in self._families)
+
     def _suiting(self, shapes: Shapes) -> ShapeFamily:
         """The plans whose code is valid for these shapes; compiles if there are none."""
         with self._lock:
@@ -125,6 +131,28 @@ class DynamicEngine(Engine):
             if self._plan is None:
                 self._plan = found.plan_for(shapes)
             return found
+
+    @override
+    def run_ready(self, inputs: Mapping[str, Any]) -> list[Array] | None:
+        try:
+            arrays = [inputs[name] for name in self._names]
+            shapes = tuple([each.shape for each in arrays])
+            if self._is_closed or len(inputs) != len(arrays):
+                return None
+        except (KeyError, TypeError, AttributeError):
+            return None
+        family = self._family(shapes)
+        plan, idle = family.plan_for(shapes), family.idle
+        try:
+            context = idle.pop()
+        except IndexError:
+            return None
+        try:
+            if context.plan is not plan:
+                context.use(plan)
+            return context.run_ready(arrays)
+        finally:
+            self._put_back(context, idle)
 
     @override
     def _chosen(self, inputs: Sequence[Any]) -> tuple[InferencePlan, deque[ExecutionContext]]:

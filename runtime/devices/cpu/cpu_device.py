@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from ...native.llvm_processes import Compilers
 
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # see runtime_ir.py
+
+_addressof = ctypes.addressof
+_from_buffer: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer  # looked up once: calls are short
 
 
 class CpuSession(Session):
@@ -56,6 +59,7 @@ class CpuSession(Session):
         self._bound_pointers, self._bound_address = bound, ctypes.addressof(bound)
         self._given_pointers, self._given_address = given, ctypes.addressof(given)
         self.entry: Any = ENTRY(plan.code.address("mini_infer_run"))
+        self._take(plan)
         self._threads = plan.threads
         self._helpers = self._share = None
         if plan.threads > 1:
@@ -68,7 +72,13 @@ class CpuSession(Session):
     def use(self, plan: LoadedPlan) -> None:
         assert plan.sizes is not None
         self._plan = plan  # keeps the sizes alive that native code reads
+        self._take(plan)
         self._bound_pointers[self._sizes_at] = self._given_pointers[self._sizes_at] = plan.sizes.ctypes.data
+
+    def _take(self, plan: LoadedPlan) -> None:
+        """Notes what `run_ready` compares inputs with, and what it makes for outputs."""
+        self._wanted = tuple((spec.dtype, spec.shape, spec.dtype.alignment - 1) for spec in plan.inputs)
+        self._written = tuple((spec.shape, spec.dtype) for spec in plan.written)
 
     @override
     def bind(self, index: int, spec: TensorSpec, memory: object, *, written: bool) -> tuple[int, int]:
@@ -97,14 +107,40 @@ class CpuSession(Session):
             index += 1
         return self._call(self._given_address)
 
+    @override
+    def take_ready(self, inputs: Sequence[Any]) -> list[Array] | None:
+        pointers, index = self._given_pointers, 0
+        try:
+            for dtype, shape, misaligned in self._wanted:
+                array = inputs[index]
+                if type(array) is not np.ndarray or array.dtype is not dtype or array.shape != shape:
+                    return None
+                # It refuses what is read-only, empty, or not row-major without gaps.
+                pointers[index] = address = _addressof(_from_buffer(array))
+                if address & misaligned:
+                    return None
+                index += 1
+            outputs = [np.empty(shape, dtype) for shape, dtype in self._written]
+            for array in outputs:
+                pointers[index] = _addressof(_from_buffer(array))
+                index += 1
+        except (TypeError, ValueError, BufferError, MemoryError):
+            return None
+        return outputs
+
+    @override
+    def run_taken(self) -> Wrong | None:
+        return self._call(self._given_address)
+
     def _call(self, pointers: int) -> Wrong | None:
-        self._status[:] = self._nothing_wrong
+        if self._nothing_wrong:
+            self._status[:] = self._nothing_wrong
         if self._plan.profiled:
             self._times.fill(0)
         if self._helpers is not None and self._helpers.threads < self._threads:  # initially, and after a fork
             self._helpers.grow(self._threads)
         self.entry(pointers, self._share)
-        if self._status.tobytes() != self._nothing_wrong:
+        if self._nothing_wrong and self._status.tobytes() != self._nothing_wrong:
             return np.frombuffer(self._status.tobytes(), np.int64)
         return None
 

@@ -1,0 +1,137 @@
+"""What a model declares about itself: inputs, outputs and metadata, as plain values that JSON can hold."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from onnx import ModelProto, TensorProto, TypeProto, ValueInfoProto
+
+from ...dialects.errors import InvalidModelError
+from .check import opset_versions, ordered_nodes
+from .functions import model_functions
+from .inlining import Inlining
+from .model_file import ModelSource, load_model
+from .operators import OperatorCheck
+
+
+class ValueDescription(TypedDict):
+    """An input, output or initialiser of a model."""
+
+    name: str
+    type: str
+    """As ONNX writes it, such as "tensor(float)" or "seq(tensor(int64))"; "" if none is declared."""
+    shape: list[int | str | None] | None
+    """Sizes, names of dynamic dimensions, None for unnamed ones; None as a whole for an unknown rank."""
+    denotations: list[str]
+    """What the dimensions are said to be, such as "DATA_BATCH"; "" for those of which nothing is said."""
+
+
+class ModelDescription(TypedDict):
+    """A model's interface and metadata."""
+
+    inputs: list[ValueDescription]
+    outputs: list[ValueDescription]
+    defaults: list[ValueDescription]
+    """Inputs with an initialiser, which callers may leave out."""
+    metadata: dict[str, str]
+    version: int | None
+    custom: dict[str, str]
+
+
+def describe(model: ModelSource) -> ModelDescription:
+    """The description of a model, whose operators are checked, too.
+
+    Outputs without a declared shape have the one that ONNX infers. Raises InvalidModelError for a broken model and
+    UnsupportedError naming all operators that there are not.
+    """
+    proto = load_model(model).proto
+    functions, nodes = model_functions(proto), ordered_nodes(proto.graph)
+    OperatorCheck(functions).check(nodes, opset_versions(proto))
+    Inlining(functions).check(nodes)
+    graph = proto.graph
+    initialized = {each.name for each in graph.initializer}
+    inferred = _inferred(proto)
+    metadata = {
+        "producer_name": proto.producer_name,
+        "graph_name": graph.name,
+        "domain": proto.domain,
+        "description": proto.doc_string,
+        "graph_description": graph.doc_string,
+    }
+    return {
+        "inputs": [_described(each) for each in graph.input if each.name not in initialized],
+        "outputs": [_described(_completed(each, inferred)) for each in graph.output],
+        "defaults": [_described(each) for each in graph.input if each.name in initialized],
+        "metadata": metadata,
+        "version": proto.model_version if proto.HasField("model_version") else None,
+        "custom": {each.key: each.value for each in proto.metadata_props},
+    }
+
+
+def _inferred(proto: ModelProto) -> dict[str, ValueInfoProto]:
+    """The outputs as ONNX's shape inference completes them, by name; none if all are complete, or it fails."""
+    if all(_is_complete(each) for each in proto.graph.output):
+        return {}
+    from onnx import shape_inference
+
+    named = {dim.dim_param for each in proto.graph.input for dim in each.type.tensor_type.shape.dim}
+    try:
+        found = {each.name: each for each in shape_inference.infer_shapes(proto).graph.output}
+        for dim in (dim for each in found.values() for dim in each.type.tensor_type.shape.dim):
+            if dim.dim_param and dim.dim_param not in named:  # the inference made it up
+                dim.ClearField("dim_param")
+        return found
+    except (RuntimeError, ValueError, shape_inference.InferenceError):  # of a model that may be valid all the same
+        return {}
+
+
+def _is_complete(value: ValueInfoProto) -> bool:
+    kind = value.type.WhichOneof("value")
+    if kind != "tensor_type":
+        return kind is not None
+    dims = value.type.tensor_type.shape.dim
+    return value.type.tensor_type.HasField("shape") and all(each.WhichOneof("value") for each in dims)
+
+
+def _completed(value: ValueInfoProto, inferred: dict[str, ValueInfoProto]) -> ValueInfoProto:
+    return value if _is_complete(value) else inferred.get(value.name, value)
+
+
+def _described(value: ValueInfoProto) -> ValueDescription:
+    tensor = value.type.tensor_type
+    has_shape = value.type.WhichOneof("value") == "tensor_type" and tensor.HasField("shape")
+    shape: list[int | str | None] = [
+        each.dim_value if each.HasField("dim_value") and each.dim_value >= 0 else each.dim_param or None
+        for each in tensor.shape.dim
+    ]
+    return {
+        "name": value.name,
+        "type": type_text(value.type),
+        "shape": shape if has_shape else None,
+        "denotations": [each.denotation for each in tensor.shape.dim] if has_shape else [],
+    }
+
+
+def type_text(type: TypeProto) -> str:
+    """A type as ONNX's own texts write it: "tensor(float)", "seq(map(int64,tensor(float)))"; "" for none.
+
+    Raises InvalidModelError for an element type that ONNX doesn't have.
+    """
+    kind = type.WhichOneof("value")
+    if kind == "tensor_type":
+        return f"tensor({_element_text(type.tensor_type.elem_type)})"
+    if kind == "sparse_tensor_type":
+        return f"sparse_tensor({_element_text(type.sparse_tensor_type.elem_type)})"
+    if kind == "sequence_type":
+        return f"seq({type_text(type.sequence_type.elem_type)})"
+    if kind == "optional_type":
+        return f"optional({type_text(type.optional_type.elem_type)})"
+    if kind == "map_type":
+        return f"map({_element_text(type.map_type.key_type)},{type_text(type.map_type.value_type)})"
+    return ""
+
+
+def _element_text(element: int) -> str:
+    if element not in TensorProto.DataType.values():
+        raise InvalidModelError(f"there is no element type {element}")
+    return TensorProto.DataType.Name(element).lower()
