@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TypedDict
 
 from onnx import ModelProto, TensorProto, TypeProto, ValueInfoProto
@@ -41,8 +42,8 @@ class ModelDescription(TypedDict):
 def describe(model: ModelSource) -> ModelDescription:
     """The description of a model, whose operators are checked, too.
 
-    Outputs without a declared shape have the one that ONNX infers. Raises InvalidModelError for a broken model and
-    UnsupportedError naming all operators that there are not.
+    Outputs whose declared shapes are open have the sizes that ONNX infers. Raises InvalidModelError for a broken model
+    and UnsupportedError naming all operators that there are not.
     """
     proto = load_model(model).proto
     functions, nodes = model_functions(proto), ordered_nodes(proto.graph)
@@ -51,6 +52,7 @@ def describe(model: ModelSource) -> ModelDescription:
     graph = proto.graph
     initialized = {each.name for each in graph.initializer}
     inferred = _inferred(proto)
+    named = {dim.dim_param for each in graph.input for dim in each.type.tensor_type.shape.dim}
     metadata = {
         "producer_name": proto.producer_name,
         "graph_name": graph.name,
@@ -60,7 +62,7 @@ def describe(model: ModelSource) -> ModelDescription:
     }
     return {
         "inputs": [_described(each) for each in graph.input if each.name not in initialized],
-        "outputs": [_described(_completed(each, inferred)) for each in graph.output],
+        "outputs": [_described(_completed(each, inferred.get(each.name), named)) for each in graph.output],
         "defaults": [_described(each) for each in graph.input if each.name in initialized],
         "metadata": metadata,
         "version": proto.model_version if proto.HasField("model_version") else None,
@@ -69,32 +71,46 @@ def describe(model: ModelSource) -> ModelDescription:
 
 
 def _inferred(proto: ModelProto) -> dict[str, ValueInfoProto]:
-    """The outputs as ONNX's shape inference completes them, by name; none if all are complete, or it fails."""
-    if all(_is_complete(each) for each in proto.graph.output):
+    """The outputs as ONNX's shape inference finds them, by name; none if all are numbers, or it fails."""
+    if all(_has_sizes(each) for each in proto.graph.output):
         return {}
     from onnx import shape_inference
 
-    named = {dim.dim_param for each in proto.graph.input for dim in each.type.tensor_type.shape.dim}
+    bare = ModelProto()
+    bare.CopyFrom(proto)
+    for each in bare.graph.output:
+        each.type.tensor_type.ClearField("shape")
     try:
-        found = {each.name: each for each in shape_inference.infer_shapes(proto).graph.output}
-        for dim in (dim for each in found.values() for dim in each.type.tensor_type.shape.dim):
-            if dim.dim_param and dim.dim_param not in named:  # the inference made it up
-                dim.ClearField("dim_param")
-        return found
+        return {each.name: each for each in shape_inference.infer_shapes(bare).graph.output}
     except (RuntimeError, ValueError, shape_inference.InferenceError):  # of a model that may be valid all the same
         return {}
 
 
-def _is_complete(value: ValueInfoProto) -> bool:
-    kind = value.type.WhichOneof("value")
-    if kind != "tensor_type":
-        return kind is not None
-    dims = value.type.tensor_type.shape.dim
-    return value.type.tensor_type.HasField("shape") and all(each.WhichOneof("value") for each in dims)
+def _has_sizes(value: ValueInfoProto) -> bool:
+    """Whether a value is of a known shape, or no tensor."""
+    tensor = value.type.tensor_type
+    is_tensor = value.type.WhichOneof("value") in ("tensor_type", None)
+    return not is_tensor or (tensor.HasField("shape") and all(each.HasField("dim_value") for each in tensor.shape.dim))
 
 
-def _completed(value: ValueInfoProto, inferred: dict[str, ValueInfoProto]) -> ValueInfoProto:
-    return value if _is_complete(value) else inferred.get(value.name, value)
+def _completed(value: ValueInfoProto, found: ValueInfoProto | None, named: Container[str]) -> ValueInfoProto:
+    """An output with its inferred sizes in place of names; names that the inference makes up are left out."""
+    if found is None or _has_sizes(value) or not found.type.tensor_type.HasField("shape"):
+        return value
+    declared = value.type.tensor_type
+    made = ValueInfoProto()
+    made.CopyFrom(value)
+    made.type.CopyFrom(found.type)
+    dims = made.type.tensor_type.shape.dim
+    if declared.HasField("shape") and len(declared.shape.dim) != len(dims):
+        return value  # a run will tell
+    for axis, each in enumerate(dims):
+        if not each.HasField("dim_value"):
+            if declared.HasField("shape"):
+                each.CopyFrom(declared.shape.dim[axis])
+            elif each.dim_param not in named:
+                each.ClearField("dim_param")
+    return made
 
 
 def _described(value: ValueInfoProto) -> ValueDescription:

@@ -22,7 +22,7 @@ from ..engine import Engine
 from ..file_cache import key_of
 from ..forks import ForkSafeLock
 from ..kept.cache_folders import Cache, cache_folder
-from ..kept.keys import options_text
+from ..kept.keys import options_text, version
 from ..plan import Shapes
 from ..progress import LOG
 from ..shapes.shape_history import Makers, ShapeHistory, ShapeRecord
@@ -98,7 +98,9 @@ class LearningEngine:
         default are among them only if they are to be something else. Raises as `compile` does, an UnknownValueError
         where `values` don't tell what must be known.
         """
-        with self._lock:
+        with self._lock, warnings.catch_warnings():
+            # A branch that is not for these shapes is compiled when those come that it is for.
+            warnings.filterwarnings("ignore", message=".*can't be run", category=UserWarning)
             while True:
                 try:
                     return self._found(shapes, values)
@@ -145,12 +147,10 @@ class LearningEngine:
         return cast("DynamicEngine", self._compiled(ranged))
 
     def _compiled(self, options: Mapping[str, Any]) -> Engine:
-        with warnings.catch_warnings():  # a branch that is not for these shapes is compiled for those that it is for
-            warnings.filterwarnings("ignore", message=".*can't be run", category=UserWarning)
-            return compile(self._source.model, self._threads, cache=self._cache, **{**self._options, **options})
+        return compile(self._source.model, self._threads, cache=self._cache, **{**self._options, **options})
 
     def _described(self) -> ModelDescription:
-        key = key_of(b"description", self._digest)
+        key = key_of(b"description", self._digest, version().encode())
         told = None if self._facts is None else self._facts.get(key)
         if told is not None:
             return cast("ModelDescription", read_json(told))

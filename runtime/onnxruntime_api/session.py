@@ -15,6 +15,7 @@ from ..compile.learning_engine import LearningEngine
 from ..config import CompileOptions
 from ..device import Array
 from ..engine import Engine
+from ..specs import SymbolicSpec, TensorSpec
 from .environment import PROVIDERS
 from .fed_values import fed_arrays
 from .io_bindings import IOBinding
@@ -96,7 +97,9 @@ class InferenceSession:
         self._selections: dict[tuple[str, ...], list[int]] = {}
         if self._engines.has_fixed_inputs:
             with suppress(UnknownValueError):  # a call brings the value
-                self._use(self._engines.engine_for(self._engines.declared_shapes(), {}))
+                engine = self._engines.engine_for(self._engines.declared_shapes(), {})
+                self._outputs = [_with_sizes(*each) for each in zip(self._outputs, engine.outputs, strict=True)]
+                self._use(engine)
 
     def _use(self, engine: Engine) -> None:
         """Tries this engine first from now on."""
@@ -268,6 +271,13 @@ def _checked_model(model: str | bytes | os.PathLike[str]) -> str | bytes | os.Pa
     if os.path.getsize(path) == 0:
         raise InvalidArgument(f"Load model from {path} failed:No graph was found in the protobuf.")
     return path
+
+
+def _with_sizes(arg: NodeArg, spec: TensorSpec | SymbolicSpec) -> NodeArg:
+    """An output of a compiled model: with the sizes that it has at every run."""
+    declared = dict(enumerate(arg.shape))
+    sizes = [declared.get(axis) if axis in spec.bounded else size for axis, size in enumerate(spec.shape)]
+    return NodeArg(arg.name, arg.type, sizes)
 
 
 def _check_run_options(options: object) -> None:

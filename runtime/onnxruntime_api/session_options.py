@@ -179,6 +179,8 @@ class SessionOptions(_CheckedFields):
     def warn_of_unused(self) -> None:
         """Names what is set and does nothing in a warning, each once in a process."""
         unused = [name for name in self._WITHOUT_EFFECT if getattr(self, name) != self._FIELDS[name][1]]
+        if self.inter_op_num_threads == 1:  # as it is
+            unused.remove("inter_op_num_threads")
         warn_once([*unused, *(f"the configuration entry {key}" for key in self._entries)])
 
 

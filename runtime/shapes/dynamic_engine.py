@@ -48,6 +48,7 @@ class DynamicEngine(Engine):
         self._is_closed = False
         self._families: list[ShapeFamily] = []
         self._family = lru_cache(MOST_PLANS)(self._suiting)
+        self._used: dict[Shapes, tuple[InferencePlan, deque[ExecutionContext]]] = {}  # by calls
         self._lock = ForkSafeLock()
         if config.enable_dynamic_shapes:
             self._names = names()
@@ -65,6 +66,7 @@ class DynamicEngine(Engine):
         if len(self._families) > MOST_FAMILIES:
             del self._families[1]  # the first is for the shapes that the model is made for
             self._family.cache_clear()
+            self._used = {}
         return family
 
     @override
@@ -76,6 +78,7 @@ class DynamicEngine(Engine):
             self._is_closed, self._plan = True, None
             del self._build  # and the model with it
             self._family.cache_clear()
+            self._used = {}
         for family in families:
             self._release(family.idle)
 
@@ -136,16 +139,11 @@ class DynamicEngine(Engine):
     def run_ready(self, inputs: Mapping[str, Any]) -> list[Array] | None:
         try:
             arrays = [inputs[name] for name in self._names]
-            shapes = tuple([each.shape for each in arrays])
-            if self._is_closed or len(inputs) != len(arrays):
+            if len(inputs) != len(arrays):
                 return None
-        except (KeyError, TypeError, AttributeError):
-            return None
-        family = self._family(shapes)
-        plan, idle = family.plan_for(shapes), family.idle
-        try:
+            plan, idle = self._used[tuple([each.shape for each in arrays])]
             context = idle.pop()
-        except IndexError:
+        except (KeyError, TypeError, AttributeError, IndexError):  # or no call had these shapes yet
             return None
         try:
             if context.plan is not plan:
@@ -161,4 +159,8 @@ class DynamicEngine(Engine):
             raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(self._names)}")
         shapes = tuple(tuple(each.shape) if hasattr(each, "shape") else np.shape(each) for each in inputs)
         family = self._family(shapes)
-        return family.plan_for(shapes), family.idle
+        found = family.plan_for(shapes), family.idle
+        if len(self._used) >= MOST_PLANS:
+            self._used = {}
+        self._used[shapes] = found
+        return found
