@@ -68,23 +68,18 @@ class LearningEngine:
         self._lock = ForkSafeLock()
         self._read_record()
 
-    @property
-    def has_fixed_inputs(self) -> bool:
-        """Whether the model and the options declare the shapes of all inputs."""
-        dims = self._dims
-        return all(
-            each["shape"] is not None and all(isinstance(size, int) or size in dims for size in each["shape"])
-            for each in self.description["inputs"]
-        )
-
-    def declared_shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of the inputs of a model with fixed inputs, by name."""
-        dims = self._dims
-        return {
-            each["name"]: tuple(size if isinstance(size, int) else dims[cast("str", size)] for size in each["shape"])
-            for each in self.description["inputs"]
-            if each["shape"] is not None
-        }
+    def declared_shapes(self) -> dict[str, tuple[int, ...]] | None:
+        """The shapes of all inputs by name, if the model and the options declare them; None if they leave any open."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        for each in self.description["inputs"]:
+            dimensions = _dimensions(each, self._dims)
+            if dimensions is None:
+                return None
+            sizes = tuple(size for size in dimensions if isinstance(size, int))
+            if len(sizes) != len(dimensions):
+                return None
+            shapes[each["name"]] = sizes
+        return shapes
 
     @property
     def needs_values(self) -> bool:

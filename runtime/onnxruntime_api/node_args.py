@@ -58,8 +58,10 @@ class ModelMetadata:
 
 
 def node_arg(value: ValueDescription, sizes: Mapping[str, int]) -> NodeArg:
-    """The NodeArg of a described value; `sizes` are those that options give to named dimensions."""
-    shape = value["shape"] or []
+    """The NodeArg of a described value; `sizes` are those that options give to dimensions, as `dims` of `compile`."""
+    name, shape = value["name"], enumerate(value["shape"] or ())
     return NodeArg(
-        value["name"], value["type"], [sizes.get(each, each) if isinstance(each, str) else each for each in shape]
+        name,
+        value["type"],
+        [each if isinstance(each, int) else sizes.get(each or f"{name}.{axis}", each) for axis, each in shape],
     )

@@ -6,6 +6,7 @@ python -m mini_infer.onnxruntime -m module arguments...
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import runpy
 import sys
@@ -49,6 +50,8 @@ def run_program(interface: ModuleType, arguments: list[str]) -> None:
         sys.exit(0 if arguments[:1] in (["-h"], ["--help"]) else USAGE)
     install(interface)
     if arguments[0] == "-m":
+        if not _is_module(arguments[1]):
+            sys.exit(f"{sys.executable}: No module named {arguments[1]}")
         sys.argv = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
         return
@@ -59,3 +62,10 @@ def run_program(interface: ModuleType, arguments: list[str]) -> None:
     sys.argv = arguments
     sys.path[0] = os.path.dirname(os.path.realpath(path))
     runpy.run_path(path, run_name="__main__")
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):  # of the package around it, or of no name at all
+        return False

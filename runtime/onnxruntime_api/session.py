@@ -95,9 +95,10 @@ class InferenceSession:
         self._without_rank = {each["name"] for each in values if each["shape"] is None}
         self._places = {each.name: place for place, each in enumerate(self._outputs)}
         self._selections: dict[tuple[str, ...], list[int]] = {}
-        if self._engines.has_fixed_inputs:
+        shapes = self._engines.declared_shapes()
+        if shapes is not None:
             with suppress(UnknownValueError):  # a call brings the value
-                engine = self._engines.engine_for(self._engines.declared_shapes(), {})
+                engine = self._engines.engine_for(shapes, {})
                 self._outputs = [_with_sizes(*each) for each in zip(self._outputs, engine.outputs, strict=True)]
                 self._use(engine)
 

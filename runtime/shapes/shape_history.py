@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ...dialects.errors import OutOfMemoryError, PlanError, UnknownValueError, UnsupportedError
 from ..engine import Engine
 from ..plan import Shapes
 from ..progress import LOG
-from .dynamic_engine import DynamicEngine
+
+if TYPE_CHECKING:
+    from .dynamic_engine import DynamicEngine
 
 LEAST_OPTIMAL = 64
 """Least size for which a varying dimension is optimised. Two transformers of widths 128 and 384,

@@ -5,6 +5,7 @@
 The model takes one input, float32 [batch, 3, height, width], and gives scores, [batch, classes].
 """
 
+# pyright: basic
 import json
 import os
 import sys

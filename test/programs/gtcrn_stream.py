@@ -3,6 +3,7 @@
 python gtcrn_stream.py gtcrn.onnx
 """
 
+# pyright: basic
 import sys
 import time
 from typing import Any
@@ -25,7 +26,7 @@ def spectrum(frames: int) -> Array:
 
 
 def main() -> None:
-    session = onnxruntime.InferenceSession(sys.argv[1], None, providers=["CPUExecutionProvider"])
+    session: Any = onnxruntime.InferenceSession(sys.argv[1], None, providers=["CPUExecutionProvider"])
     conv_cache = np.zeros([2, 1, 16, 16, 33], dtype="float32")
     tra_cache = np.zeros([2, 3, 1, 1, 16], dtype="float32")
     inter_cache = np.zeros([2, 1, 33, 16], dtype="float32")

@@ -3,6 +3,7 @@
 python magika_files.py magika_v3_3.onnx FILES...
 """
 
+# pyright: basic
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ class Classifier:
     """The model, and the features that it takes."""
 
     def __init__(self, path: Path) -> None:
-        self._session = rt.InferenceSession(path, providers=["CPUExecutionProvider"])
+        self._session: Any = rt.InferenceSession(path, providers=["CPUExecutionProvider"])
 
     def features(self, content: bytes) -> list[int]:
         """The first and the last bytes without white space around, filled up."""

@@ -3,6 +3,7 @@
 python silero_vad.py silero_vad_v6.onnx
 """
 
+# pyright: basic
 import sys
 from typing import Any
 
@@ -20,7 +21,9 @@ class OnnxWrapper:
         options.inter_op_num_threads = 1
         options.intra_op_num_threads = 1
         if "CPUExecutionProvider" in onnxruntime.get_available_providers():
-            self.session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"], sess_options=options)
+            self.session: Any = onnxruntime.InferenceSession(
+                path, providers=["CPUExecutionProvider"], sess_options=options
+            )
         else:
             self.session = onnxruntime.InferenceSession(path, sess_options=options)
         self.sample_rates = [8000, 16000]

@@ -3,6 +3,7 @@
 python ultraface_detect.py ultraface_rfb_320.onnx
 """
 
+# pyright: basic
 import sys
 from typing import Any
 
@@ -63,7 +64,7 @@ def resized(image: Array, width: int, height: int) -> Array:
 
 
 def main() -> None:
-    face_detector = ort.InferenceSession(sys.argv[1])
+    face_detector: Any = ort.InferenceSession(sys.argv[1])
     input_name = face_detector.get_inputs()[0].name
     for width, height in ((640, 480), (800, 450)):
         image = resized(picture(width, height), 320, 240)
