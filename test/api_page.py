@@ -47,6 +47,7 @@ def page() -> str:
         "# Python",
         "",
         "All public names, `mi.` being `import mini_infer as mi`. Anything else may change at any time.",
+        "`mini_infer.onnxruntime` has the names of ONNX Runtime's Python package: [onnxruntime.md](onnxruntime.md).",
         f"This page is made by `{COMMAND}` from docstrings; a test holds it to them.",
     ]
     for title, names in SECTIONS.items():
