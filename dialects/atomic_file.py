@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +24,8 @@ class AtomicFiles:
         self._target = target
 
     def __enter__(self) -> AtomicFiles:
+        import tempfile
+
         with _told(self._target):
             folder = self._target.parent
             self._staging = tempfile.TemporaryDirectory(prefix=f".{self._target.name}.", dir=folder)

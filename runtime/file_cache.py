@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -82,6 +81,8 @@ class FileCache:
 
     def write(self, key: str, fill: Callable[[BinaryIO], object]) -> bool:
         """Stores what `fill` writes to a file under a key; returns whether that succeeded."""
+        import tempfile  # with the modules that it needs, which finding something doesn't
+
         with contextlib.suppress(OSError):
             make_private(self.folder)
             if not self._private():
@@ -100,6 +101,8 @@ class FileCache:
 
     def obstacle(self) -> str:
         """The reason why the folder can't store anything; "" if it can."""
+        import tempfile
+
         try:
             make_private(self.folder)
             if not self._private():

@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import Any, NoReturn, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, cast
 
 import numpy as np
 from typing_extensions import override
@@ -17,7 +16,6 @@ from typing_extensions import override
 from ..dialects.arguments import check_kind, nearest, shown
 from ..dialects.bounded_crops import cut_shape, trimmed
 from ..dialects.errors import ConfigError, InvalidInputError, OutOfMemoryError
-from ..dialects.sizes.polynomials import Symbol
 from .compute_device import LoadedPlan, Session, Wrong, compute_device
 from .device import Array, Memory, device_named
 from .inputs import checked, typed
@@ -25,6 +23,9 @@ from .memory.kv_cache_memory import CacheBuffer, beginning, lies_in, room_of
 from .reprs import size_text
 from .specs import Stationary, TensorSpec, check_placed, ordered_shapes
 from .storage import Storage, Tensor, lies_on_gpu
+
+if TYPE_CHECKING:
+    from ..dialects.sizes.polynomials import Symbol
 
 SHOWN = 3  # inputs or outputs that a line names; more are counted
 Shapes = tuple[tuple[int, ...], ...]
@@ -485,6 +486,8 @@ def interface(plan: LoadedPlan) -> str:
 
 def html_table(plan: LoadedPlan) -> str:
     """The same as an HTML table, a row for each input, output and cost."""
+    from html import escape
+
     rows = [("input", str(spec)) for spec in plan.inputs] + [("output", str(spec)) for spec in plan.outputs]
     cells = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in [*rows, *_costs(plan)])
     return f"<table>{''.join(cells)}</table>"

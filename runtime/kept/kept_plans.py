@@ -10,7 +10,6 @@ from ...dialects.errors import InvalidModelError
 from ...dialects.json_text import read_json
 from ...dialects.sizes.guards import Guard, Guards
 from ...dialects.threads import MOST_THREADS
-from ...passes.memory.report.memory_plan import MemoryPlan
 from ...passes.pass_counts import PassStatistics
 from ..config import EngineConfig
 from ..devices.cpu.cpu_device import DEVICE
@@ -26,6 +25,7 @@ from .container import Blob, Container
 from .records import KeptError, Reader, Writer
 
 if TYPE_CHECKING:
+    from ...passes.memory.report.memory_plan import MemoryPlan
     from ..arena import Arena
 
 ENTRY = "mini_infer_run"
@@ -113,6 +113,8 @@ def _read_arena(reader: Reader, found: Any) -> Arena:
 
 def _read_report(reader: Reader, text: bytes) -> MemoryPlan:
     """The memory plan, parsed when it is first used, after the file has been checked."""
+    from ...passes.memory.report.memory_plan import MemoryPlan  # for the few who look at it
+
     try:
         return reader.read(MemoryPlan, read_json(text), "report")
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from typing import Any, cast
 
-import ml_dtypes
 import numpy as np
 
 from ..device import Array
@@ -44,6 +43,8 @@ def from_dlpack(memory: Any) -> Array:
             capsule = memory.__dlpack__()
         if not _bfloat16_as_words(capsule):
             raise
+        import ml_dtypes
+
         return from_dlpack(_Exported(memory, capsule)).view(ml_dtypes.bfloat16)
 
 

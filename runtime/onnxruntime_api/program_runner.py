@@ -6,9 +6,8 @@ python -m mini_infer.onnxruntime -m module arguments...
 
 from __future__ import annotations
 
-import importlib.util
+import builtins
 import os
-import runpy
 import sys
 from types import ModuleType
 from typing import Any
@@ -46,12 +45,17 @@ def _public(interface: ModuleType) -> dict[str, Any]:
 
 def run_program(interface: ModuleType, arguments: list[str]) -> None:
     """Runs a program, or with "-m" a module, as Python would. Exits with an error if there is none."""
-    if not arguments or arguments[0] in ("-h", "--help") or arguments == ["-m"]:
-        sys.exit(0 if arguments[:1] in (["-h"], ["--help"]) else USAGE)
+    if not arguments or arguments == ["-m"]:
+        sys.exit(USAGE)
+    if arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        return
     install(interface)
     if arguments[0] == "-m":
         if not _is_module(arguments[1]):
             sys.exit(f"{sys.executable}: No module named {arguments[1]}")
+        import runpy
+
         sys.argv = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
         return
@@ -60,11 +64,24 @@ def run_program(interface: ModuleType, arguments: list[str]) -> None:
         print(f"{sys.executable}: can't open file {os.path.abspath(path)!r}: no such file", file=sys.stderr)
         sys.exit(2)
     sys.argv = arguments
+    if os.path.isdir(path) or path.endswith(".pyz"):
+        import runpy
+
+        sys.path[0] = path
+        runpy.run_path(path, run_name="__main__")
+        return
     sys.path[0] = os.path.dirname(os.path.realpath(path))
-    runpy.run_path(path, run_name="__main__")
+    with open(path, "rb") as file:
+        code = compile(file.read(), path, "exec")
+    main = ModuleType("__main__")
+    main.__dict__.update(__file__=path, __builtins__=builtins)
+    sys.modules["__main__"] = main
+    exec(code, main.__dict__)
 
 
 def _is_module(name: str) -> bool:
+    import importlib.util
+
     try:
         return importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):  # of the package around it, or of no name at all

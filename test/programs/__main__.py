@@ -41,6 +41,7 @@ def main() -> None:
         command = [str(HERE / program), *given.split(",")]
         with tempfile.TemporaryDirectory() as folder:
             environment = {**os.environ, "MINI_INFER_CACHE": folder}
+            environment.pop("PYTHONDONTWRITEBYTECODE", None)  # with it, Python compiles this package at every start
             found, first = timed(["-m", "mini_infer.onnxruntime", *command], environment)
             later: list[float] = []
             other: list[float] = []
