@@ -80,7 +80,7 @@ class CachedBuild:
 
     @cached_property
     def _compiler(self) -> str:
-        return compiler_text(self._digests)
+        return compiler_text(self.folder.facts)
 
     @cached_property
     def _digests(self) -> Digests:

@@ -28,7 +28,7 @@ from ..progress import LOG
 from ..shapes.shape_history import Makers, ShapeHistory, ShapeRecord
 from .cached_build import CachedBuild
 from .entry import compile
-from .source import source_of
+from .opened_model import OpenedModel
 
 if TYPE_CHECKING:
     from ...lowering.onnx_to_graph.model_description import ModelDescription, ValueDescription
@@ -47,7 +47,7 @@ class LearningEngine:
 
         Raises InvalidModelError, UnsupportedError for operators that there are not, and ConfigError.
         """
-        self._source, self._options, self._threads = source_of(model), dict[str, Any](options), threads
+        self._model, self._options, self._threads = OpenedModel(model), dict[str, Any](options), threads
         config = EngineConfig.of(threads=threads, **options)
         self._dims = options.get("dims", {})
         folder = cache_folder(cache)
@@ -55,7 +55,7 @@ class LearningEngine:
         self._facts = None if folder is None else folder.facts
         self._digest = b""
         if folder is not None:
-            identity = CachedBuild(self._source, config, folder, _build_nothing).identity(read=True)
+            identity = CachedBuild(self._model.source, config, folder, _build_nothing).identity(read=True)
             if identity is None:  # it can't be read, or has external data elsewhere: a compile says so
                 self._facts = None
             else:
@@ -142,7 +142,7 @@ class LearningEngine:
         return cast("DynamicEngine", self._compiled(ranged))
 
     def _compiled(self, options: Mapping[str, Any]) -> Engine:
-        return compile(self._source.model, self._threads, cache=self._cache, **{**self._options, **options})
+        return compile(self._model.now(), self._threads, cache=self._cache, **{**self._options, **options})
 
     def _described(self) -> ModelDescription:
         key = key_of(b"description", self._digest, version().encode())
@@ -151,7 +151,7 @@ class LearningEngine:
             return cast("ModelDescription", read_json(told))
         from ...lowering.onnx_to_graph.model_description import describe
 
-        description = describe(self._source.model)
+        description = describe(self._model.now())
         if self._facts is not None:
             self._facts.put(key, json.dumps(description).encode())
         return description

@@ -130,9 +130,13 @@ def interface_text() -> str:
     return key_of(*((root / name).read_bytes() for name in _INTERFACE))
 
 
-def compiler_text(digests: Digests) -> str:
-    """The compiler and its dependencies, as text."""
-    return json.dumps([version(), digests.of_sources().hex(), _versions()])
+@cache
+def compiler_text(known: FileCache) -> str:
+    """The compiler and its dependencies, as text; `known` holds digests of its files by their state.
+
+    As they were when it was first asked for: later changes don't reach the modules that are imported.
+    """
+    return json.dumps([version(), Digests(known).of_sources().hex(), _versions()])
 
 
 def _versions() -> list[str]:

@@ -174,3 +174,20 @@ def test_the_description_of_a_known_model_needs_no_importer(with_cache: Path, mo
     monkeypatch.setattr("mini_infer.lowering.onnx_to_graph.model_description.describe", None)
     assert LearningEngine(models.product(), {}).description == before
     assert [each["name"] for each in before["inputs"]] == ["x"] and before["version"] == 3
+
+
+def test_a_model_stays_what_it_was_when_it_was_opened(tmp_path: Path) -> None:
+    """Whether its file is deleted, or another one takes its place; but not if it is written to."""
+    path, x = tmp_path / "model.onnx", np.array([[-1, 2]], np.float32)
+    path.write_bytes(models.unnamed())
+    engine = LearningEngine(path, {}, 1)
+    (tmp_path / "other.onnx").write_bytes(models.softmax_rows())
+    (tmp_path / "other.onnx").rename(path)
+    assert outputs(engine, x=x).tolist() == [[0, 2]]
+    path.unlink()
+    assert outputs(engine, x=x[:, :1]).tolist() == [[0]]
+    path.write_bytes(models.unnamed())
+    engine = LearningEngine(path, {}, 1)
+    path.write_bytes(models.softmax_rows())
+    with pytest.raises(mi.InvalidModelError, match=r"model\.onnx: was changed after it was opened"):
+        outputs(engine, x=x)
