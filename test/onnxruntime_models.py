@@ -57,6 +57,12 @@ def relu() -> bytes:
     return model([helper.make_node("Relu", ["x"], ["y"])], {"x": (FLOAT, [2, 4])}, {"y": (FLOAT, [2, 4])})
 
 
+def scaled() -> bytes:
+    """y = x * factor, [2, 4]; the factor is a number."""
+    node = helper.make_node("Mul", ["x", "factor"], ["y"])
+    return model([node], {"x": (FLOAT, [2, 4]), "factor": (FLOAT, [])}, {"y": (FLOAT, [2, 4])})
+
+
 def unnamed() -> bytes:
     """y = relu(x) for any numbers of rows and columns, which have no names."""
     return model([helper.make_node("Relu", ["x"], ["y"])], {"x": (FLOAT, [None, None])}, {"y": (FLOAT, [None, None])})

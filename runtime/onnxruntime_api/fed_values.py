@@ -62,6 +62,8 @@ def _checked(arg: NodeArg, array: Array, any_rank: bool) -> Array:
         array = array.astype(native)  # the same type in the other order of bytes
     if any_rank:
         return array
+    if not arg.shape and array.size == 1:
+        return array.reshape(())  # for a number, an array with one is often given
     if array.ndim != len(arg.shape):
         raise InvalidArgument(
             f"Invalid rank for input: {arg.name} Got: {array.ndim} Expected: {len(arg.shape)} "

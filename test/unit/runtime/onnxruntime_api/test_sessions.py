@@ -170,6 +170,15 @@ def test_errors_are_those_of_mini_infer_too() -> None:
         ours.InferenceSession(b"hello world")
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_a_number_may_be_an_array_of_one(shape: tuple[int, ...]) -> None:
+    for ort in BOTH:
+        feed = {"x": X, "factor": np.full(shape, 2, np.float32)}
+        assert ort.InferenceSession(models.scaled()).run(None, feed)[0].tolist() == (2 * X).tolist()
+    with pytest.raises(ours.InvalidArgument, match="Invalid rank for input: factor Got: 1 Expected: 0"):
+        ours.InferenceSession(models.scaled()).run(None, {"x": X, "factor": np.ones(2, np.float32)})
+
+
 def test_values_that_determine_shapes_are_taken_from_calls() -> None:
     session = ours.InferenceSession(models.reshape())
     for rows, columns in ((4, 2), (1, 8), (8, 1), (4, 2)):
