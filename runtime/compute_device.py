@@ -89,7 +89,7 @@ class Session(Protocol):
 
     def run_taken(self) -> Wrong | None:
         """One inference on the arrays of the last `take_ready`, which the caller holds."""
-        raise NotImplementedError
+        raise AssertionError("take_ready gave nothing to run")
 
     def times(self) -> Array:
         """For a profiled plan: the nanoseconds of each call in the last run, and how often it ran."""
