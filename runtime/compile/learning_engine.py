@@ -118,11 +118,15 @@ class LearningEngine:
             if len(self._histories) > MOST_VALUES:
                 self._histories.popitem(last=False)
         self._histories.move_to_end(key)
-        before = self._record_text()
+        before = self._compiles_noted()
         engine = history.engine(tuple(shape for name, shape in shapes.items() if name not in known))
-        if self._record_text() != before:
+        if self._compiles_noted() != before:
             self._write_record()
         return engine
+
+    def _compiles_noted(self) -> int:
+        every = self._records.values()
+        return sum(len(each.single) + sum(len(best) for _, best in each.ranges) for each in every)
 
     def _history(self, key: str, known: Mapping[str, Array]) -> ShapeHistory:
         inputs = [each for each in self.description["inputs"] if each["name"] not in known]

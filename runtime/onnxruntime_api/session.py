@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias, cast
 
-from ...dialects.errors import MiniInferError, UnknownValueError
+from ...dialects.errors import InvalidInputError, MiniInferError, UnknownValueError
 from ..compile.learning_engine import LearningEngine
 from ..config import CompileOptions
 from ..device import Array
@@ -25,6 +25,8 @@ from .session_options import GraphOptimizationLevel, RunOptions, SessionOptions
 from .status_errors import Fail, InvalidArgument, InvalidProtobuf, NoSuchFile, StatusError, as_status_errors
 from .trace_file import TraceFile
 
+MOST_READY = 4
+"""Engines that are tried before the inputs are looked at: for one shape, and for many."""
 MOST_SELECTIONS = 64
 """Selections of outputs whose places are noted."""
 Feed: TypeAlias = Mapping[str, Any]
@@ -60,7 +62,7 @@ class InferenceSession:
         self._options.warn_of_unused()
         self._trace = TraceFile(self._options.profile_file_prefix) if self._options.enable_profiling else None
         start = time.perf_counter_ns()
-        self._quick: Callable[[Feed], list[Array] | None] | None = None
+        self._ready: tuple[Engine, ...] = ()  # those used last, which may take a feed without a closer look
         with as_status_errors():
             self._open(_checked_model(path_or_bytes))
         if self._trace is not None:
@@ -105,7 +107,7 @@ class InferenceSession:
     def _use(self, engine: Engine) -> None:
         """Tries this engine first from now on."""
         if self._trace is None and not self._engines.needs_values:
-            self._quick = engine.run_ready
+            self._ready = (engine, *(each for each in self._ready if each is not engine))[:MOST_READY]
 
     def run(
         self, output_names: Sequence[str] | None, input_feed: Feed, run_options: RunOptions | None = None
@@ -123,12 +125,23 @@ class InferenceSession:
             places = self._selection(output_names)
         if run_options is not None:
             _check_run_options(run_options)
-        found = None if self._quick is None else self._quick(input_feed)
+        found = self._run_ready(input_feed)
         if found is None:
             input_feed.keys()  # an AttributeError for what is no mapping
             with as_status_errors():
                 found = self._run_checked(input_feed)
         return found if not places else [found[place] for place in places]
+
+    def _run_ready(self, feed: Feed) -> list[Array] | None:
+        """The outputs of a run by one of the engines used last; None if the inputs need a closer look."""
+        try:
+            for engine in self._ready:
+                found = engine.run_ready(feed)
+                if found is not None:
+                    return found
+        except InvalidInputError as error:  # an index out of range, say
+            raise InvalidArgument(str(error)) from error
+        return None
 
     def _selection(self, names: Sequence[str]) -> list[int]:
         """The places of outputs by name; none for all of them. Raises InvalidArgument for an unknown name."""

@@ -160,6 +160,15 @@ def test_a_model_that_cant_be_compiled_is_refused_when_it_is_opened(node: Any, k
     assert error.type.__name__ == kind
 
 
+def test_an_index_out_of_range_is_an_argument_s_fault_at_every_run() -> None:
+    session = ours.InferenceSession(models.gather())
+    session.run(None, {"x": X, "places": np.array([1, 0])})
+    for _ in range(2):
+        with pytest.raises(ours.InvalidArgument, match="index 3 is outside of a dimension of 2 elements"):
+            session.run(None, {"x": X, "places": np.array([3, 0])})
+    assert session.run(None, {"x": X, "places": np.array([1, 0])})[0].tolist() == X[::-1].tolist()
+
+
 def test_errors_are_those_of_mini_infer_too() -> None:
     session = ours.InferenceSession(models.product())
     with pytest.raises(mi.InvalidInputError):
