@@ -15,7 +15,7 @@ from ..compile.learning_engine import LearningEngine
 from ..config import CompileOptions
 from ..device import Array
 from ..engine import Engine
-from ..specs import SymbolicSpec, TensorSpec
+from ..specs import Stationary, SymbolicSpec, TensorSpec
 from .environment import PROVIDERS
 from .fed_values import fed_arrays
 from .io_bindings import IOBinding
@@ -32,7 +32,7 @@ MOST_SELECTIONS = 64
 Feed: TypeAlias = Mapping[str, Any]
 
 
-class InferenceSession:
+class InferenceSession(Stationary):
     """A model, ready to run. Thread-safe.
 
     A model whose inputs have fixed shapes is compiled at once. Any other is compiled for the shapes of its calls: for

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import pickle
 import threading
 from collections.abc import Callable
 from types import ModuleType
@@ -253,6 +254,11 @@ def test_unknown_providers_are_named_and_the_cpu_used() -> None:
             models.relu(), providers=["CUDAExecutionProvider", ("CPUExecutionProvider", {})]
         )
     assert session.get_providers() == ["CPUExecutionProvider"]
+
+
+def test_a_session_is_of_its_process() -> None:
+    with pytest.raises(mi.UnsupportedError, match="InferenceSession can't be pickled or copied"):
+        pickle.dumps(ours.InferenceSession(models.relu()))
 
 
 def test_a_run_that_is_to_end_does_not_begin() -> None:
