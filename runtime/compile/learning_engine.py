@@ -93,9 +93,7 @@ class LearningEngine:
         default are among them only if they are to be something else. Raises as `compile` does, an UnknownValueError
         where `values` don't tell what must be known.
         """
-        with self._lock, warnings.catch_warnings():
-            # A branch that is not for these shapes is compiled when those come that it is for.
-            warnings.filterwarnings("ignore", message=".*can't be run", category=UserWarning)
+        with self._lock:
             while True:
                 try:
                     return self._found(shapes, values)
@@ -118,8 +116,14 @@ class LearningEngine:
             if len(self._histories) > MOST_VALUES:
                 self._histories.popitem(last=False)
         self._histories.move_to_end(key)
+        wanted = tuple(shape for name, shape in shapes.items() if name not in known)
+        if (engine := history.known(wanted)) is not None:
+            return engine
         before = self._compiles_noted()
-        engine = history.engine(tuple(shape for name, shape in shapes.items() if name not in known))
+        with warnings.catch_warnings():
+            # A branch that is not for these shapes is compiled when those come that it is for.
+            warnings.filterwarnings("ignore", message=".*can't be run", category=UserWarning)
+            engine = history.engine(wanted)
         if self._compiles_noted() != before:
             self._write_record()
         return engine

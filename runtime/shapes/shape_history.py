@@ -24,7 +24,7 @@ LEAST_OPTIMAL = 64
 made for 3 or 8 tokens, took 3 to 7 times as long at other lengths as code made for those; made for 64 or 512, at most
 1.1 times for more than 8 tokens."""
 MOST_RECORDS = 64
-"""Compiles that are noted; later ones are not, so that a model with code for every shape has a short record."""
+"""Compiles that are noted, and engines for one shape each that are kept: some models have code for every shape."""
 
 Dimensions: TypeAlias = "Sequence[Sequence[int | str] | None]"
 """For each input its dimensions, each a number or a name; None for an input whose rank is unknown."""
@@ -63,10 +63,19 @@ class ShapeHistory:
         for shapes in [*record.single, *(best for _, every in record.ranges for best in every)]:
             self._note(shapes)
 
-    def engine(self, shapes: Shapes) -> Engine:
-        """The engine for shapes of the inputs, in order; compiles it if there is none. Raises as `compile`."""
+    def known(self, shapes: Shapes) -> Engine | None:
+        """The engine for shapes of the inputs, in order, that has code for them already; None if there is none."""
         if shapes in self._single:
             return self._single[shapes]
+        for place, engine in self._ranges.items():
+            if self._agrees(self._record.ranges[place][0], shapes) and engine.suits(shapes):
+                return engine
+        return None
+
+    def engine(self, shapes: Shapes) -> Engine:
+        """The engine for shapes of the inputs, in order; compiles it if there is none. Raises as `compile`."""
+        if (engine := self.known(shapes)) is not None:
+            return engine
         if shapes in self._record.single:
             return self._made_for(shapes)
         for place, (fixed, _) in enumerate(self._record.ranges):
@@ -79,6 +88,8 @@ class ShapeHistory:
     def _made_for(self, shapes: Shapes) -> Engine:
         """An engine for these shapes alone."""
         self._single[shapes] = engine = self._makers.single(shapes)
+        if len(self._single) > MOST_RECORDS:
+            del self._single[next(iter(self._single))]  # the oldest
         if shapes not in self._record.single and len(self._record.single) < MOST_RECORDS:
             self._record.single.append(shapes)
         return engine

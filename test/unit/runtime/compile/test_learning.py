@@ -17,6 +17,7 @@ from mini_infer.runtime.compile.learning_engine import LearningEngine
 from mini_infer.runtime.compile.plan_builder import Builder
 from mini_infer.runtime.compile.source import Best
 from mini_infer.runtime.engine import CompiledModel
+from mini_infer.runtime.shapes import shape_history
 from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
 
 
@@ -144,6 +145,24 @@ def test_where_many_shapes_are_not_supported_each_is_compiled(monkeypatch: pytes
     engine = LearningEngine(models.softmax_rows(), {}, 1, cache=False)
     run_lengths(engine, [3, 5, 3, 7])
     assert not isinstance(engine.engine_for({"x": (1, 5, 4)}, {}), DynamicEngine)
+
+
+def test_engines_for_one_shape_each_are_kept_in_a_limited_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shape_history, "MOST_RECORDS", 2)
+    record, made = shape_history.ShapeRecord(), list[Any]()
+
+    def single(shapes: Any) -> Any:
+        made.append(shapes)
+        return object()
+
+    def ranges(fixed: Any) -> Any:
+        raise UnsupportedError("only numbers")
+
+    history = shape_history.ShapeHistory([["n"]], shape_history.Makers(single, ranges), record)
+    for size in (2, 3, 4, 4, 3, 2):
+        history.engine(((size,),))
+    assert made == [((2,),), ((3,),), ((4,),), ((2,),)]
+    assert record.single == [((2,),), ((3,),)]
 
 
 @pytest.mark.parametrize(
