@@ -48,10 +48,10 @@ def check_integer(what: str, value: object, least: int, kind: Kind = ConfigError
         raise wrong(what, value, f"an integer of at least {least}", kind)
 
 
-def checked_seconds(what: str, value: object) -> float:
-    """A duration in seconds. Raises ConfigError for any other value."""
+def checked_seconds(what: str, value: object, kind: Kind = ConfigError) -> float:
+    """A duration in seconds. Raises `kind` for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise wrong(what, value, "a number of seconds")
+        raise wrong(what, value, "a number of seconds", kind)
     return float(value)
 
 

@@ -55,6 +55,18 @@ class InvalidInputError(MiniInferError):
     """
 
 
+class BusyError(InvalidInputError):
+    """A context is used, bound, given other shapes or closed while another thread, or a run it enqueued, uses it."""
+
+
+class RunCancelledError(MiniInferError):
+    """A run was cancelled before it was over. What it has written to bound outputs is undefined."""
+
+
+class TimeLimitError(MiniInferError, TimeoutError):
+    """A run was not over within its time limit. What it has written to bound outputs is undefined."""
+
+
 class OpenDimensionsError(InvalidInputError):
     """Dimensions of a model's inputs are unbound. `dims` and `shapes` are an example that binds all of them.
 

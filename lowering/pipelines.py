@@ -88,6 +88,7 @@ LOOPS = _text(
     "place-weights",  # likewise
     "share-threads",  # before lower-kernels: a kernel's function takes its share
     "lower-kernels",  # once calls are in the functions that make them
+    "insert-cancellation-points",  # between the calls of functions that lower-kernels makes
 )
 LLVM = _text(
     "expand-math",  # before lower-to-llvm, which makes calls of the C library of what is left

@@ -43,7 +43,7 @@ _OURS: dict[Level, dict[str, str]] = {
         "lowering.kernels_to_gpu": "lower-kernels-to-gpu",
     },
     "loops": {
-        "lowering.kernels_to_loops": "profile-kernels",
+        "lowering.kernels_to_loops": "insert-cancellation-points,profile-kernels",
         "lowering.loops_to_llvm": "expand-math,lower-to-llvm",
     },
 }

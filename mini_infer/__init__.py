@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .dialects.errors import (
+        BusyError,
         CompileError,
         ConfigError,
         DeviceError,
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
         OpenDimensionsError,
         OutOfMemoryError,
         PlanError,
+        RunCancelledError,
+        TimeLimitError,
         UnknownValueError,
         UnsupportedError,
     )
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
     from .passes.memory.report.memory_plan import BufferRecord, MemoryPlan, TensorRecord
     from .passes.planning import STRATEGIES, Buffer, Plan
     from .runtime import cluster as on_ray
+    from .runtime.asynchronous.batch_statistics import QueueStatistics
+    from .runtime.asynchronous.batching import BatchingQueue
+    from .runtime.asynchronous.run_handle import RunHandle
     from .runtime.backend import MiniInferBackend
     from .runtime.c_export.emit_c import CFiles, emit_c
     from .runtime.compile.entry import compile, plan_memory
@@ -49,8 +55,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "BatchingQueue": "runtime.asynchronous.batching",
     "Buffer": "passes.planning",
     "BufferRecord": "passes.memory.report.memory_plan",
+    "BusyError": "dialects.errors",
     "CFiles": "runtime.c_export.emit_c",
     "CompileError": "dialects.errors",
     "CompileOptions": "runtime.config",
@@ -73,12 +81,16 @@ _HOME = {
     "Plan": "passes.planning",
     "PlanError": "dialects.errors",
     "Progress": "runtime.progress",
+    "QueueStatistics": "runtime.asynchronous.batch_statistics",
+    "RunCancelledError": "dialects.errors",
+    "RunHandle": "runtime.asynchronous.run_handle",
     "STRATEGIES": "passes.planning",
     "Storage": "runtime.storage",
     "SymbolicSpec": "runtime.specs",
     "Tensor": "runtime.storage",
     "TensorRecord": "passes.memory.report.memory_plan",
     "TensorSpec": "runtime.specs",
+    "TimeLimitError": "dialects.errors",
     "UnknownValueError": "dialects.errors",
     "UnsupportedError": "dialects.errors",
     "allocate": "tools.allocation",
@@ -96,8 +108,10 @@ _HOME = {
 
 __all__ = [
     "STRATEGIES",
+    "BatchingQueue",
     "Buffer",
     "BufferRecord",
+    "BusyError",
     "CFiles",
     "CompileError",
     "CompileOptions",
@@ -120,11 +134,15 @@ __all__ = [
     "Plan",
     "PlanError",
     "Progress",
+    "QueueStatistics",
+    "RunCancelledError",
+    "RunHandle",
     "Storage",
     "SymbolicSpec",
     "Tensor",
     "TensorRecord",
     "TensorSpec",
+    "TimeLimitError",
     "UnknownValueError",
     "UnsupportedError",
     "allocate",

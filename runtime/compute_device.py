@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 import numpy as np
 
 from ..dialects.errors import UnsupportedError
+from .asynchronous.cancellation import RunControl
 from .config import EngineConfig
 from .device import Array, Code, Device, Memory, device_named
 from .specs import Compilation, PlanRecord, TensorSpec
@@ -65,6 +66,10 @@ class Session(Protocol):
 
         Raises InvalidInputError for memory that code can't use in place.
         """
+        ...
+
+    def watch(self, control: RunControl | None) -> None:
+        """Lets the following runs end early where this control says so; None: not any more."""
         ...
 
     def execute(self) -> Wrong | None:

@@ -62,6 +62,7 @@ class CompileOptions(TypedDict, total=False):
     winograd: str
     enable_memory_planning: bool
     enable_profiling: bool
+    enable_cancellation: bool
     memory_alignment: int
     max_workspace_size: int | None
     planner: str
@@ -148,6 +149,8 @@ class EngineConfig:
         as long as the fastest; "off", never. CPU only.
     enable_memory_planning: reuse memory; off, every intermediate value has bytes of its own.
     enable_profiling: time every kernel; read the times with `ExecutionContext.profile`. Not on "cuda-emulated".
+    enable_cancellation: code looks before each kernel whether its run has been cancelled, or is over its time limit;
+        off, such a run ends with the error once all of it is computed. CPU only.
     memory_alignment: bytes, a power of two of at least 8; every buffer of the arena starts at a multiple of it.
     max_workspace_size: bytes; a larger arena is a PlanError naming the tensors that are live together. None means that
         arena, inputs and outputs must fit the machine's memory.
@@ -236,6 +239,9 @@ class EngineConfig:
     enable_profiling: Annotated[
         bool, Option(decided="loops", passes={True: "profile-kernels,share-threads{apart=true}"})
     ] = False
+    enable_cancellation: Annotated[
+        bool, Option(device="cpu", decided="loops", passes={False: "-insert-cancellation-points"})
+    ] = True
     memory_alignment: Annotated[
         int,
         Option(

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from typing_extensions import override
 
 from ..dialects.arguments import checked_sequence
 from ..dialects.errors import InvalidInputError
+from .asynchronous.cancellation import RunControl
 from .config import EngineConfig
 from .device import Array
+from .forks import ForkSafeLock
 from .plan import ExecutionContext, InferencePlan, html_table, one_line
 from .specs import Stationary, SymbolicSpec, TensorSpec, ordered, ordered_shapes
 from .storage import Tensor, is_remote
@@ -20,6 +23,10 @@ from .storage import Tensor, is_remote
 if TYPE_CHECKING:
     from ..dialects.sizes.guards import Guards
     from ..passes.pass_counts import PassStatistics
+    from .asynchronous.background import Background
+    from .asynchronous.batch_axis import BatchAxis
+    from .asynchronous.batching import BatchingQueue
+    from .asynchronous.run_handle import RunHandle
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,9 @@ class CompiledModel:
     guards: Guards | None = None
     """The conditions on symbolic sizes under which the code is valid; None for a model with static shapes."""
 
+
+_BACKGROUND = ForkSafeLock()
+"""Held while an engine's threads and queues are made."""
 
 Build: TypeAlias = "Callable[[Mapping[str, Sequence[int]]], CompiledModel]"
 """Compiles a model, optimised for shapes of the inputs by name; if empty, for the profile's optimal shapes."""
@@ -47,6 +57,9 @@ class Engine(Stationary):
 
     `close`, or the end of a `with` block, frees memory. Otherwise it is freed with the engine.
     """
+
+    _background: Background | None = None
+    """The threads and queues of runs in the background, once there are any."""
 
     def __init__(self, plan: InferencePlan, config: EngineConfig, statistics: PassStatistics) -> None:
         self._plan: InferencePlan | None = plan
@@ -80,12 +93,19 @@ class Engine(Stationary):
     def close(self) -> None:
         """Releases code, weights and arenas; any further use but `close` raises InvalidInputError.
 
-        Calls in progress in other threads finish normally. Objects held elsewhere stay valid: a plan, with its code and
+        Calls in progress in other threads finish normally; runs that were submitted, and requests of queues, are waited
+        for, and their threads end. Objects held elsewhere stay valid: a plan, with its code and
         weights, contexts made from it, and arrays that calls have returned.
         """
+        self._close_background()
         self._is_closed = True
         self._plan = None
         self._release(self._idle)
+
+    def _close_background(self) -> None:
+        """Waits for runs in the background, and ends their threads."""
+        if self._background is not None:
+            self._background.close()
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -119,6 +139,88 @@ class Engine(Stationary):
         """Performs in advance what the first calls with these shapes would have to do."""
         for each in checked_sequence("shapes", shapes, "a list of mappings from inputs to shapes", InvalidInputError):
             self.plan_for(each)
+
+    def run(self, *arrays: Any, time_limit: float | None = None, **named: Any) -> Any:
+        """One inference, as `engine(...)`, that must be over within `time_limit` seconds, if that is given.
+
+        Raises TimeLimitError if it is not: a run ends early between two kernels; a kernel that has started is
+        completed. (An input named time_limit is given by position, or in a mapping.) Raises as a call.
+        """
+        return self._controlled(RunControl.of(time_limit), *self._given(arrays, named))
+
+    def submit(self, *arrays: Any, time_limit: float | None = None, **named: Any) -> RunHandle:
+        """Starts an inference in the background, as `engine(...)`, and returns a future that can also stop it.
+
+        A thread of the engine's own carries it out, one of as many as the engine's runs leave cores for; `close` ends
+        them, when all is done that was submitted before. The inputs are not to be changed until it is over. The time
+        limit, in seconds, is from now on. Errors are raised by the future; InvalidInputError here for names that are
+        wrong, and when the engine is closed.
+        """
+        from .asynchronous.run_handle import RunHandle, perform
+
+        given, control = self._given(arrays, named), RunControl(time_limit)
+        handle = RunHandle(control)
+        self._have_background().workers.start(partial(perform, handle, partial(self._controlled, control, *given)))
+        return handle
+
+    async def run_async(self, *arrays: Any, time_limit: float | None = None, **named: Any) -> Any:
+        """One inference, as `engine(...)`, beside the event loop of asyncio.
+
+        Cancelling the task that awaits it stops the run before its next kernel; the task is cancelled once the run is
+        over. The time limit, in seconds, is from now on. Raises as `run`.
+        """
+        from .asynchronous.coroutines import finished
+
+        return await finished(self.submit(*arrays, time_limit=time_limit, **named))
+
+    def batched(self, max_batch: int = 8, max_wait_ms: float = 2.0, *, workers: int = 1) -> BatchingQueue:
+        """A queue that runs requests of several threads or coroutines together, joined along axis 0 of all inputs.
+
+        A batch has at most `max_batch` rows, or as many as the engine allows, if that is fewer; one that waits for more
+        requests does so for at most `max_wait_ms` milliseconds. `workers` batches may run at the same time. `close` of
+        the queue, or of the engine, answers what waits and ends its threads.
+
+        Raises UnsupportedError for outputs, and ConfigError for inputs, that don't have one row for each of a batch,
+        and ConfigError for wrong arguments.
+        """
+        from .asynchronous.batching import BatchedModel, BatchingQueue
+
+        model = BatchedModel(self._batch_axis(), self._given, self._run_rows, partial(_shaped, self.output_names))
+        queue = BatchingQueue(model, max_batch, max_wait_ms, workers)
+        self._have_background().queues.add(queue)
+        return queue
+
+    def _batch_axis(self) -> BatchAxis:
+        """How requests are joined to a batch."""
+        from .asynchronous.batch_axis import BatchAxis
+
+        return BatchAxis.of(self.plan)
+
+    def _run_rows(self, arrays: Sequence[Array], control: RunControl) -> Sequence[Array]:
+        """A run of a batch, on arrays in the order of the inputs."""
+        return cast("Sequence[Array]", self._run(arrays, control)[1])
+
+    def _have_background(self) -> Background:
+        """The threads and queues of this engine."""
+        from .asynchronous.background import Background
+
+        self._check_open()
+        with _BACKGROUND:
+            if self._background is None:
+                threads = self.config.thread_count if self._plan is None else self._plan.threads
+                self._background = Background(max(1, replace(self.config, threads=None).thread_count // threads))
+            return self._background
+
+    def _given(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[Sequence[Any], bool]:
+        """One value for each input, and whether they were given by name in a mapping."""
+        if len(arrays) == 1 and not named and isinstance(arrays[0], Mapping):
+            return ordered(self.input_names, cast("Mapping[str, Any]", arrays[0])), True
+        return self._collected(arrays, named), False
+
+    def _controlled(self, control: RunControl | None, inputs: Sequence[Any], by_name: bool) -> Any:
+        """A call under a control."""
+        plan, outputs = self._run(inputs, control)
+        return _shaped(plan.output_names, outputs, by_name)
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """One inference.
@@ -170,7 +272,9 @@ class Engine(Stationary):
             raise InvalidInputError(f"input '{twice[0]}' is given twice")
         return ordered(names, {**placed, **named})
 
-    def _run(self, inputs: Sequence[Any]) -> tuple[InferencePlan, Sequence[Array | Tensor]]:
+    def _run(
+        self, inputs: Sequence[Any], control: RunControl | None = None
+    ) -> tuple[InferencePlan, Sequence[Array | Tensor]]:
         plan, idle = self._chosen(inputs)
         try:
             context = idle.pop()
@@ -180,8 +284,8 @@ class Engine(Stationary):
             context = plan.create_execution_context()
         try:
             if plan.launches and any(map(is_remote, inputs)):
-                return plan, context.run_ordered_tensors(inputs)
-            return plan, context.run_ordered(inputs)
+                return plan, context.run_ordered_tensors(inputs, control)
+            return plan, context.run_ordered(inputs, control)
         finally:
             self._put_back(context, idle)
 
@@ -223,3 +327,10 @@ class Engine(Stationary):
     def output_names(self) -> tuple[str, ...]:
         """Names of the outputs, in the model's order."""
         return self.plan.output_names
+
+
+def _shaped(names: Sequence[str], outputs: Sequence[Array | Tensor], by_name: bool) -> Any:
+    """The outputs as a call returns them."""
+    if by_name:
+        return dict(zip(names, outputs, strict=True))
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)

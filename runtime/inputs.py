@@ -26,9 +26,14 @@ def checked(spec: TensorSpec, value: Any) -> Array:
 
 def typed(spec: TensorSpec, value: Any) -> Array:
     """`value` as an array of the input's type and shape."""
-    array = cast("Array", value) if isinstance(value, np.ndarray) else _converted(spec, value)
+    array = of_any_shape(spec, value)
     check_placed(spec, array.dtype, array.shape, "input ")
     return array
+
+
+def of_any_shape(spec: TensorSpec, value: Any) -> Array:
+    """`value` as an array, of the input's type where it is a list or a number."""
+    return cast("Array", value) if isinstance(value, np.ndarray) else _converted(spec, value)
 
 
 def _converted(spec: TensorSpec, value: Any) -> Array:

@@ -45,7 +45,7 @@ _READ = (StringAttr("input"), StringAttr("cache"))  # the roles of inputs
 WEIGHT_ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 # What main's arguments are for, in the order of the pointers that it is called with.
 ROLES = re.compile(
-    r"(?:(?:input|cache) ?)*(?:output ?)*(?:arena(?: sizes)?(?: status)?(?: weights)?(?: times)?(?: team)?)?"
+    r"(?:(?:input|cache) ?)*(?:output ?)*(?:arena(?: sizes)?(?: status)?(?: weights)?(?: stop)?(?: times)?(?: team)?)?"
 )
 
 
@@ -67,7 +67,7 @@ def check_signature(module: ModuleOp) -> None:
     if not ROLES.fullmatch(" ".join(role or "-" for role in roles)):
         raise InvalidModelError(
             f"@main takes {', '.join(role or 'what has no role' for role in roles)}; graph.role must say: inputs, "
-            "outputs, arena, sizes, status, weights, times, team"
+            "outputs, arena, sizes, status, weights, stop, times, team"
         )
     for role in ("input", "output"):
         specs_of(module, role)
@@ -77,6 +77,7 @@ def check_signature(module: ModuleOp) -> None:
         SIZES: 8 * len(symbols_of_module(module)),
         STATUS: 8 * len(run_checks(module)),
         "weights": max((offset + blob.nbytes.data for blob, offset in blocks), default=0),
+        "stop": 8,
     }
     for role, nbytes in there.items():
         for spec in specs_of(module, role):

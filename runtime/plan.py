@@ -5,9 +5,9 @@ A context runs a plan; it has one arena and the buffers bound to the plan's inpu
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, cast
 
 import numpy as np
@@ -15,9 +15,11 @@ from typing_extensions import override
 
 from ..dialects.arguments import check_kind, nearest, shown
 from ..dialects.bounded_crops import cut_shape, trimmed
-from ..dialects.errors import ConfigError, InvalidInputError, OutOfMemoryError
+from ..dialects.errors import BusyError, ConfigError, InvalidInputError, OutOfMemoryError
+from .asynchronous.cancellation import RunControl
 from .compute_device import LoadedPlan, Session, Wrong, compute_device
 from .device import Array, Memory, device_named
+from .forks import ForkSafeLock
 from .inputs import checked, typed
 from .memory.kv_cache_memory import CacheBuffer, beginning, lies_in, room_of
 from .reprs import size_text
@@ -26,6 +28,8 @@ from .storage import Storage, Tensor, lies_on_gpu
 
 if TYPE_CHECKING:
     from ..dialects.sizes.polynomials import Symbol
+    from .asynchronous.run_handle import RunHandle
+    from .asynchronous.workers import Workers
 
 SHOWN = 3  # inputs or outputs that a line names; more are counted
 Shapes = tuple[tuple[int, ...], ...]
@@ -108,31 +112,42 @@ class KernelTime:
     runs: int = 1
 
 
-class _RunGuard:
-    """Ensures that a context has one run at a time: a flag rather than a lock, so a concurrent caller is refused.
+class _RunGuard(ForkSafeLock):
+    """Ensures that a context has one run, or other use, at a time: a concurrent one is refused instead of waiting.
 
-    It holds the number of the process, as a child forked meanwhile has no such run.
+    A child forked meanwhile has no such run.
     """
 
-    def __init__(self) -> None:
-        self._process = 0
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session: Session | None = session
         self.is_over = False
 
-    def __enter__(self) -> None:
-        if self.is_over:
-            raise InvalidInputError("the context is closed")
-        if self._process == os.getpid():
-            raise InvalidInputError("the context runs in another thread: create_execution_context makes one for each")
-        self._process = os.getpid()
+    @override
+    def open(self) -> None:
+        super().open()
+        if self.session is not None:
+            self.session.watch(None)
 
-    def __exit__(self, *_: object) -> None:
-        self._process = 0
+    @override
+    def __enter__(self) -> None:
+        lock = self._lock
+        if not lock.acquire(False):
+            raise BusyError("the context runs in another thread: create_execution_context makes one for each")
+        if self.is_over:
+            lock.release()
+            raise InvalidInputError("the context is closed")
+        self._held = lock
+
+    def leave(self) -> None:
+        """As the end of a `with` block."""
+        self._held.release()
 
 
 class ExecutionContext(Stationary):
     """Runs a plan with an arena of its own. A context serves one thread at a time; make one for each.
 
-    A concurrent call from another thread raises InvalidInputError.
+    Any use by another thread during a run, or during one that `enqueue` started, raises BusyError.
 
     Buffers may be bound (`bind_input`, `bind_output`) and `execute` called many times, without a copy and without an
     allocation; or `run` takes arrays and returns fresh ones.
@@ -155,7 +170,8 @@ class ExecutionContext(Stationary):
         self._found: list[int] = []  # the counts of the last run
         # Whether outputs are just what code writes, and inputs can't lie in the arena.
         self._is_plain = not (plan.caches or plan.counts or self._is_lent)
-        self._run_guard = _RunGuard()
+        self._run_guard = _RunGuard(self._session)
+        self._workers: Workers | None = None
 
     @property
     def arena(self) -> Storage:
@@ -167,12 +183,15 @@ class ExecutionContext(Stationary):
         """Releases the arena and the bound buffers; any further use but `close` raises InvalidInputError.
 
         The plan, other contexts, and arrays that a run has returned are not affected. A Tensor in the arena (`tensor`)
-        keeps the arena's bytes alive. Raises InvalidInputError while another thread runs the context.
+        keeps the arena's bytes alive. Raises BusyError during a run.
         """
         if self._run_guard.is_over:
             return
         with self._run_guard:
             self._run_guard.is_over = True
+        if self._workers is not None:
+            self._workers.close()
+        self._run_guard.session = None
         del self._session, self._memory, self._arena
         self._bound, self._counts = [], []
 
@@ -199,7 +218,8 @@ class ExecutionContext(Stationary):
         """Sets the shapes of the inputs, by name: `plan` becomes the one for them, and bindings are dropped.
 
         For plans of several shapes; `run` does it automatically. Raises InvalidInputError for shapes outside of the
-        profile, or for which the plan's code was not compiled: `Engine.plan_for` compiles for those.
+        profile, or for which the plan's code was not compiled: `Engine.plan_for` compiles for those; BusyError during a
+        run.
         """
         self._check_open()
         family = self.plan.family
@@ -211,8 +231,11 @@ class ExecutionContext(Stationary):
         self.use(family.plan_for(wanted))
 
     def use(self, plan: InferencePlan) -> None:
-        """Switches to another plan of the same family: bindings are dropped, except caches."""
-        self._check_open()
+        """Switches to another plan of the same family: bindings are dropped, except caches. BusyError during a run."""
+        with self._run_guard:
+            self._use(plan)
+
+    def _use(self, plan: InferencePlan) -> None:
         if plan is self.plan:
             return
         check_kind("plan", plan, type(self.plan), InvalidInputError)
@@ -222,7 +245,7 @@ class ExecutionContext(Stationary):
                 raise InvalidInputError(f"the arena has {self._memory.nbytes} bytes; the plan needs {plan.arena_bytes}")
             self._arena = _arena_storage(plan, None, self._allocator)
             self._memory = self._arena.memory
-            self._session = plan.session(self._memory)
+            self._session = self._run_guard.session = plan.session(self._memory)
             kept = [None] * len(self._names)
         else:
             self._session.use(plan)
@@ -240,44 +263,71 @@ class ExecutionContext(Stationary):
         beginning. It stays bound when shapes change.
 
         Raises InvalidInputError if shape or type are wrong, the elements are not contiguous and row-major, or the
-        memory is not on the plan's device: `Tensor.to` copies it there.
+        memory is not on the plan's device: `Tensor.to` copies it there; BusyError during a run.
         """
-        self._check_open()
-        index = _index(self.plan.input_names, name, "input")
-        cache = self.plan.cached.get(index)
-        spec = self.plan.inputs[index] if cache is None else cache.room
-        self._bound[index] = self._session.bind(index, spec, memory, written=cache is not None)
-        self._bound_are_apart = False
+        with self._run_guard:
+            index = _index(self.plan.input_names, name, "input")
+            cache = self.plan.cached.get(index)
+            spec = self.plan.inputs[index] if cache is None else cache.room
+            self._bound[index] = self._session.bind(index, spec, memory, written=cache is not None)
+            self._bound_are_apart = False
 
     def bind_output(self, name: str, memory: object) -> None:
         """Writes output `name` to this memory in following runs; as bind_input, and it must be writable.
 
         A bounded output takes memory for its maximal size; `output_shape` gives its actual size.
         """
-        self._check_open()
-        index = _index(self.plan.output_names, name, "output")
-        spec = self.plan.outputs[index]
-        if spec not in self.plan.written:
-            past = next(cache.room.name for cache in self.plan.caches if cache.output == index)
-            raise InvalidInputError(f"output '{name}' lies in the memory of the cache '{past}': bind that")
-        place = len(self.plan.inputs) + self.plan.written.index(spec)
-        self._bound[place] = self._session.bind(place, spec, memory, written=True)
-        self._bound_are_apart = False
+        with self._run_guard:
+            index = _index(self.plan.output_names, name, "output")
+            spec = self.plan.outputs[index]
+            if spec not in self.plan.written:
+                past = next(cache.room.name for cache in self.plan.caches if cache.output == index)
+                raise InvalidInputError(f"output '{name}' lies in the memory of the cache '{past}': bind that")
+            place = len(self.plan.inputs) + self.plan.written.index(spec)
+            self._bound[place] = self._session.bind(place, spec, memory, written=True)
+            self._bound_are_apart = False
 
-    def execute(self) -> None:
-        """One inference on the bound buffers.
+    def execute(self, *, time_limit: float | None = None) -> None:
+        """One inference on the bound buffers, which must be over within `time_limit` seconds, if that is given.
 
         Raises InvalidInputError if one is not bound, or if written memory overlaps any other; and, after the run, if an
-        index was out of range: then the contents of the outputs are undefined.
+        index was out of range: then the contents of the outputs are undefined, as after TimeLimitError. Raises
+        BusyError during another run.
         """
-        self._check_open()
-        if not self._bound_are_apart:
-            self._check_bound()
         with self._run_guard:
-            wrong = self._session.execute()
+            if not self._bound_are_apart:
+                self._check_bound()
+            self._execute(RunControl.of(time_limit))
+
+    def _execute(self, control: RunControl | None) -> None:
+        session = self._session
+        wrong = session.execute() if control is None else control.run(session, session.execute)
         if wrong is not None:
             self._refuse(wrong)
         self._found = [int(count.to("cpu").numpy()) for count in self._counts]
+
+    def enqueue(self, *, time_limit: float | None = None) -> RunHandle:
+        """Starts an inference on the bound buffers in the background, and returns a handle that can wait for it.
+
+        A thread of the context's own carries it out, which `close` ends. Until the run is over the context is in use,
+        and the buffers are not to be touched. Its result is None. `time_limit` is in seconds from now on. Raises as
+        `execute` for what shows before a run; other errors are raised by the handle.
+        """
+        from .asynchronous.run_handle import RunHandle, perform
+        from .asynchronous.workers import Workers
+
+        control, guard = RunControl(time_limit), self._run_guard
+        guard.__enter__()
+        try:
+            if not self._bound_are_apart:
+                self._check_bound()
+            self._workers = self._workers or Workers(1, "context")
+            handle = RunHandle(control, guard.leave)
+            self._workers.start(partial(perform, handle, partial(self._execute, control)))
+        except BaseException:
+            guard.leave()
+            raise
+        return handle
 
     def output_shape(self, name: str) -> tuple[int, ...]:
         """The shape of output `name` after the last run, possibly smaller than its buffer."""
@@ -310,25 +360,32 @@ class ExecutionContext(Stationary):
                     raise InvalidInputError(f"the memory of {what} overlaps that of {other}")
         self._bound_are_apart = True
 
-    def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+    def run(self, inputs: Mapping[str, Any], *, time_limit: float | None = None) -> dict[str, Array]:
         """One inference on arrays by name; returns fresh arrays by name.
+
+        It must be over within `time_limit` seconds, if that is given, or TimeLimitError is raised. A run ends early
+        between two kernels; a kernel that has started is completed.
 
         An output in a cache is no fresh array: given back as an input, it is updated in place. Any other array for a
         cache is first copied to a cache buffer.
 
-        Raises InvalidInputError: before anything runs, or for an index that was out of range.
+        Raises InvalidInputError: before anything runs, or for an index that was out of range; BusyError during another
+        run.
         """
-        outputs = self.run_ordered(self.plan.ordered(inputs))
+        outputs = self.run_ordered(self.plan.ordered(inputs), RunControl.of(time_limit))
         return dict(zip(self.plan.output_names, outputs, strict=True))
 
-    def run_ordered(self, inputs: Sequence[Any]) -> list[Array]:
+    def run_ordered(self, inputs: Sequence[Any], control: RunControl | None = None) -> list[Array]:
         """`run` on one array for each input, in the model's order; returns arrays in the model's order."""
-        self._check_open()
-        plan = self.plan
-        if type(inputs) in (list, tuple) and len(inputs) == len(plan.inputs):
+        if control is None and type(inputs) in (list, tuple) and len(inputs) == len(self.plan.inputs):
             ready = self.run_ready(inputs)
             if ready is not None:
                 return ready
+        with self._run_guard:
+            return self._run_ordered(inputs, control)
+
+    def _run_ordered(self, inputs: Sequence[Any], control: RunControl | None) -> list[Array]:
+        plan, session = self.plan, self._session
         check_kind("inputs", inputs, Sequence, InvalidInputError)
         if len(inputs) != len(plan.inputs):
             raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(plan.inputs)}")
@@ -347,8 +404,10 @@ class ExecutionContext(Stationary):
         except MemoryError:
             total = sum(spec.nbytes for spec in plan.written)
             raise OutOfMemoryError(f"there is no memory for {total} bytes of outputs") from None
-        with self._run_guard:
-            wrong = self._session.run(arrays, outputs)
+        if control is None:
+            wrong = session.run(arrays, outputs)
+        else:
+            wrong = control.run(session, lambda: session.run(arrays, outputs))
         if wrong is not None:
             self._refuse(wrong)
         self._found = [int(outputs.pop()) for _ in plan.counts][::-1]
@@ -372,17 +431,21 @@ class ExecutionContext(Stationary):
             self._refuse(wrong)
         return outputs
 
-    def run_tensors(self, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
+    def run_tensors(self, inputs: Mapping[str, Any], *, time_limit: float | None = None) -> dict[str, Tensor]:
         """`run` that returns fresh tensors on the plan's device by name, which other libraries import by DLPack.
 
         Inputs on the device, row-major and aligned, are read in place; others are copied. Raises as `run`.
         """
-        outputs = self.run_ordered_tensors(self.plan.ordered(inputs))
+        outputs = self.run_ordered_tensors(self.plan.ordered(inputs), RunControl.of(time_limit))
         return dict(zip(self.plan.output_names, outputs, strict=True))
 
-    def run_ordered_tensors(self, inputs: Sequence[Any]) -> list[Tensor]:
+    def run_ordered_tensors(self, inputs: Sequence[Any], control: RunControl | None = None) -> list[Tensor]:
         """`run_tensors` on one value for each input, in the model's order; returns tensors in the model's order."""
-        self._check_open()
+        with self._run_guard:
+            return self._run_ordered_tensors(inputs, control)
+
+    def _run_ordered_tensors(self, inputs: Sequence[Any], control: RunControl | None) -> list[Tensor]:
+        session = self._session
         plan, place = self.plan, self.plan.config.place
         if plan.caches:
             raise InvalidInputError(
@@ -390,8 +453,10 @@ class ExecutionContext(Stationary):
             )
         given = [self._placed(spec, value) for spec, value in zip(plan.inputs, inputs, strict=True)]
         outputs = [Tensor.empty(spec.shape, spec.dtype, device=place) for spec in plan.written]
-        with self._run_guard:
-            wrong = self._session.run_tensors(given, outputs)
+        if control is None:
+            wrong = session.run_tensors(given, outputs)
+        else:
+            wrong = control.run(session, lambda: session.run_tensors(given, outputs))
         if wrong is not None:
             self._refuse(wrong)
         shown = len(plan.outputs)

@@ -104,6 +104,8 @@ class Compilation:
     threads: int = 1
     profiled: bool = False
     """Whether the code measures the time of each call."""
+    cancellable: bool = False
+    """Whether the code looks at a stop word before each call."""
 
 
 @dataclass(frozen=True)
@@ -210,6 +212,7 @@ class PlanRecord(Signature):
     threads: int
     calls: tuple[KernelCall, ...]
     profiled: bool
+    cancellable: bool
 
     @property
     def arena_bytes(self) -> int:

@@ -22,6 +22,7 @@ SECTIONS: dict[str, Sequence[str]] = {
     "Compiling": ("compile", "build", "load", "emit_c", "CFiles", "Progress"),
     "Options": ("EngineConfig", "CompileOptions", "OptimizationProfile"),
     "Running": ("Engine", "InferencePlan", "ExecutionContext", "TensorSpec", "SymbolicSpec", "KernelTime"),
+    "Running beside the caller": ("RunHandle", "BatchingQueue", "QueueStatistics"),
     "Memory of tensors": ("Storage", "Tensor", "register_allocator"),
     "Memory plans": (
         *("plan_memory", "MemoryPlan", "TensorRecord", "BufferRecord"),
@@ -30,9 +31,17 @@ SECTIONS: dict[str, Sequence[str]] = {
     "The planner by itself": ("allocate", "Buffer", "Plan", "STRATEGIES"),
     "Elsewhere": ("on_ray", "import_onnx", "MiniInferBackend"),
     "Errors": (
-        *("MiniInferError", "CompileError", "ConfigError", "DeviceError", "InvalidInputError", "InvalidModelError"),
-        *("KernelError", "OpenDimensionsError", "OutOfMemoryError", "PlanError", "UnknownValueError"),
-        "UnsupportedError",
+        *(
+            "MiniInferError",
+            "BusyError",
+            "CompileError",
+            "ConfigError",
+            "DeviceError",
+            "InvalidInputError",
+            "InvalidModelError",
+        ),
+        *("KernelError", "OpenDimensionsError", "OutOfMemoryError", "PlanError", "RunCancelledError"),
+        *("TimeLimitError", "UnknownValueError", "UnsupportedError"),
     ),
 }
 _SHOWN = {"__call__"}  # of the names that begin with an underscore

@@ -23,6 +23,7 @@ from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.dialects.kernel.targets import Target
 from mini_infer.lowering.pipelines import Observer, Phase
 from mini_infer.runtime import device
+from mini_infer.runtime.asynchronous.cancellation import RunControl
 from mini_infer.runtime.compute_device import ComputeDevice, LoadedPlan, Session
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.device import Array, Code, Memory
@@ -120,7 +121,7 @@ class Toy(ComputeDevice):
     def session(self, plan: LoadedPlan, arena: Memory) -> Session:
         entry = ENTRY(plan.code.address("mini_infer_run"))
 
-        def launch(addresses: Sequence[int]) -> None:
+        def launch(addresses: Sequence[int], _: RunControl | None) -> None:
             self.runs += 1
             here: dict[int, Array] = {}
             pointers = (c_void_p * len(addresses))()

@@ -3,6 +3,7 @@
     %b = memref.alloc() {name = "conv1"} : memref<1x56x56x64xf32>
     kernel.call @conv_0 ins(%x, %w : memref<1x56x56x64xf32>, memref<2x64x32xf32>) outs(%b : memref<1x56x56x64xf32>)
     kernel.barrier
+    kernel.return_if %stopped
 
 A buffer in both `ins` and `outs` of one call is updated in place. A kernel's symbol carries its `#kernel.form` (what it
 computes), its `#kernel.schedule` (how) and its `#kernel.interface` (what it requires of its buffers); the last two are
@@ -21,12 +22,14 @@ from xdsl.dialects.builtin import (
     MemRefType,
     SymbolRefAttr,
     TensorType,
+    i1,
 )
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     irdl_op_definition,
+    operand_def,
     prop_def,
     result_def,
     traits_def,
@@ -132,9 +135,21 @@ class BarrierOp(IRDLOperation):
     assembly_format = "attr-dict"
 
 
+@irdl_op_definition
+class ReturnIfOp(IRDLOperation):
+    """Returns from the function, from within a loop or a branch too, where the condition holds."""
+
+    name = "kernel.return_if"
+    condition = operand_def(i1)
+    assembly_format = "$condition attr-dict"
+
+    def __init__(self, condition: SSAValue) -> None:
+        super().__init__(operands=[condition])
+
+
 Kernel = Dialect(
     "kernel",
-    [CallOp, WeightOp, BarrierOp, DotOp],
+    [CallOp, WeightOp, BarrierOp, ReturnIfOp, DotOp],
     [
         CpuAttr,
         GpuAttr,

@@ -18,24 +18,14 @@ from dataclasses import dataclass
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DictionaryAttr,
-    FunctionType,
-    IndexType,
-    IntegerAttr,
-    MemRefType,
-    ModuleOp,
-    StringAttr,
-    i64,
-)
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, ModuleOp, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.errors import CompileError
-from ...dialects.graph.host import ROLE, attributes_of_arguments
 from ...dialects.symbols import symbol_named
+from ...passes.memory.analysis.buffers import add_argument
 from ...passes.memory.share_threads import SHARE, TEAM
 from ..levels import argument_roles
 from .lower_kernels import KERNEL
@@ -59,23 +49,12 @@ class ProfileKernels(ModulePass):
             for call in main.walk()
             if isinstance(call, func.CallOp) and call.callee.string_value().startswith((KERNEL, SHARE))
         ]
-        times = _add_times_argument(main, len(calls))
+        times = add_argument(main, MemRefType(i64, [len(calls), 2]), "times", position=len(main.args) - 1)
         for number, call in enumerate(calls):
             before = func.CallOp(CLOCK, [], [i64])
             Rewriter.insert_op(before, InsertPoint.before(call))
             Rewriter.insert_op(_noted(times, number, before.results[0]), InsertPoint.after(call))
         op.body.block.add_op(func.FuncOp.external(CLOCK, [], [i64]))
-
-
-def _add_times_argument(main: func.FuncOp, count: int) -> SSAValue:
-    block = main.body.block
-    position = len(block.args) - 1
-    attributes = attributes_of_arguments(main)
-    times = block.insert_arg(MemRefType(i64, [count, 2]), position)
-    main.function_type = FunctionType.from_lists([a.type for a in block.args], list(main.function_type.outputs))
-    attributes.insert(position, DictionaryAttr({ROLE: StringAttr("times")}))
-    main.arg_attrs = ArrayAttr(attributes)
-    return times
 
 
 def _noted(times: SSAValue, number: int, before: SSAValue) -> list[Operation]:

@@ -44,6 +44,7 @@ class FunctionBody(Instructions):
         self._handlers = handlers
         self._computed: dict[tuple[object, ...], SSAValue] = {}
         self._scope: list[tuple[object, ...]] = []
+        self._leaving: Block | None = None
 
     def lower_block(self, block: Block) -> Operation:
         """Lowers all operations of a block except the terminator, which is returned."""
@@ -64,6 +65,13 @@ class FunctionBody(Instructions):
         block = Block(arg_types=argument_types)
         self.region.add_block(block)
         return block
+
+    def leaving_block(self) -> Block:
+        """The block that returns from a function without a result."""
+        if self._leaving is None:
+            self._leaving = self.new_block()
+            self._leaving.add_op(llvm.ReturnOp())
+        return self._leaving
 
     @contextmanager
     def scope(self) -> Generator[None]:

@@ -164,6 +164,13 @@ def _while(body: FunctionBody, op: Operation) -> None:
     _results(body, op, outside.args)
 
 
+def _return_if(body: FunctionBody, op: Operation) -> None:
+    (condition,) = body.lowered(op.operands)
+    following = body.new_block()
+    _branch(body, condition, (body.leaving_block(), ()), (following, ()))
+    body.block = following
+
+
 def _call(body: FunctionBody, op: Operation) -> None:
     operands = body.lowered(op.operands)
     if len(op.results) > 1:
@@ -191,4 +198,5 @@ HANDLERS: dict[str, Handler] = {
     "scf.if": _if,
     "scf.while": _while,
     "func.call": _call,
+    "kernel.return_if": _return_if,
 }

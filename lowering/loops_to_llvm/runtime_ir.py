@@ -1,4 +1,4 @@
-"""LLVM IR text of the model-independent entry point, the stage dispatchers and the clock.
+"""LLVM IR text of the model-independent entry point, the stage dispatchers, the stop word's test and the clock.
 
 `void @mini_infer_run(ptr %args, ptr %share)` calls `main`. %args is an array of pointers in the order of main's
 buffers. %share is the function of team_ir.py that distributes a stage over threads; null is always allowed and means
@@ -9,19 +9,24 @@ For each stage, `void @share_stage_0(ptr %team, i64 %shares, i64 %seats)` runs `
 that many threads; %team are the two pointers above. %share is called with `@call_stage_0`, whose address identifies the
 stage.
 
-`i64 @mini_infer_clock()` returns nanoseconds since any fixed moment.
+`i1 @mini_infer_stopped(ptr %word)` tells whether the run is to stop: its word is 0 for a run without a limit, or the
+time of the clock at which it stops. Another thread may write it meanwhile; 1 stops a run at once.
+
+`i64 @mini_infer_clock()` returns nanoseconds since any fixed moment, as Python's `time.monotonic_ns`.
 """
 
 from collections.abc import Mapping
 
 
-def runtime_ir(pointers: int, stages: Mapping[str, int] | None = None, *, clock: bool = False) -> str:
+def runtime_ir(
+    pointers: int, stages: Mapping[str, int] | None = None, *, clock: bool = False, stops: bool = False
+) -> str:
     """LLVM IR text of the runtime for a `main` with `pointers` buffers, and for each stage its number of arguments.
 
-    The clock is included for code that reads it.
+    The clock is included for code that reads it, and with the stop word's test for code that `stops`.
     """
     parts = [_run(pointers), *(_stage(name, count) for name, count in (stages or {}).items())]
-    return "\n".join([CLOCK, *parts] if clock else parts)
+    return "\n".join([*[CLOCK] * (clock or stops), *[_STOPPED] * stops, *parts])
 
 
 CLOCK = """\
@@ -36,6 +41,20 @@ define i64 @mini_infer_clock() nounwind noinline {
   ret i64 %total
 }
 declare i32 @clock_gettime(i32, ptr)
+"""
+
+_STOPPED = """\
+define i1 @mini_infer_stopped(ptr %word) nounwind alwaysinline {
+  %until = load atomic i64, ptr %word monotonic, align 8
+  %limited = icmp ne i64 %until, 0
+  br i1 %limited, label %look, label %on, !prof !{!"branch_weights", i32 1, i32 100000}
+look:
+  %now = call i64 @mini_infer_clock()
+  %over = icmp uge i64 %now, %until
+  ret i1 %over
+on:
+  ret i1 false
+}
 """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -100,6 +101,7 @@ def emit_c(
             raise ConfigError(f"{option} does nothing in C code")
     if config.threads is not None and config.threads > config.thread_count:
         raise ConfigError(f"threads is {config.threads}; code is made for at most {config.thread_count} here")
+    config = replace_fields(config, enable_cancellation=False)  # a program would have to make its stop word known
     file = source.name or "a model"
     name = check_name(name) if name else model_name(Path(file).stem)
     with collection_paused(), memory_for("compiling the model"):

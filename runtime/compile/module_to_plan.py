@@ -191,6 +191,7 @@ def build_plan(
         threads=compilation.threads,
         calls=compilation.calls,
         profiled=compilation.profiled,
+        cancellable=compilation.cancellable,
         weights=weights,
         code=code,
         launches=compilation.launches,

@@ -8,6 +8,7 @@ import numpy as np
 from typing_extensions import override
 
 from ...dialects.errors import InvalidInputError
+from ..asynchronous.cancellation import RunControl
 from ..compute_device import LoadedPlan, Session, Wrong
 from ..device import DEFAULT_ALIGNMENT, Array, Memory, device_named
 from ..limits import memory_for
@@ -19,20 +20,26 @@ from ..storage import Tensor, lies_on_gpu
 class RemoteSession(Session):
     """Runs a plan by `launch`, which receives the addresses of the buffers and returns when it is done.
 
-    These are inputs, outputs, the arena, the status (8 bytes for each of the plan's `checks`, if any), weights, and the
-    times if the plan is profiled.
+    It also receives the run's control, and may return before a launch where that is over.
+
+    These are inputs, outputs, the arena, the status (8 bytes for each of the plan's `checks`, if any), weights, the
+    stop word if the plan is cancellable, and the times if it is profiled.
     """
 
-    def __init__(self, plan: LoadedPlan, arena: Memory, launch: Callable[[Sequence[int]], None]) -> None:
+    def __init__(
+        self, plan: LoadedPlan, arena: Memory, launch: Callable[[Sequence[int], RunControl | None], None]
+    ) -> None:
         self._name = plan.config.place
         self._device = device_named(self._name)
         self._launch = launch
         self._specs = (*plan.inputs, *plan.written)
         self._status = self._zeroed(8 * len(plan.checks)) if plan.checks else None
         self._times = self._zeroed(16 * len(plan.calls)) if plan.profiled else None
-        self._own = [each for each in (arena, self._status, plan.weights, self._times) if each is not None]
+        never = self._zeroed(8) if plan.cancellable else None  # the stop word of a CPU's code, which nobody sets
+        self._own = [each for each in (arena, self._status, plan.weights, never, self._times) if each is not None]
         self._bound: dict[int, Tensor] = {}
         self._staged: list[Memory] = []
+        self._control: RunControl | None = None
 
     def _zeroed(self, nbytes: int) -> Memory:
         with memory_for(f"{nbytes} bytes of an inference's"):
@@ -42,6 +49,10 @@ class RemoteSession(Session):
         """Device memory for inputs and outputs on the host."""
         self._staged = self._staged or [self._zeroed(spec.nbytes) for spec in self._specs]
         return self._staged
+
+    @override
+    def watch(self, control: RunControl | None) -> None:
+        self._control = control
 
     @override
     def bind(self, index: int, spec: TensorSpec, memory: object, *, written: bool) -> tuple[int, int]:
@@ -84,7 +95,7 @@ class RemoteSession(Session):
             self._status.zero()
         if self._times is not None:
             self._times.zero()
-        self._launch([*addresses, *(memory.address for memory in self._own)])
+        self._launch([*addresses, *(memory.address for memory in self._own)], self._control)
         if self._status is None:
             return None
         wrong = _integers(self._status)

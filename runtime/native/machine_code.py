@@ -18,6 +18,7 @@ from ...dialects.graph.blobs import MiniContext
 from ...dialects.kernel.targets import BYTE_DOTS, CpuAttr, cpu_of
 from ...dialects.sizes.size_attributes import symbols_of_module
 from ...dialects.symbols import symbol_named
+from ...lowering.kernels_to_loops.insert_cancellation_points import STOP
 from ...lowering.kernels_to_loops.lower_kernels import KERNEL
 from ...lowering.levels import argument_roles, level_of
 from ...lowering.loops_to_llvm.split_module import ModulePart, split_module
@@ -59,10 +60,10 @@ def start_compiling(
     main = symbol_named(module, "main")
     assert main is not None  # check_signature tells of a module without
     roles, calls = argument_roles(main), _kernel_calls(module, main)
-    profiled = "times" in roles
+    profiled, cancellable = "times" in roles, STOP in roles
     # Beside the tensors, the arena and weights, and what there is only for some: see ROLES in module_interface.py.
     pointers = sum(role in ("input", "cache", "output") for role in roles)
-    pointers += 2 + bool(symbols_of_module(module)) + (STATUS in roles) + profiled
+    pointers += 2 + bool(symbols_of_module(module)) + (STATUS in roles) + cancellable + profiled
     target, compilers = cpu_of(module), compilers or Compilers(1)
     cpu = cpu_target(target.cpu.data).narrowed(target.vector_bits.data)
     lacking = [name for name in BYTE_DOTS if target.has(name) and name not in cpu.features]
@@ -75,7 +76,9 @@ def start_compiling(
         for index, each in enumerate(passes):
             seconds[index] += _run(ctx, piece.module, each)
         with timed(ctx, "LLVM: text"):
-            link = [runtime_ir(pointers, stages_of(module), clock=profiled)] if piece.module is module else []
+            link: list[str] = []
+            if piece.module is module:
+                link = [runtime_ir(pointers, stages_of(module), clock=profiled, stops=cancellable)]
             text = emit_llvm_ir(piece.module, piece.shared)
             _check_instructions(text, lacking, target)
             parts.append(part_of(text, cpu.machine, link=link, as_written=piece.as_written))
@@ -86,7 +89,9 @@ def start_compiling(
     threads = target.threads.data if stages_of(module) else 1
     shared = frozenset[str]().union(*(piece.shared for piece in split))
     objects = partial(_objects, compilers, parts, shared, pass_statistics(ctx))
-    return MachineCode(calls=calls, objects=objects, threads=threads, profiled=profiled, parts=parts)
+    return MachineCode(
+        calls=calls, objects=objects, threads=threads, profiled=profiled, cancellable=cancellable, parts=parts
+    )
 
 
 def _objects(

@@ -22,7 +22,7 @@ from ..specs import SymbolicSpec, ordered_shapes
 from .shape_family import MOST_PLANS, ShapeFamily, settled
 
 if TYPE_CHECKING:
-    pass
+    from ..asynchronous.batch_axis import BatchAxis
 
 MOST_FAMILIES = 64  # compiles that an engine keeps the code, the plans and the arenas of
 
@@ -71,6 +71,7 @@ class DynamicEngine(Engine):
 
     @override
     def close(self) -> None:
+        self._close_background()
         with self._lock:  # nothing is compiled meanwhile
             if self._is_closed:
                 return
@@ -105,6 +106,13 @@ class DynamicEngine(Engine):
 
     def _base_family(self) -> ShapeFamily:
         return cast("ShapeFamily", self.plan.family)
+
+    @override
+    def _batch_axis(self) -> BatchAxis:
+        from ..asynchronous.batch_axis import BatchAxis
+
+        family = self._base_family()
+        return BatchAxis.of(family.base, family.first_span, family.values_of)
 
     @override
     def plan_for(self, shapes: Mapping[str, Sequence[int]]) -> InferencePlan:

@@ -70,6 +70,13 @@ class ShapeFamily(PlanFamily):
         """The outputs with symbolic shapes."""
         return tuple(map(_symbolic, self.base.outputs))
 
+    @property
+    def first_span(self) -> tuple[int, int] | None:
+        """The least and the largest size of axis 0 of the inputs, where it is a dimension of its own; else None."""
+        size = self.base.inputs[0].shape[0] if self.base.inputs and self.base.inputs[0].shape else 0
+        symbol = _dimension(size)
+        return symbol.span if symbol is not None and not isinstance(_size_text(size), int) else None
+
     @cached_property
     def _given(self) -> Callable[..., Shapes]:
         """The inputs' shapes, as a function of the symbols."""

@@ -138,14 +138,23 @@ def int_attribute(op: Operation, key: str) -> int | None:
 
 
 def add_argument(
-    main: func.FuncOp, type: AnyMemRef, role: str, more: Mapping[str, Attribute] | None = None
+    function: func.FuncOp,
+    type: AnyMemRef,
+    role: str,
+    more: Mapping[str, Attribute] | None = None,
+    position: int | None = None,
 ) -> BlockArgument:
-    """Appends an argument to main with the attribute `graph.role`, and the attributes `more`."""
-    block = main.body.block
-    before = attributes_of_arguments(main)
-    argument = block.insert_arg(type, len(block.args))
-    main.function_type = FunctionType.from_lists([value.type for value in block.args], [])
-    main.arg_attrs = ArrayAttr([*before, DictionaryAttr({ROLE: StringAttr(role), **(more or {})})])
+    """Adds an argument to main, or a stage, with the attribute `graph.role`, and the attributes `more`.
+
+    It is the last one, or that of number `position`.
+    """
+    block = function.body.block
+    place = len(block.args) if position is None else position
+    attributes = attributes_of_arguments(function)
+    attributes.insert(place, DictionaryAttr({ROLE: StringAttr(role), **(more or {})}))
+    argument = block.insert_arg(type, place)
+    function.function_type = FunctionType.from_lists([value.type for value in block.args], [])
+    function.arg_attrs = ArrayAttr(attributes)
     argument.name_hint = role
     return argument
 

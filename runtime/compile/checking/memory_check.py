@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from ....dialects.errors import InvalidInputError, PlanError
 from ....passes.pass_counts import PassStatistics
+from ...asynchronous.cancellation import RunControl
 from ...config import EngineConfig
 from ...device import Array
 from ...engine import Engine
@@ -59,12 +60,14 @@ class CheckedEngine(Engine):
         return cls(planned, config, statistics, without_reuse)
 
     @override
-    def _run(self, inputs: Sequence[Any]) -> tuple[InferencePlan, list[Array]]:
+    def _run(self, inputs: Sequence[Any], control: RunControl | None = None) -> tuple[InferencePlan, list[Array]]:
         checked_plan = self.plan
         given = [checked(spec, value) for spec, value in zip(checked_plan.inputs, inputs, strict=True)]
         expected: list[Array] | None = None
         for plan, what in ((self.without_reuse, "without reuse of memory"), (self.planned, "as planned")):
             for pattern in PATTERNS:
+                if control is not None:
+                    control.check()
                 where = f"{what}, in an arena full of 0x{pattern:02X}"
                 try:
                     found = run_poisoned(plan, given, pattern)

@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from ....dialects.errors import ConfigError, InvalidInputError
+from ...asynchronous.cancellation import NOT_LIMITED, RunControl
 from ...compute_device import ComputeDevice, LoadedPlan, Session, Wrong
 from ...device import Array, Code, Memory
 from ...memory.host_memory import HostMemory, aligned_bytes, as_array, spanned_bytes
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from ...config import EngineConfig
     from ...native.llvm_processes import Compilers
 
+_NEVER = ctypes.c_uint64(NOT_LIMITED)
+"""The stop word of runs without a control."""
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # see runtime_ir.py
 
 _addressof = ctypes.addressof
@@ -36,7 +39,7 @@ class CpuSession(Session):
     """Calls native code with pointers to arrays.
 
     These are inputs, outputs, the arena, the table of sizes (for symbolic shapes), the status (8 bytes for each of the
-    plan's `checks`, if any), weights, and the times if the plan is profiled.
+    plan's `checks`, if any), weights, the stop word if the plan is cancellable, and the times if it is profiled.
     """
 
     def __init__(self, plan: LoadedPlan, arena: Memory) -> None:
@@ -50,11 +53,14 @@ class CpuSession(Session):
         if plan.checks:
             own.append(ctypes.addressof(ctypes.c_char.from_buffer(self._status)))
         own.append(plan.weights.address)
+        stop_at = len(own)
+        if plan.cancellable:
+            own.append(ctypes.addressof(_NEVER))
         if plan.profiled:
             own.append(self._times.ctypes.data)
         count = len(plan.inputs) + len(plan.written)
         bound, given = ((ctypes.c_void_p * (count + len(own)))(*[None] * count, *own) for _ in range(2))
-        self._plan, self._sizes_at = plan, count + 1
+        self._plan, self._sizes_at, self._stop_at = plan, count + 1, count + stop_at
         self._bound: list[Array | None] = [None] * count
         self._bound_pointers, self._bound_address = bound, ctypes.addressof(bound)
         self._given_pointers, self._given_address = given, ctypes.addressof(given)
@@ -79,6 +85,12 @@ class CpuSession(Session):
         """Notes what `run_ready` compares inputs with, and what it makes for outputs."""
         self._wanted = tuple((spec.dtype, spec.shape, spec.dtype.alignment - 1) for spec in plan.inputs)
         self._written = tuple((spec.shape, spec.dtype) for spec in plan.written)
+
+    @override
+    def watch(self, control: RunControl | None) -> None:
+        if self._plan.cancellable:
+            address = ctypes.addressof(_NEVER) if control is None else control.address
+            self._bound_pointers[self._stop_at] = self._given_pointers[self._stop_at] = address
 
     @override
     def bind(self, index: int, spec: TensorSpec, memory: object, *, written: bool) -> tuple[int, int]:

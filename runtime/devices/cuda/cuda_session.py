@@ -2,7 +2,8 @@
 
 Copies of the caller's arrays through pinned memory, the launches and the copies back are enqueued together. The first
 inference synchronises after every launch, so that a fault is attributed to its kernel; a second one at the same
-addresses is captured as a graph, which later ones replay. Results are complete when an inference returns.
+addresses is captured as a graph, which later ones replay. Results are complete when an inference returns. Launches
+are enqueued long before they run, so a run that is cancelled, or over its time limit, is completed by the GPU.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
+from ...asynchronous.cancellation import RunControl
 from ...compute_device import LoadedPlan, Wrong
 from ...device import Array, Memory
 from ...memory.host_memory import bytes_of
@@ -24,11 +26,15 @@ from .cupy_calls import Gpu, Stream, faults
 GRAPHS = 8  # graphs of one session; for other addresses, launches are enqueued one by one
 
 
+def _launched_by_itself(_: Sequence[int], __: RunControl | None) -> None:
+    """In the place of a launch: `_run` does it all."""
+
+
 class CudaSession(RemoteSession):
     """Runs a plan's launches, with kernels by name."""
 
     def __init__(self, gpu: Gpu, plan: LoadedPlan, arena: Memory, functions: Callable[[str], Any]) -> None:
-        super().__init__(plan, arena, lambda _: None)
+        super().__init__(plan, arena, _launched_by_itself)
         self._gpu, self._launches, self._inputs = gpu, plan.launches, len(plan.inputs)
         self._functions = {each.kernel: functions(each.kernel) for each in plan.launches}
         for name, function in self._functions.items():

@@ -17,6 +17,7 @@ import numpy as np
 from typing_extensions import override
 
 from ....dialects.errors import CompileError, InvalidInputError
+from ...asynchronous.cancellation import RunControl
 from ...compute_device import LoadedPlan, Session
 from ...device import Array, Code, Memory
 from ...memory.host_memory import HostMemory, aligned_bytes
@@ -70,8 +71,8 @@ class EmulatedCode(Code):
             raise CompileError(f"there is no kernel '{name}'")
         return self._names.index(name)
 
-    def launch(self, plan: LoadedPlan, addresses: Sequence[int]) -> None:
-        """Runs a plan's launches, possibly none."""
+    def launch(self, plan: LoadedPlan, addresses: Sequence[int], control: RunControl | None) -> None:
+        """Runs a plan's launches, possibly none, up to where the control says that the run is over."""
 
 
 class InterpretedCode(EmulatedCode):
@@ -86,7 +87,7 @@ class InterpretedCode(EmulatedCode):
         super().__init__(list(self._kernels))
 
     @override
-    def launch(self, plan: LoadedPlan, addresses: Sequence[int]) -> None:
+    def launch(self, plan: LoadedPlan, addresses: Sequence[int], control: RunControl | None) -> None:
         first, last = len(plan.inputs), len(plan.inputs) + len(plan.written)
         status = last + 1 if plan.checks else None
         roots: list[GlobalRange] = []
@@ -95,6 +96,8 @@ class InterpretedCode(EmulatedCode):
             written = np.zeros(len(allocation), np.uint8) if first <= number <= last else None
             roots.append(GlobalRange(allocation, offset, written, number == status))
         for each in plan.launches:
+            if control is not None and control.is_over:
+                return
             places = [roots[argument.root].behind(argument.offset) for argument in each.arguments]
             self._kernels[each.kernel].run(each.grid, each.block, each.shared, places, nodes=each.nodes)
 
@@ -109,10 +112,12 @@ class CompiledCode(EmulatedCode):
         super().__init__(self._program.names)
 
     @override
-    def launch(self, plan: LoadedPlan, addresses: Sequence[int]) -> None:
+    def launch(self, plan: LoadedPlan, addresses: Sequence[int], control: RunControl | None) -> None:
         places = [located(address) for address in addresses]
         pointers = [allocation.ctypes.data + offset for allocation, offset in places]
         for each in plan.launches:
+            if control is not None and control.is_over:
+                return
             self._program.run(each, pointers)
 
 

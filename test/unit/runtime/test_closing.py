@@ -134,11 +134,11 @@ def test_a_call_under_way_ends_as_usual(options: dict[str, Any], monkeypatch: py
     inside, closed, whole = threading.Event(), threading.Event(), ExecutionContext.run_ordered
     used: list[ExecutionContext] = []
 
-    def slow(context: ExecutionContext, given: Any) -> Any:
+    def slow(context: ExecutionContext, *given: Any) -> Any:
         used.append(context)
         inside.set()
         assert closed.wait(60)
-        return whole(context, given)
+        return whole(context, *given)
 
     monkeypatch.setattr(ExecutionContext, "run_ordered", slow)
     found: dict[str, Any] = {}

@@ -51,7 +51,8 @@ def test_arrays_are_run_on_a_device(toy: Toy, name: str) -> None:
     assert toy.runs == 2
     plan = there.plan
     sizes = [plan.weights.nbytes, plan.arena_bytes, *[8 * len(plan.checks)] * bool(plan.checks)]
-    assert toy.allocated == [*sizes, *(spec.nbytes for spec in (*plan.inputs, *plan.outputs))]
+    stop_word = 8
+    assert toy.allocated == [*sizes, stop_word, *(spec.nbytes for spec in (*plan.inputs, *plan.outputs))]
 
 
 def test_tensors_of_the_device_are_bound(toy: Toy, plan: mi.InferencePlan) -> None:
