@@ -125,6 +125,7 @@ def perform(handle: RunHandle, function: Callable[[], Any]) -> None:
     """Runs a function, unless the run is over already, and ends it with the function's result or error."""
     if not handle.claim():
         return
+    handle.set_running_or_notify_cancel()
     try:
         result = function()
     except BaseException as error:

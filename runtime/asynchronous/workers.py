@@ -24,7 +24,8 @@ class Workers:
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0
         self._is_closed = False
-        self._own = threading.local()
+        self._mark = object()
+        """Of its threads, which must not hold the object itself: they end when it is freed."""
 
     def start(self, work: Callable[[], object]) -> None:
         """Has a thread do the work, which raises nothing. Raises InvalidInputError after `close`."""
@@ -32,7 +33,7 @@ class Workers:
             if self._is_closed:
                 raise InvalidInputError(f"the {self._owner} is closed")
             if self._pool is None or self._process != os.getpid():
-                self._pool = ThreadPoolExecutor(self._most, "mini_infer", self._mark)
+                self._pool = ThreadPoolExecutor(self._most, "mini_infer", _be_marked, (self._mark,))
                 self._process = os.getpid()
             try:
                 self._pool.submit(work)
@@ -45,7 +46,11 @@ class Workers:
             self._is_closed = True
             pool, self._pool = self._pool, None
         if pool is not None and self._process == os.getpid():
-            pool.shutdown(wait=not getattr(self._own, "is_worker", False))
+            pool.shutdown(wait=getattr(_THREAD, "mark", None) is not self._mark)
 
-    def _mark(self) -> None:
-        self._own.is_worker = True
+
+_THREAD = threading.local()
+
+
+def _be_marked(mark: object) -> None:
+    _THREAD.mark = mark

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -152,7 +153,7 @@ def test_threads_default_to_the_quota_and_the_cores_that_may_be_used(
     groups.write("cpu.max", "max 100000")
     groups.write("pod/cpu.max", "250000 100000")
     for cores, threads in ((8, 3), (2, 2)):
-        monkeypatch.setattr(config.os, "sched_getaffinity", lambda _, cores=cores: range(cores))
+        monkeypatch.setattr(config.os, "sched_getaffinity", MagicMock(return_value=range(cores)))
         assert EngineConfig().thread_count == threads
 
 
