@@ -42,7 +42,11 @@ class BatchAxis:
     def request(self, values: Sequence[Any], most: int) -> list[Array]:
         """The arrays of one request, of up to `most` rows. Raises InvalidInputError for what doesn't fit the model."""
         arrays = [of_any_shape(spec, value) for spec, value in zip(self.inputs, values, strict=True)]
-        counts = {array.shape[0] if array.ndim else 0 for array in arrays}
+        for spec, array in zip(self.inputs, arrays, strict=True):
+            if array.ndim != len(spec.shape):
+                wanted = ", ".join(map(str, spec.shape))
+                raise InvalidInputError(f"input '{spec.name}' has shape {list(array.shape)} instead of [{wanted}]")
+        counts = {len(array) for array in arrays}
         if len(counts) > 1:
             raise InvalidInputError(f"inputs have different numbers of rows: {sorted(counts)}")
         (count,) = counts

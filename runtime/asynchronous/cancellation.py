@@ -80,7 +80,8 @@ class RunControl:
         if self.is_cancelled:
             raise RunCancelledError("the run was cancelled")
         if self.is_over:
-            raise TimeLimitError(f"the run took longer than its time limit of {self.time_limit:g} s")
+            limit = "" if self.time_limit is None else f" of {self.time_limit:g} s"
+            raise TimeLimitError(f"the run took longer than its time limit{limit}")
 
     def run(self, session: Stoppable, function: Callable[[], T]) -> T:
         """The result of a function of the session, run under this control.
