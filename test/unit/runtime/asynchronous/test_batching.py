@@ -219,21 +219,31 @@ def test_requests_of_one_shape_are_joined() -> None:
 
 def test_an_event_loop_has_its_requests_joined() -> None:
     async def all_of(queue: mi.BatchingQueue) -> list[Any]:
-        runs = [asyncio.create_task(queue.run_async(*request(seed), time_limit=60)) for seed in range(12)]
-        lost = asyncio.create_task(queue.run_async(*request(99)))
-        await asyncio.sleep(0)
-        lost.cancel()
-        late = queue.run_async(*request(98), time_limit=1e-9)
-        with pytest.raises(mi.TimeLimitError):
-            await late
-        with pytest.raises(asyncio.CancelledError):
-            await lost
-        return [await run for run in runs]
+        return list(await asyncio.gather(*(queue.run_async(*request(seed), time_limit=60) for seed in range(12))))
 
-    with engine("ranges").batched(max_batch=6, max_wait_ms=20) as queue:
+    with engine("ranges").batched(max_batch=6, max_wait_ms=LONG) as queue:
         for seed, found in enumerate(asyncio.run(all_of(queue))):
             assert_is_right(found, *request(seed))
-        assert queue.statistics.cancelled == queue.statistics.expired == 1
+        assert queue.statistics.mean_batch == 6
+
+
+def test_a_request_of_an_event_loop_is_cancelled_with_its_task() -> None:
+    async def lost_and_late(queue: mi.BatchingQueue) -> None:
+        lost = asyncio.create_task(queue.run_async(*request(1)))
+        while not queue.statistics.requests:
+            await asyncio.sleep(0.001)
+        lost.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await lost
+        with pytest.raises(mi.TimeLimitError):
+            await queue.run_async(*request(2), time_limit=1e-9)
+        with pytest.raises(mi.InvalidInputError):
+            await queue.run_async(1, 2)
+
+    with engine("ranges").batched(max_wait_ms=LONG) as queue:
+        asyncio.run(lost_and_late(queue))
+        told = queue.statistics
+    assert (told.requests, told.cancelled, told.expired) == (2, 1, 1)
 
 
 def test_several_batches_run_at_the_same_time() -> None:
