@@ -70,11 +70,76 @@ with lock:
     print(status)
 """
 
+IN_THE_BACKGROUND = """
+from concurrent.futures import wait
+from endless_models import FOR_EVER, endless, rounds
+engine = endless("a loop of so many rounds")
+context = engine.plan.create_execution_context()
+count, y = np.array(FOR_EVER), np.zeros((8, 16), np.float32)
+context.bind_input("n", count)
+context.bind_input("x", rounds(0)["x"])
+context.bind_output("y", y)
+expected = engine(rounds(2))["y"]
+enqueued, submitted = context.enqueue(time_limit=3600), engine.submit(rounds(FOR_EVER))
+thread = threading.Thread(target=lambda: wait([enqueued]))
+thread.start()
+while not (enqueued.running() and submitted.running()):
+    pass
+def work():
+    for handle in (enqueued, submitted):
+        try:
+            handle.result(30)
+        except mi.RunCancelledError as error:
+            assert "forked" in str(error)
+    count[...] = 2
+    context.enqueue().result(30)
+    assert (y == expected).all()
+    assert (context.run(rounds(2))["y"] == expected).all()
+    return (engine.submit(rounds(2)).result(30)["y"] == expected).all()
+print(child(work))
+print(enqueued.done(), submitted.done())
+for handle in (enqueued, submitted):
+    handle.cancel()
+    handle.wait()
+context.close()
+engine.close()
+thread.join()
+"""
+IN_A_QUEUE = """
+from models.small import mlp
+engine = mi.compile(mlp(batch="n"), threads=1, profile=mi.OptimizationProfile(dims={"n": (1, 4, 8)}))
+x = np.ones((1, 20), np.float32)
+queue = engine.batched(max_wait_ms=600_000)
+waiting = queue.submit(x)
+def work():
+    try:
+        waiting.result(30)
+    except mi.RunCancelledError:
+        handles = [queue.submit(x) for _ in range(8)]
+        return all(handle.result(30).shape == (1, 5) for handle in handles)
+print(child(work))
+print(waiting.done())
+engine.close()
+print(waiting.result(0).shape)
+"""
+
 
 @pytest.mark.parametrize(
     ("program", "printed"),
-    [(COMPILING, ["0", "(3,", "5)"]), (IN_LLVM, ["0"]), (HELD_BY_WHO_FORKS, ["0"])],
-    ids=["another thread compiles", "another thread is inside of LLVM", "the thread itself holds a lock"],
+    [
+        (COMPILING, ["0", "(3,", "5)"]),
+        (IN_LLVM, ["0"]),
+        (HELD_BY_WHO_FORKS, ["0"]),
+        (IN_THE_BACKGROUND, ["0", "False", "False"]),
+        (IN_A_QUEUE, ["0", "False", "(1,", "5)"]),
+    ],
+    ids=[
+        "another thread compiles",
+        "another thread is inside of LLVM",
+        "the thread itself holds a lock",
+        "runs in the background",
+        "requests in a queue",
+    ],
 )
 def test_a_child_is_not_held_up(program: str, printed: list[str]) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "test")])}
