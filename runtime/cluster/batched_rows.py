@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from ...dialects.errors import ConfigError, InvalidInputError, UnsupportedError
+from ...dialects.errors import InvalidInputError
+from ..asynchronous.batch_axis import rows_of
+from ..asynchronous.batching import BatchingQueue
 from ..device import Array
 from ..engine import Engine
-from ..specs import TensorSpec
 
 
 class Rows:
@@ -39,19 +40,11 @@ class Rows:
                 found[name][start : start + size] = array[:size]
         return found
 
+    def queue(self, wait: float) -> BatchingQueue:
+        """A queue of requests, of which the first of a batch waits at most `wait` seconds for others."""
+        return self._engine.batched(self.most, wait * 1000)
+
     def _part(self, rows: Array) -> Array:
         if len(rows) < self.most and not self._engine.config.is_dynamic:
             rows = np.concatenate([rows, np.repeat(rows[-1:], self.most - len(rows), axis=0)])
         return np.ascontiguousarray(rows)
-
-
-def rows_of(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> int:
-    """The rows of one inference. Raises ConfigError for inputs, UnsupportedError for outputs, without rows."""
-    rows = {spec.shape[0] if spec.shape else 0 for spec in inputs}
-    if len(rows) != 1 or 0 in rows:
-        raise ConfigError(f"inputs need one number of rows, their first axis: {', '.join(map(str, inputs)) or 'none'}")
-    most = rows.pop()
-    for spec in outputs:
-        if not spec.shape or spec.shape[0] != most or spec.bounded:
-            raise UnsupportedError(f"output {spec} has not a row for each of the {most} that go in")
-    return most

@@ -19,6 +19,7 @@ from typing import IO, Any
 
 from ...dialects.errors import ConfigError
 from ...dialects.sizes.sizes import now
+from ..asynchronous.batch_axis import rows_of
 from ..compile.entry import compile
 from ..config import EngineConfig
 from ..engine import Engine
@@ -27,7 +28,7 @@ from ..kept.artifact import load, signature
 from ..kept.cache_folders import cache_folder
 from ..profile import OptimizationProfile
 from ..specs import TensorSpec
-from .batched_rows import Rows, rows_of
+from .batched_rows import Rows
 
 
 def ray_module(name: str) -> Any:

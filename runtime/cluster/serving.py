@@ -6,7 +6,6 @@ file; the response has the same form.
 
 from __future__ import annotations
 
-import asyncio
 import io
 from collections.abc import Mapping
 from os import PathLike, fspath
@@ -29,13 +28,7 @@ class Server:
 
     def __init__(self, model: Model, wait: float) -> None:
         self._rows = model.open()
-        batch = ray_module("ray.serve").batch(max_batch_size=self._rows.most, batch_wait_timeout_s=wait)
-        self._together: Any = batch(self._run)
-
-    async def _run(self, requests: list[dict[str, Array]]) -> list[dict[str, Array]]:
-        columns = {name: np.stack([each[name] for each in requests]) for name in requests[0]}
-        found = await asyncio.to_thread(self._rows, columns)
-        return [{name: array[number] for name, array in found.items()} for number in range(len(requests))]
+        self._queue = self._rows.queue(wait)
 
     async def infer(self, row: Mapping[str, Any]) -> dict[str, Array]:
         """The outputs for one row. Raises InvalidInputError, which affects no other request of its batch."""
@@ -46,8 +39,9 @@ class Server:
             array = np.asarray(value)
             one = type(spec)(spec.name, spec.shape[1:], spec.dtype)
             check_placed(one, array.dtype, array.shape, "input ")
-            given[spec.name] = array
-        return await self._together(given)
+            given[spec.name] = array[None]
+        found = await self._queue.run_async(given)
+        return {name: array[0] for name, array in found.items()}
 
     async def __call__(self, request: Any) -> Any:
         """Handles an HTTP request; an invalid one is answered with status 400."""
