@@ -57,10 +57,10 @@ def commands(page: str) -> list[list[str]]:
     return [[each[0].removeprefix(".venv/bin/"), *each[1:]] for each in words]
 
 
-def picture_model() -> ModelProto:
+def picture_model(batch: int | str = 1) -> ModelProto:
     """A small network with the names that the pages use: image -> scores."""
     b = ModelBuilder("small")
-    x = b.node("Conv", b.input("image", [1, 3, 16, 16]), b.weight(8, 3, 3, 3), pads=[1, 1, 1, 1])
+    x = b.node("Conv", b.input("image", [batch, 3, 16, 16]), b.weight(8, 3, 3, 3), pads=[1, 1, 1, 1])
     x = b.node("Flatten", b.node("GlobalAveragePool", b.node("Relu", x)))
     scores = b.node("Gemm", x, b.weight(8, 5))
     model = b.model([scores])
@@ -82,6 +82,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "build").mkdir()
     for name in MODELS:
         (tmp_path / name).write_bytes(picture_model().SerializeToString())
+    (tmp_path / "classifier.onnx").write_bytes(picture_model("batch").SerializeToString())
     (tmp_path / "bert.onnx").write_bytes(text_model().SerializeToString())
     (tmp_path / "problem.csv").write_text("id,lower,upper,size\na,0,2,4096\nb,1,4,512\nc,2,5,4096\n")
     for name in ("test/meaning/relu.mlir", "test/passes/graph/fold-constants.mlir", "test/data/minimalloc/C.csv"):
