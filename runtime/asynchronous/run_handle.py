@@ -45,6 +45,13 @@ class RunHandle(Future[Any]):
         else:
             self.set_exception(error)
 
+    @override
+    def __repr__(self) -> str:
+        if not super().done():
+            return f"{type(self).__name__}({'running' if self.running() else 'waiting'})"
+        error = super().exception()
+        return f"{type(self).__name__}({'finished' if error is None else type(error).__name__})"
+
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the time limit, at least 0; None without one."""

@@ -38,6 +38,8 @@ SHOWN = {
     "tensor record": lambda: engine().plan.memory.tensors[-1],
     "buffer record": lambda: engine().plan.memory.buffers[-1],
     "context": lambda: engine().plan.create_execution_context(),
+    "run in the background": lambda: engine().submit(np.ones((2, 8), np.float32)),
+    "queue": lambda: engine().batched(),
     "pass statistics": lambda: engine().statistics,
     "configuration": lambda: mi.EngineConfig(dims=NAMES, specialize={"x": np.zeros((100, 100, 100))}),
     "configuration with a profile": lambda: mi.EngineConfig(profile=profile()),
@@ -68,6 +70,7 @@ def test_every_public_class_is_tried() -> None:
     tried = {type(show()).__name__ for show in SHOWN.values()}
     classes = {name for name in mi.__all__ if isinstance(getattr(mi, name), type) and not name.endswith("Error")}
     assert classes - tried == {"Buffer", "CFiles", "CompileOptions", "KernelTime", "MiniInferBackend", "Progress"} | {
+        "QueueStatistics",
         "SymbolicSpec",
         "TensorSpec",
     }

@@ -70,7 +70,7 @@ def test_a_run_is_enqueued() -> None:
 def test_an_enqueued_run_is_waited_for_and_stopped() -> None:
     bound = Bound()
     handle = bound.context.enqueue()
-    assert not handle.wait(0.01)
+    assert not handle.wait(0.01) and repr(handle) == "RunHandle(running)"
     with pytest.raises(TimeoutError) as found:
         handle.result(0.01)
     assert not isinstance(found.value, mi.MiniInferError) and not handle.done()
@@ -80,7 +80,7 @@ def test_an_enqueued_run_is_waited_for_and_stopped() -> None:
     limited = bound.context.enqueue(time_limit=0.02)
     with pytest.raises(mi.TimeLimitError):
         limited.result()
-    assert not limited.cancelled()
+    assert not limited.cancelled() and repr(limited) == "RunHandle(TimeLimitError)"
     bound.count[...] = 2
     bound.context.enqueue().result()
     np.testing.assert_array_equal(bound.y, after(2))
