@@ -12,7 +12,8 @@ from typing import Any
 
 from typing_extensions import override
 
-from ...dialects.errors import RunCancelledError, TimeLimitError
+from ...dialects.arguments import wrong
+from ...dialects.errors import InvalidInputError, RunCancelledError, TimeLimitError
 from .cancellation import RunControl
 
 
@@ -109,7 +110,12 @@ class RunHandle(Future[Any]):
         return super().exception(timeout)
 
     def _wait_for_limit(self, timeout: float | None) -> None:
-        """Waits until the time limit, if that comes first, and ends a run that hasn't started by then."""
+        """Waits until the time limit, if that comes first, and ends a run that hasn't started by then.
+
+        Raises InvalidInputError for a timeout that is no number of seconds.
+        """
+        if timeout is not None and not _is_time(timeout):
+            raise wrong("timeout", timeout, "a number of seconds, or None", InvalidInputError)
         left = self._control.seconds_left
         if left is None or super().done() or (timeout is not None and timeout < left):
             return
@@ -126,6 +132,12 @@ class RunHandle(Future[Any]):
             self._claim = threading.Lock()
             self.claim()
             self.end(error=RunCancelledError("the process was forked: its parent goes on with the run"))
+
+
+def _is_time(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < threading.TIMEOUT_MAX
 
 
 def perform(handle: RunHandle, function: Callable[[], Any]) -> None:

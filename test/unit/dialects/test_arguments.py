@@ -91,6 +91,26 @@ def calls(folder: Path) -> dict[str, Call]:
     def run_two(x: Any) -> Any:
         return engine(x, x)
 
+    def submitted(inputs: Any, time_limit: Any = None) -> Any:
+        return engine.submit(inputs, time_limit=time_limit).result()
+
+    def batched(max_batch: Any, max_wait_ms: Any, workers: Any) -> Any:
+        return engine.batched(max_batch, max_wait_ms, workers=workers)
+
+    def execute(time_limit: Any = None) -> None:
+        bound().execute(time_limit=time_limit)
+
+    def enqueue(time_limit: Any = None) -> None:
+        bound().enqueue(time_limit=time_limit).result()
+
+    def bound() -> mi.ExecutionContext:
+        made = plan.create_execution_context()
+        made.bind_input(name, array)
+        made.bind_output(plan.outputs[0].name, output)
+        return made
+
+    queue, handle = engine.batched(max_wait_ms=0), engine.submit(given)
+
     def planned(shape: Any) -> Any:
         return engine.plan_for({name: shape})
 
@@ -148,6 +168,15 @@ def calls(folder: Path) -> dict[str, Call]:
         "Engine": call(run, inputs=given),
         "Engine, by position": call(run_two, x=array),
         "Engine, by name": call(engine, **given, **left_out("foo")),
+        "Engine.run": call(engine.run, **given, **left_out("time_limit", "foo")),
+        "Engine.submit": call(submitted, inputs=given, **left_out("time_limit")),
+        "Engine.batched": call(batched, max_batch=8, max_wait_ms=0, workers=1),
+        "BatchingQueue": call(queue, **given, **left_out("time_limit", "foo")),
+        "RunHandle.result": call(handle.result, **left_out("timeout")),
+        "RunHandle.exception": call(handle.exception, **left_out("timeout")),
+        "RunHandle.wait": call(handle.wait, **left_out("timeout")),
+        "ExecutionContext.execute": call(execute, **left_out("time_limit")),
+        "ExecutionContext.enqueue": call(enqueue, **left_out("time_limit")),
         "Engine.plan_for": call(engine.plan_for, shapes=shapes),
         "Engine.plan_for, a shape": call(planned, shape=array.shape),
         "Engine.warmup": call(engine.warmup, shapes=[shapes]),
@@ -158,9 +187,9 @@ def calls(folder: Path) -> dict[str, Call]:
         "ExecutionContext.bind_output": call(context.bind_output, name=plan.outputs[0].name, memory=output),
         "ExecutionContext.set_shapes": call(context.set_shapes, shapes=shapes),
         "ExecutionContext.use": call(context.use, plan=plan),
-        "ExecutionContext.run": call(context.run, inputs=given),
+        "ExecutionContext.run": call(context.run, inputs=given, **left_out("time_limit")),
         "ExecutionContext.run_ordered": call(context.run_ordered, inputs=[array]),
-        "ExecutionContext.run_tensors": call(context.run_tensors, inputs=given),
+        "ExecutionContext.run_tensors": call(context.run_tensors, inputs=given, **left_out("time_limit")),
         "ExecutionContext.output_shape": call(context.output_shape, name=plan.outputs[0].name),
         "ExecutionContext.tensor": call(context.tensor, name="none"),
         "MiniInferBackend.prepare": call(MiniInferBackend.prepare, model=MODEL, **left_out("device")),
@@ -171,7 +200,7 @@ def calls(folder: Path) -> dict[str, Call]:
 
 WITHOUT = {
     *("BufferRecord", "CFiles", "CompileOptions", "KernelTime", "MemoryPlan", "Plan", "Progress", "STRATEGIES"),
-    *("SymbolicSpec", "TensorRecord", "TensorSpec", "on_ray"),
+    *("QueueStatistics", "SymbolicSpec", "TensorRecord", "TensorSpec", "on_ray"),
 }
 """What is public and takes nothing from users, and what runs on Ray, which has tests of its own."""
 

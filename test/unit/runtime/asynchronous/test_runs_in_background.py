@@ -194,6 +194,15 @@ def test_threads_that_race_for_a_context_run_it_one_at_a_time() -> None:
     assert sum(done) + sum(busy) == 1200 and sum(done) >= 300 and most[0] == 1
 
 
+@pytest.mark.parametrize("timeout", ["1", True, float("nan"), float("inf"), 1e300, [1]])
+def test_a_timeout_is_a_number_of_seconds(timeout: Any) -> None:
+    handle = endless(NAME).submit(rounds(1))
+    for wait in (handle.wait, handle.result, handle.exception):
+        with pytest.raises(mi.InvalidInputError, match=r"^timeout is .*; it must be a number of seconds, or None"):
+            wait(timeout)
+    assert handle.wait(60) and handle.wait(-1)
+
+
 def test_handles_are_futures() -> None:
     model = endless(NAME)
     quick, slow = model.submit(rounds(1)), endless("a loop until something holds").submit(rounds(FOR_EVER))
