@@ -93,6 +93,10 @@ class ConfigError(MiniInferError):
     """An invalid option or combination of options."""
 
 
+class OperatorError(MiniInferError):
+    """A user's operator is wrong: its registration, its function, or its kernel. Names the operator and the place."""
+
+
 class PlanError(MiniInferError):
     """A memory plan is impossible or wrong: an invalid or infeasible problem, or an incorrect plan.
 

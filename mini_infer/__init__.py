@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         KernelError,
         MiniInferError,
         OpenDimensionsError,
+        OperatorError,
         OutOfMemoryError,
         PlanError,
         RunCancelledError,
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
         UnknownValueError,
         UnsupportedError,
     )
+    from .dialects.operators.tensor_type import TensorType
     from .lowering.onnx_to_graph import import_onnx
+    from .lowering.onnx_to_graph.user_operators import graph_functions as ops
+    from .lowering.onnx_to_graph.user_operators.graph_value import GraphValue
     from .passes.memory.report.memory_plan import BufferRecord, MemoryPlan, TensorRecord
     from .passes.planning import STRATEGIES, Buffer, Plan
     from .runtime import cluster as on_ray
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from .runtime.engine import Engine
     from .runtime.kept.artifact import load
     from .runtime.memory.allocators import register_allocator
+    from .runtime.operators.operator_declaration import UserOperator, operator
     from .runtime.plan import ExecutionContext, InferencePlan, KernelTime
     from .runtime.profile import OptimizationProfile
     from .runtime.progress import Progress
@@ -67,6 +72,7 @@ _HOME = {
     "Engine": "runtime.engine",
     "EngineConfig": "runtime.config",
     "ExecutionContext": "runtime.plan",
+    "GraphValue": "lowering.onnx_to_graph.user_operators.graph_value",
     "InferencePlan": "runtime.plan",
     "InvalidInputError": "dialects.errors",
     "InvalidModelError": "dialects.errors",
@@ -76,6 +82,7 @@ _HOME = {
     "MiniInferBackend": "runtime.backend",
     "MiniInferError": "dialects.errors",
     "OpenDimensionsError": "dialects.errors",
+    "OperatorError": "dialects.errors",
     "OptimizationProfile": "runtime.profile",
     "OutOfMemoryError": "dialects.errors",
     "Plan": "passes.planning",
@@ -91,14 +98,17 @@ _HOME = {
     "TensorRecord": "passes.memory.report.memory_plan",
     "TensorSpec": "runtime.specs",
     "TimeLimitError": "dialects.errors",
+    "TensorType": "dialects.operators.tensor_type",
     "UnknownValueError": "dialects.errors",
     "UnsupportedError": "dialects.errors",
+    "UserOperator": "runtime.operators.operator_declaration",
     "allocate": "tools.allocation",
     "build": "runtime.compile.several_cpus",
     "compile": "runtime.compile.entry",
     "emit_c": "runtime.c_export.emit_c",
     "import_onnx": "lowering.onnx_to_graph",
     "load": "runtime.kept.artifact",
+    "operator": "runtime.operators.operator_declaration",
     "plan_memory": "runtime.compile.entry",
     "plan_table": "tools.reports",
     "pool_table": "tools.reports",
@@ -120,6 +130,7 @@ __all__ = [
     "Engine",
     "EngineConfig",
     "ExecutionContext",
+    "GraphValue",
     "InferencePlan",
     "InvalidInputError",
     "InvalidModelError",
@@ -129,6 +140,7 @@ __all__ = [
     "MiniInferBackend",
     "MiniInferError",
     "OpenDimensionsError",
+    "OperatorError",
     "OptimizationProfile",
     "OutOfMemoryError",
     "Plan",
@@ -143,8 +155,10 @@ __all__ = [
     "TensorRecord",
     "TensorSpec",
     "TimeLimitError",
+    "TensorType",
     "UnknownValueError",
     "UnsupportedError",
+    "UserOperator",
     "allocate",
     "build",
     "compile",
@@ -152,6 +166,8 @@ __all__ = [
     "import_onnx",
     "load",
     "on_ray",
+    "operator",
+    "ops",
     "plan_memory",
     "plan_table",
     "pool_table",
@@ -165,6 +181,8 @@ if not TYPE_CHECKING:  # for whom any name would be there
     def __getattr__(name: str) -> object:
         if name == "on_ray":
             return import_module(".runtime.cluster", __name__)
+        if name == "ops":
+            return import_module(".lowering.onnx_to_graph.user_operators.graph_functions", __name__)
         if name not in _HOME:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(import_module(f".{_HOME[name]}", __name__), name)

@@ -11,6 +11,7 @@ from .commands.cache import cache
 from .commands.compare import compare
 from .commands.demo import demo
 from .commands.machine import machine
+from .commands.operators import operators
 from .commands.plan import plan
 from .commands.run import run
 from .commands.tune import tune
@@ -31,7 +32,7 @@ def program(version: Version = False) -> None:
     """Compile ONNX models into one native function over one planned memory arena, and run them."""
 
 
-VERBS = (run, build, cache, plan, allocate, bench, machine, tune, compare, demo)
+VERBS = (run, build, cache, plan, allocate, bench, machine, operators, tune, compare, demo)
 for verb in VERBS:
     app.command(verb.__name__)(command(verb, with_json=verb is not demo))
 

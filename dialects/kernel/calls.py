@@ -49,6 +49,9 @@ from .targets import CpuAttr, GpuAttr
 AS_WRITTEN = "kernel.as_written"
 """On a function of loops: they are written as they should run, in vectors, and LLVM has little left to find out."""
 
+OPERATOR = "kernel.operator"
+"""On a declared function of loops: the user's operator that defines it, by `domain`, `name` and `since`."""
+
 
 class _CallSymbolUser(SymbolUserOpInterface):
     @override

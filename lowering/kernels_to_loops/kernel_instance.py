@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -49,6 +49,17 @@ class CommonFunctions:
             inner.ret()
             self.functions.append(function)
         b.call(self._known[whole], values)
+
+    def declared(self, name: str, types: Sequence[Attribute], attributes: Mapping[str, Attribute]) -> func.FuncOp:
+        """A function without results that is defined outside of the module."""
+        key = ("declared", name)
+        if key not in self._known:
+            function = func.FuncOp.external(name, types, [])
+            function.attributes.update(attributes)
+            self._known[key] = function
+            self.taken.add(name)
+            self.functions.append(function)
+        return self._known[key]
 
     def forget(self, count: int, name: str) -> None:
         """Removes all functions but the first `count`, and frees their names and that of their kernel."""

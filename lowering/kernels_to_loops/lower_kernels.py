@@ -125,7 +125,8 @@ class _Functions:
         with suppress(NumbersNeededError, NotVectorisable, LostSizeError), guards.collecting():
             built = _build(site, site.layout.types(told.strides), name, self, None, told.symbols)
             for shared in self.common.functions[count:]:
-                write_arguments(shared, (), 0)  # is told all that it depends on
+                if shared.body.blocks:
+                    write_arguments(shared, (), 0)  # is told all that it depends on
         if not built or not self.strides.add(site.layout, told, guards, built[-1]):
             self.strides.by_numbers.add(site.layout.key)
             self.common.forget(count, name)

@@ -31,6 +31,7 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.graph.host import state_level
+from ...dialects.kernel.calls import OPERATOR
 from ...dialects.kernel.targets import CpuAttr, cpu_of
 from ...dialects.sizes.polynomials import Symbol
 from ...dialects.sizes.size_attributes import SIZES, symbols_of_module
@@ -119,7 +120,7 @@ def _function(
         },
     )
     made.location = function.location
-    made.attributes.update({name: value for name, value in function.attributes.items() if name == PLAN})
+    made.attributes.update({name: value for name, value in function.attributes.items() if name in (PLAN, OPERATOR)})
     if declared:
         return made
     block = function.body.block

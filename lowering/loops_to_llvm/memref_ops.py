@@ -204,6 +204,11 @@ def _alloca(body: FunctionBody, op: Operation) -> None:
     )
 
 
+def _pointer_as_index(body: FunctionBody, op: Operation) -> None:
+    """The address of a buffer's first element."""
+    body.values[op.results[0]] = body.emit(llvm.PtrToIntOp, (body.values[op.operands[0]],), i64)
+
+
 def _get_global(body: FunctionBody, op: Operation) -> None:
     name = cast(SymbolRefAttr, op.properties["name"])
     body.values[op.results[0]] = body.emit_first(llvm.AddressOfOp(name, POINTER))
@@ -223,6 +228,7 @@ HANDLERS: dict[str, Handler] = {
     "memref.dim": _dim,
     "memref.alloca": _alloca,
     "memref.get_global": _get_global,
+    "memref.extract_aligned_pointer_as_index": _pointer_as_index,
     "vector.load": load,
     "vector.store": store,
 }

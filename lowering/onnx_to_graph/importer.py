@@ -68,7 +68,7 @@ class Importer:
                 scope.define(output, value)
 
     def _results(self, node: Node) -> Sequence[Held | None]:
-        handler = None if function_key(node.proto) in self._functions else handler_of(node.proto)
+        handler = None if function_key(node.proto) in self._functions else handler_of(node.proto, node.scope.opsets)
         try:
             result = self.function(node) if handler is None else handler(node)
         except (VerifyException, ValueError, OverflowError) as error:
@@ -159,6 +159,14 @@ class Importer:
         if small:
             return self._emitter.constant(store.read(blob, type), location)
         return WeightOp(blob, type, location=location).result
+
+    def call(self, proto: NodeProto, name: str, scope: Scope) -> Sequence[Held | None]:
+        """The results of an operator that a user's function calls, for the operands in the scope."""
+        self._written += 1
+        if self._written > MAX_NODES:
+            raise UnsupportedError(f"{name} ({proto.op_type}): compositions have more than {MAX_NODES} nodes")
+        self._check.check([(name, proto)], scope.opsets)
+        return self._results(Node(proto, name, scope, self))
 
     def branch(self, node: Node, graph: GraphProto, operands: Sequence[Held] = ()) -> list[Held]:
         """The results of a subgraph of the node for its inputs, inlined at the node."""

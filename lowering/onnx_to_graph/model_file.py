@@ -125,11 +125,11 @@ def load_model(model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto) ->
 
 def parts_of(
     model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto,
-) -> tuple[dict[str, list[ByteRange]], list[str]]:
-    """The ranges of a model's external data by file name, and the inputs without an initialiser.
+) -> tuple[dict[str, list[ByteRange]], list[str], list[tuple[str, str, int]]]:
+    """The ranges of a model's external data by file name, the inputs without an initialiser, and its operators.
 
-    The ranges of a file are sorted and disjoint. Raises MiniInferError if there is no model, or for external data that
-    import would refuse.
+    Operators are (domain, name, imported version of the domain). The ranges of a file are sorted and disjoint. Raises
+    MiniInferError if there is no model, or for external data that import would refuse.
     """
     loaded = load_model(model)
     proto = loaded.proto
@@ -142,7 +142,33 @@ def parts_of(
         if place is not None and place.inside is not None:
             found.setdefault(str(place.path.relative_to(place.inside)), set()).add(place.range)
     ranges = {name: _united(found[name]) for name in sorted(found)}
-    return ranges, [each.name for each in proto.graph.input if each.name not in initialized]
+    inputs = [each.name for each in proto.graph.input if each.name not in initialized]
+    return ranges, inputs, sorted(_operators(proto))
+
+
+def _operators(proto: ModelProto) -> set[tuple[str, str, int]]:
+    """The operators of a model, without its own functions."""
+    own = {(each.domain, each.name) for each in proto.functions}
+    found: set[tuple[str, str, int]] = set()
+    for nodes, imports in [
+        (proto.graph.node, proto.opset_import),
+        *((each.node, each.opset_import) for each in proto.functions),
+    ]:
+        versions = {"" if each.domain == "ai.onnx" else each.domain: each.version for each in imports}
+        for node in _all_nodes(nodes):
+            domain = "" if node.domain == "ai.onnx" else node.domain
+            if (domain, node.op_type) not in own:
+                found.add((domain, node.op_type, versions.get(domain, 0)))
+    return found
+
+
+def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """Nodes, and those of graphs in their attributes."""
+    for node in nodes:
+        yield node
+        for attribute in node.attribute:
+            for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                yield from _all_nodes(graph.node)
 
 
 def _united(ranges: Iterable[ByteRange]) -> list[ByteRange]:

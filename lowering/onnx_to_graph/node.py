@@ -42,6 +42,10 @@ class Host(Protocol):
         """The results of a subgraph of the node for its inputs, inlined at the node."""
         ...
 
+    def call(self, proto: NodeProto, name: str, scope: Scope) -> Sequence[Held | None]:
+        """The results of an operator that a user's function calls, for the operands in the scope."""
+        ...
+
     def function(self, node: Node) -> list[Held | None]:
         """The results of the node, by inlining ONNX's function definition of its operator."""
         ...

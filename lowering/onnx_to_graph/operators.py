@@ -1,4 +1,4 @@
-"""Handlers of ONNX operators, collected from the files that define them, and a check that a model uses no others."""
+"""The operators of nodes: this package's handlers, from the files that define them, users' operators, and a check."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from onnx import FunctionProto, NodeProto, defs
 
 from ...dialects.errors import InvalidModelError, UnsupportedError
 from ...dialects.modules import modules_below
+from ...dialects.operators.registry import BUILT_IN, OPERATORS, Operator
 from . import handlers, microsoft
 from .check import OLDEST_OPSET, named_nodes
 from .functions import FunctionKey, Schema, function_key, function_opsets, plain_body, schema_of
 from .node import Handler
 from .refusals import reason
+from .user_operators.user_handlers import user_handler
 
 # Operators that ONNX Runtime accepts in opsets older than the one in which ONNX introduced them.
 _EARLY = ("LayerNormalization", "MeanVarianceNormalization", "ThresholdedRelu")
@@ -23,17 +25,37 @@ _MODULES = (*modules_below(handlers.__name__), *modules_below(microsoft.__name__
 HANDLERS: dict[str, Handler] = {
     name: handler for module in _MODULES for name, handler in getattr(module, "HANDLERS", {}).items()
 }
+"""This package's handlers; a name has the domain in front, except for ONNX's own."""
 
 
-def handler_of(node: NodeProto) -> Handler | None:
-    """The handler of a node's operator; None if there is none. Keys have the domain in front, except ONNX's own."""
-    domain = "" if node.domain in ("", "ai.onnx") else f"{node.domain}."
-    return HANDLERS.get(f"{domain}{node.op_type}")
+def _register() -> None:
+    """Registers HANDLERS, each for all versions of its domain: handlers tell versions apart themselves."""
+    for module in _MODULES:
+        for full_name, handler in getattr(module, "HANDLERS", {}).items():
+            domain, _, name = full_name.rpartition(".")
+            OPERATORS.add(
+                Operator(domain=domain, name=name, since=0, kind=BUILT_IN, origin=module.__name__, handler=handler)
+            )
+
+
+_register()
+
+
+def handler_of(node: NodeProto, opsets: Mapping[str, int] | None = None) -> Handler | None:
+    """The handler of a node's operator in the versions of domains that are imported; None if there is none."""
+    domain = domain_of(node)
+    found = OPERATORS.find(domain, node.op_type, (opsets or {}).get(domain, 0))
+    return None if found is None else found.handler or user_handler(found)
+
+
+def domain_of(node: NodeProto) -> str:
+    """The domain of a node's operator; "" is ONNX's own."""
+    return "" if node.domain == "ai.onnx" else node.domain
 
 
 def is_foreign(node: NodeProto, opsets: Mapping[str, int]) -> bool:
     """Whether the operator is of a known domain, and not in ONNX's schemas or in ONNX Runtime before ONNX."""
-    domain = "" if node.domain == "ai.onnx" else node.domain
+    domain = domain_of(node)
     known = domain in opsets or not domain
     return known and (not defs.has(node.op_type, domain) or node.op_type in _EARLY)
 
@@ -73,13 +95,14 @@ class OperatorCheck:
                     yield inside, function_opsets(function)
                 continue
             schema = schema_of(node, opsets)
-            if schema is None and handler_of(node) is not None and is_foreign(node, opsets):
+            if schema is None and handler_of(node, opsets) is not None and is_foreign(node, opsets):
                 continue
             if schema is None or _is_too_old(node, schema, opsets):
-                self._add(name, node, f" in opset {opsets.get('', 'none')}" if node.domain in ("", "ai.onnx") else "")
+                own = domain_of(node) == ""
+                self._add(name, node, f" in opset {opsets.get('', 'none')}" if own else _version_note(node, opsets))
                 continue
             _check_arity(name, node, schema)
-            if handler_of(node) is None:
+            if handler_of(node, opsets) is None:
                 body = plain_body(schema, opsets.get("", 0))
                 if body is None:
                     self._add(name, node, "")
@@ -108,6 +131,16 @@ def _check_arity(name: str, node: NodeProto, schema: Schema) -> None:
         if not least <= count <= most:
             wanted = str(least) if least == most else f"{least} to {most}"
             raise InvalidModelError(f"{name} ({node.op_type}): {count} {kind}, but the operator has {wanted}")
+
+
+def _version_note(node: NodeProto, opsets: Mapping[str, int]) -> str:
+    """Why an operator that is registered is not found; "" for one that isn't."""
+    domain = domain_of(node)
+    if not (versions := OPERATORS.versions(domain, node.op_type)):
+        return ""
+    if domain not in opsets:
+        return f", as the model imports no version of {domain}"
+    return f" in version {opsets[domain]} of {domain}; it is registered since {' and '.join(map(str, versions))}"
 
 
 def _some(names: Sequence[str]) -> str:

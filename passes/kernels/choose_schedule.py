@@ -25,8 +25,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ...dialects.errors import CompileError, ConfigError
+from ...dialects.errors import CompileError, ConfigError, UnsupportedError
 from ...dialects.graph.base import describe
+from ...dialects.graph.ops.external import ExternalCallOp
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import shape_of
 from ...dialects.kernel.kernel_attributes import FormAttr, ScheduleAttr
@@ -110,6 +111,11 @@ def candidates_of(kernel: KernelOp, target: Target) -> list[tuple[AnySchedule, f
         raise CompileError(f"{where}: no form; run form-kernels first")
     form = kernel.form.kind.data
     ways = schedules_for(target.device, form)
+    if not ways and (call := next((op for op in kernel.body.block.ops if isinstance(op, ExternalCallOp)), None)):
+        raise UnsupportedError(
+            f"{describe(kernel)}: the kernel of operator {call.full_name} is compiled for CPUs, and the device is "
+            f"{target.device}; an operator that is composed in Python runs on every device"
+        )
     if not ways:
         raise CompileError(f"{where}: there is no schedule for the form '{form}' on {target.device}")
     candidates = [each for way in ways for each in way.candidates(kernel, target)]

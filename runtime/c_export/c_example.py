@@ -44,7 +44,12 @@ def example(interface: CInterface) -> str:
     files = [*([] if interface.embedded else [f"{name}.weights"])]
     files += [f"{each.name}.bin" for each in read] + [f"{each.name}.out" for each in written]
     several = interface.threads > 1
-    source = [f"{name}_example.c", *([f"{name}_weights.S"] if interface.embedded else []), f"{name}.o"]
+    source = [
+        f"{name}_example.c",
+        *([f"{name}_weights.S"] if interface.embedded else []),
+        f"{name}.o",
+        *interface.kernels,
+    ]
     lines = [
         f"/* Runs {name} once: reads a file of raw bytes for each input, and writes one for each output.",
         "",

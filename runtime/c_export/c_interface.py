@@ -135,6 +135,8 @@ class CInterface:
     digest: int
     threads: int
     embedded: bool
+    kernels: tuple[str, ...] = ()
+    """Object files of users' kernels, which are linked beside the model's."""
 
     def header(self) -> str:
         """The text of NAME.h."""

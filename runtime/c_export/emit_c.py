@@ -31,6 +31,7 @@ from ..native.cpu_targets import machine_of
 from ..native.llvmlite_calls import part_of
 from ..native.machine_code import MachineCode
 from ..native.one_object import one_object
+from ..native.user_objects import check_kept, object_of
 from .c_example import example
 from .c_interface import CInterface, Parameter, check_name, model_name, parameters
 
@@ -83,6 +84,8 @@ def emit_c(
     build --cpu` takes it; by default this machine's. `embed` adds NAME_weights.S, which links the weights into the
     program. A new folder appears atomically, with all of its files; existing files are an error unless `replace`.
 
+    Kernels of users' operators are object files of their own, NAME_operator_....o, which are linked beside NAME.o.
+
     Raises ConfigError for invalid options and names, UnsupportedError for shapes that are known at run time only,
     MiniInferError if the files can't be written, and the errors of `compile`.
     """
@@ -111,14 +114,19 @@ def emit_c(
         check_cpu(cpu, module)
         lowered = lower(module, ctx, config, machine=cpu)
         target = cpu_of(module)
+        assert isinstance(lowered.compilation, MachineCode)  # as the device is a CPU
         interface, pieces = _interface(name, file, target.cpu.data, lowered, embed)
         entry = _entry(interface, lowered)
-        assert isinstance(lowered.compilation, MachineCode)  # as the device is a CPU
         parts = [*lowered.compilation.parts, part_of(entry.ir(), machine_of(target))]
-        code = one_object(parts, name, {f"{name}_run", f"{name}_check_weights"})
-    check_c_calls(code, target.cpu.data)
-    files = {
+        kernels = {f"{name}_{each.name}": each for each in lowered.compilation.kernels}
+        check_kept(kernels.values(), "C code")
+        others = {each.name for each in kernels.values()}
+        code = one_object(parts, name, {f"{name}_run", f"{name}_check_weights"}, others)
+        made = {each: object_of(kernel.operator, each, machine_of(target)) for each, kernel in kernels.items()}
+    check_c_calls(code, target.cpu.data, kernels.keys())
+    files: dict[str, list[bytes | memoryview]] = {
         f"{name}.o": [code],
+        **{f"{each}.o": [data] for each, data in made.items()},
         f"{name}.h": [interface.header().encode()],
         f"{name}.weights": pieces,
         f"{name}_example.c": [example(interface).encode()],
@@ -127,7 +135,8 @@ def emit_c(
         files[f"{name}_weights.S"] = [_EMBEDDED.format(name=name, alignment=WEIGHT_ALIGNMENT).encode()]
     write_folder(folder, files, replace=replace)
     sizes = {file: sum(memoryview(piece).nbytes for piece in made) for file, made in files.items()}
-    return CFiles(interface, sizes, frozenset(undefined_symbols(code)))
+    calls = frozenset[str]().union(*(undefined_symbols(each) for each in (code, *made.values()))) - kernels.keys()
+    return CFiles(interface, sizes, calls)
 
 
 def _interface(
@@ -141,6 +150,7 @@ def _interface(
     nbytes = HEADER_BYTES + weights.nbytes + len(padding)
     words = np.zeros(HEADER_BYTES // 8, "<u8")
     words[:3] = MARK, nbytes, digest.intdigest()
+    assert isinstance(lowered.compilation, MachineCode)
     interface = CInterface(
         name=name,
         source=source,
@@ -153,6 +163,7 @@ def _interface(
         digest=digest.intdigest(),
         threads=lowered.compilation.threads,
         embedded=embedded,
+        kernels=tuple(f"{name}_{each.name}.o" for each in lowered.compilation.kernels),
     )
     return interface, [words.tobytes(), weights, padding]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BufferedReader
-from typing import cast
+from typing import TypeAlias, cast
 
 from ...dialects.errors import MiniInferError
 from ...dialects.json_text import read_json
@@ -19,8 +19,11 @@ from ..file_cache import key_of
 from ..kept.cache_folders import CacheFolder
 from ..kept.keys import Digests, compiler_text, machine_text, options_text, stamp
 from ..kept.model_cache import find, keep
+from ..operators.operator_identity import operators_text
 from ..progress import Progress, StepCounter
 from .source import Best, ModuleSource, Source
+
+_Parts: TypeAlias = tuple[dict[str, list[tuple[int, int]]], list[str], list[tuple[str, str, int]]]
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Identity:
     digest: bytes
     inputs: tuple[str, ...]
     """The names of its inputs that are not initialisers."""
+    operators: str = ""
+    """The users' operators in it."""
     stamps: tuple[bytes, ...] = ()
     """States of its files. Identities with equal stamps are of the same model, with no write in between."""
 
@@ -90,7 +95,7 @@ class CachedBuild:
         """The cache key: the model, the compiler, this machine, the configuration and the shapes `best`."""
         shapes = best if self.config.is_dynamic else None
         texts = (self._compiler, machine_text(), options_text(self.config, shapes))
-        return key_of(b"compiled", identity.digest, *(text.encode() for text in texts))
+        return key_of(b"compiled", identity.digest, *(text.encode() for text in (*texts, identity.operators)))
 
     def identity(self, *, read: bool = False) -> Identity | None:
         """The model's identity; None if it can't be cached, or if it isn't known without reading the model.
@@ -105,6 +110,9 @@ class CachedBuild:
             parts = None if content is None else self._parts(content, read)
             if content is None or parts is None:
                 return None
+            operators = operators_text((domain, name, version) for domain, name, version in parts[2])
+            if operators is None:
+                return None
             found = [content]
             for name, ranges in parts[0].items():
                 if path is None:  # external data lies beside a file
@@ -113,7 +121,7 @@ class CachedBuild:
         except (OSError, MiniInferError):  # compiling it will say what is wrong
             return None
         digest = bytes.fromhex(key_of(*(each.digest for each in found)))
-        return Identity(digest, tuple(parts[1]), tuple(each.stamp for each in found))
+        return Identity(digest, tuple(parts[1]), operators, tuple(each.stamp for each in found))
 
     def _content(self) -> _Content | None:
         """The content of the model's file, or of the bytes or message that are a model in memory."""
@@ -137,9 +145,9 @@ class CachedBuild:
             status = os.fstat(file.fileno())
             return _Content(self._digests.of_file(file, ranges), stamp(status))
 
-    def _parts(self, content: _Content, read: bool) -> tuple[dict[str, list[tuple[int, int]]], list[str]] | None:
-        """The ranges of files that are the model's external data, and its inputs: stored facts, or read."""
-        key = key_of(b"parts", content.digest)
+    def _parts(self, content: _Content, read: bool) -> _Parts | None:
+        """The ranges of files that are the model's external data, its inputs and operators: stored facts, or read."""
+        key = key_of(b"parts with operators", content.digest)
         told = self.folder.facts.get(key)
         if told is None and read:
             from ...lowering.onnx_to_graph.model_file import parts_of

@@ -40,6 +40,8 @@ from ..module_interface import check_signature, entry_of, run_checks, signature_
 from ..native.images.linked import link
 from ..native.images.loaded import UnloadedImage
 from ..native.llvm_processes import Compilers
+from ..native.machine_code import MachineCode
+from ..native.user_objects import check_kept
 from ..option_declarations import options_of
 from ..plan import InferencePlan
 from ..specs import Compilation, Signature, values_of
@@ -178,6 +180,8 @@ def build_plan(
     memory, compilation = lowered.memory, lowered.compilation
     with timed(ctx, "weights"), memory_for(f"{lowered.weights.nbytes} bytes of weights"):
         weights = device.hold(lowered.weights)
+    if not loaded and isinstance(compilation, MachineCode):
+        check_kept(compilation.kernels, "a file of a compiled model")
     objects = compilation.objects()
     with timed(ctx, "load"):
         code = device.load(objects) if loaded else UnloadedImage(link(objects))

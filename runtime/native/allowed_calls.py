@@ -22,6 +22,48 @@ _DARWIN = {"bzero", "memset_pattern16", "__sincos_stret", "__sincosf_stret"}  # 
 ALLOWED = frozenset(_RUNTIME | _MEMORY | _MATH | _JOINED | _DARWIN)
 """Names of C functions: of the operating system, its C library and its math library."""
 
+_C_MATH = (
+    *(
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "cbrt",
+        "ceil",
+        "copysign",
+        "cos",
+        "cosh",
+        "erf",
+        "erfc",
+    ),
+    *(
+        "exp",
+        "exp2",
+        "expm1",
+        "fabs",
+        "fdim",
+        "floor",
+        "fma",
+        "fmax",
+        "fmin",
+        "fmod",
+        "frexp",
+        "hypot",
+        "ilogb",
+        "ldexp",
+    ),
+    *("lgamma", "llrint", "llround", "log", "log10", "log1p", "log2", "logb", "lrint", "lround", "modf", "nearbyint"),
+    *("nextafter", "pow", "remainder", "remquo", "rint", "round", "scalbln", "scalbn", "sin", "sinh", "sqrt", "tan"),
+    *("tanh", "tgamma", "trunc"),
+)
+KERNELS_MAY_CALL = frozenset(
+    {"memcmp", *_MEMORY, *_JOINED, *_DARWIN, *(name + end for name in _C_MATH for end in ("", "f"))}
+)
+"""What users' kernels may call: C's functions on memory, and all of its math library for float and double."""
+
 _FOR_C = frozenset(_MEMORY | _MATH | _JOINED | _DARWIN)
 
 _MACH_O = b"\xcf\xfa\xed\xfe"  # the 64-bit little-endian format
@@ -35,9 +77,9 @@ def check_calls(data: bytes, cpu: str, others: AbstractSet[str] = frozenset()) -
         raise CompileError(f"code for {cpu} calls {', '.join(strange)}, which a machine need not have")
 
 
-def check_c_calls(data: bytes, cpu: str) -> None:
-    """Raises CompileError if code for C programs calls anything but memory and math functions."""
-    if strange := sorted(undefined_symbols(data) - _FOR_C):
+def check_c_calls(data: bytes, cpu: str, others: AbstractSet[str] = frozenset()) -> None:
+    """Raises CompileError if code for C programs calls anything but memory and math functions, and `others`."""
+    if strange := sorted(undefined_symbols(data) - _FOR_C - others):
         raise CompileError(f"C code for {cpu} calls {', '.join(strange)}, which a program need not have")
 
 
@@ -46,11 +88,19 @@ def undefined_symbols(data: bytes) -> set[str]:
     if data.startswith(ELF):
         return {each.name for each in ElfObject(data).symbols if each.name and not each.section} - _OF_LINKER
     if data.startswith(_MACH_O):
-        return {name.removeprefix("_") for name in _undefined_in_mach_o(data)}
+        return {name.removeprefix("_") for name in _symbols_in_mach_o(data)}
     raise CompileError("code is made for CPUs with 64 bits and little-endian numbers, in ELF or Mach-O")
 
 
-def _undefined_in_mach_o(data: bytes) -> set[str]:
+def defined_symbols(data: bytes) -> set[str]:
+    """The functions and variables that object code defines for others, as spelled in C."""
+    if data.startswith(ELF):
+        return {each.name for each in ElfObject(data).symbols if each.name and each.section and not each.is_local}
+    return {name.removeprefix("_") for name in _symbols_in_mach_o(data, defined=True)}
+
+
+def _symbols_in_mach_o(data: bytes, *, defined: bool = False) -> set[str]:
+    """The undefined symbols; with `defined`, the external ones that are not."""
     (commands,) = struct.unpack_from("<I", data, 16)
     names: set[str] = set()
     at = 32
@@ -59,7 +109,7 @@ def _undefined_in_mach_o(data: bytes) -> set[str]:
         if command == _MACH_SYMBOLS:
             symbols, count, strings, _ = struct.unpack_from("<IIII", data, at + 8)
             for name, kind, _, _, _ in struct.iter_unpack("<IBBHQ", data[symbols : symbols + 16 * count]):
-                if kind & 0x0E == 0:
+                if (kind & 0x0E == 0) != defined and (kind & 0x01 or not defined):
                     names.add(string_at(data, strings + name))
         at += size
     return names

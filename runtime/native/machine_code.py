@@ -32,6 +32,7 @@ from .cpu_targets import cpu_target
 from .llvm_processes import Compilers
 from .llvm_worker import Part
 from .llvmlite_calls import code_of, part_of
+from .user_objects import DeclaredKernel, declared_kernels, objects_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,8 @@ class MachineCode(Compilation):
     """A module being compiled by LLVM, part by part."""
 
     parts: Sequence[Part]
+    kernels: Sequence[DeclaredKernel] = ()
+    """Users' kernels that the parts call."""
 
 
 def start_compiling(
@@ -69,6 +72,9 @@ def start_compiling(
     lacking = [name for name in BYTE_DOTS if target.has(name) and name not in cpu.features]
     passes = [each for phase in phases if phase.level == "llvm" for each in parse_passes(phase.passes)]
     seconds = [0.0] * len(passes)
+    kernels = declared_kernels(module)
+    with timed(ctx, "users' kernels"):
+        made = objects_of(kernels, cpu.machine)
     with timed(ctx, "split-module"):
         split = split_module(module) if level_of(module) == "loops" else [ModulePart(module, frozenset())]
     parts: list[Part] = []
@@ -87,17 +93,29 @@ def start_compiling(
         for each, taken in zip(passes, seconds, strict=True):
             observer(PassRun(each.name, taken), module)
     threads = target.threads.data if stages_of(module) else 1
-    shared = frozenset[str]().union(*(piece.shared for piece in split))
-    objects = partial(_objects, compilers, parts, shared, pass_statistics(ctx))
+    shared = frozenset({each.name for each in kernels}).union(*(piece.shared for piece in split))
+    objects = partial(_objects, compilers, parts, shared, pass_statistics(ctx), made)
     return MachineCode(
-        calls=calls, objects=objects, threads=threads, profiled=profiled, cancellable=cancellable, parts=parts
+        calls=calls,
+        objects=objects,
+        threads=threads,
+        profiled=profiled,
+        cancellable=cancellable,
+        parts=parts,
+        kernels=kernels,
     )
 
 
 def _objects(
-    compilers: Compilers, parts: Sequence[Part], shared: frozenset[str], statistics: PassStatistics
+    compilers: Compilers,
+    parts: Sequence[Part],
+    shared: frozenset[str],
+    statistics: PassStatistics,
+    kernels: Sequence[bytes],
 ) -> Sequence[bytes]:
-    """The object code of all parts. Raises CompileError for LLVM's errors and for calls that are not allowed."""
+    """The object code of all parts, then that of users' kernels.
+
+    Raises CompileError for LLVM's errors and for calls that are not allowed."""
     start = time.perf_counter()
     results = compilers.results()
     waited = time.perf_counter() - start
@@ -107,7 +125,7 @@ def _objects(
             take(seconds, f"LLVM: {step}", getattr(result, step))
         waited -= 0 if result.beside else result.parse + result.optimize + result.generate
     take(statistics.seconds, "LLVM: other processes", waited)
-    return [code_of(*each, shared) for each in zip(results, parts, strict=True)]
+    return [*(code_of(*each, shared) for each in zip(results, parts, strict=True)), *kernels]
 
 
 def _kernel_calls(module: ModuleOp, main: Operation) -> tuple[KernelCall, ...]:

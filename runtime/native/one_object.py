@@ -11,11 +11,14 @@ from .llvm_worker import Part, optimize, parsed
 from .llvmlite_calls import Machine, target_machine
 
 
-def one_object(parts: Sequence[Part], prefix: str, public: AbstractSet[str]) -> bytes:
+def one_object(
+    parts: Sequence[Part], prefix: str, public: AbstractSet[str], others: AbstractSet[str] = frozenset()
+) -> bytes:
     """Position-independent object code of parts for one machine; there must be at least one.
 
     Each part is optimised separately, so that the code computes the same bits as that of `compile`. Symbols that aren't
-    `public` become local and are prefixed by `prefix` and an underscore. Raises CompileError for LLVM's errors.
+    `public` become local and are prefixed by `prefix` and an underscore. So are functions of `others`, which other
+    object code defines. Raises CompileError for LLVM's errors.
     """
     first = parts[0]
     target = target_machine(Machine(first.triple, first.cpu, first.features), first.opt_level)
@@ -35,4 +38,6 @@ def one_object(parts: Sequence[Part], prefix: str, public: AbstractSet[str]) -> 
             each.visibility = "default"
             each.linkage = "internal"
             each.name = f"{prefix}_{each.name.removeprefix(f'{prefix}_')}"
+        elif each.name in others:
+            each.name = f"{prefix}_{each.name}"
     return bytes(target.emit_object(whole))

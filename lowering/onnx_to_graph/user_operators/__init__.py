@@ -1,0 +1,1 @@
+"""Users' operators: compositions of graph values, the functions that they are written with, and calls of kernels."""

@@ -1,0 +1,1 @@
+"""Schedules of functions that users have compiled."""

@@ -1,0 +1,1 @@
+"""Users' operators: their registration, their kernels on arrays, and what identifies them in the cache."""

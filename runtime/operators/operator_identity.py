@@ -1,0 +1,63 @@
+"""What identifies users' operators in the cache of compiled models: the contents of the files that they are made of."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from ...dialects.operators.registry import BUILT_IN, OPERATORS, Operator
+from ..file_cache import key_of
+
+
+def operators_text(used: Iterable[tuple[str, str, int]]) -> str | None:
+    """The users' operators among those of a model (domain, name, version of the domain), as text; "" for none.
+
+    None if one can't be identified: a function pointer, or a function that was typed in. A composition may call any
+    other operator, so with one of them all that are registered count.
+    """
+    found = {OPERATORS.find(*each) for each in used}
+    users = [each for each in found if each is not None and each.kind != BUILT_IN]
+    if not users:
+        return ""
+    if any(each.kernel is None for each in users):
+        users = [each for each in OPERATORS.listed() if each.kind != BUILT_IN]
+    digests = [_digest(each) for each in users]
+    known = [each for each in digests if each is not None]
+    return json.dumps(sorted(known)) if len(known) == len(digests) else None
+
+
+def _digest(operator: Operator) -> str | None:
+    kernel = operator.kernel
+    if kernel is not None and not kernel.source:
+        return None
+    functions = [operator.function, *([] if kernel is None else [kernel.scratch, kernel.cost])]
+    files: list[str] = [*operator.depends]
+    for function in functions:
+        if callable(function):
+            file = inspect.getsourcefile(inspect.unwrap(function))
+            if file is None or not Path(file).is_file():
+                return None
+            files.append(file)
+    try:
+        contents = [Path(file).read_bytes() for file in files]
+    except OSError:
+        return None
+    told = [operator.domain, operator.name, operator.since, getattr(operator.function, "__qualname__", "")]
+    if kernel is not None:
+        told += [kernel.symbol, kernel.flags, kernel.threads, kernel.inplace]
+        told += [None if callable(each) else each for each in (kernel.scratch, kernel.cost)]
+    return key_of(json.dumps(told).encode(), *contents, *contents_of(operator))
+
+
+def contents_of(operator: Operator) -> tuple[bytes, ...]:
+    """The contents of the kernel's files, and the C compiler's command."""
+    kernel = operator.kernel
+    if kernel is None or not kernel.source:
+        return ()
+    from ..native.c_compiler import compiler, source_files
+
+    source = Path(kernel.source)
+    files = sorted(source_files(source)) if source.suffix == ".c" else [source]
+    return (" ".join(compiler()).encode(), *(each.read_bytes() for each in files))
