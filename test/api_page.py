@@ -29,6 +29,7 @@ SECTIONS: dict[str, Sequence[str]] = {
         *("plan_table", "pool_table", "write_report"),
     ),
     "The planner by itself": ("allocate", "Buffer", "Plan", "STRATEGIES"),
+    "Operators of one's own": ("operator", "UserOperator", "GraphValue", "TensorType", "ops"),
     "Elsewhere": ("on_ray", "import_onnx", "MiniInferBackend"),
     "Errors": (
         *(
@@ -40,7 +41,7 @@ SECTIONS: dict[str, Sequence[str]] = {
             "InvalidInputError",
             "InvalidModelError",
         ),
-        *("KernelError", "OpenDimensionsError", "OutOfMemoryError", "PlanError", "RunCancelledError"),
+        *("KernelError", "OpenDimensionsError", "OperatorError", "OutOfMemoryError", "PlanError", "RunCancelledError"),
         *("TimeLimitError", "UnknownValueError", "UnsupportedError"),
     ),
 }
@@ -111,11 +112,10 @@ def _source(value: Any) -> tuple[ast.Module, list[str]]:
 
 
 def definition(value: Any) -> Definition:
-    """Where a function or a class is defined."""
+    """Where a function or a class is defined; of a function with overloads it is the last one."""
     tree, _ = _source(value)
-    return next(
-        node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == value.__name__
-    )
+    found = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    return next(node for node in reversed(found) if node.name == value.__name__)
 
 
 def signature(value: Any, node: ast.FunctionDef) -> list[str]:

@@ -85,7 +85,7 @@ def c_program(
     chosen: dict[str, Any] = {"threads": 1, "compile_threads": 1, **options}
     source = model if isinstance(model, Path) else model.SerializeToString()
     made = mi.emit_c(source, folder, name="m", cpu=cpu, embed=embed, **chosen)
-    sources = ["m_example.c", *["m_weights.S"] * embed, "m.o"]
+    sources = ["m_example.c", *["m_weights.S"] * embed, "m.o", *made.interface.kernels]
     command = [tools.compiler, *STRICT, *flags, *sources, "-lm", "-o", "m_example"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...dialects.errors import OperatorError
@@ -27,24 +27,23 @@ def compiler() -> list[str]:
     return shlex.split(os.environ.get("CC", "")) or ["cc"]
 
 
-def compile_c(
-    source: Path, machine: Machine, header: str, flags: Sequence[str], names: Mapping[str, str], what: str
-) -> bytes:
-    """Relocatable object code of a C file, in which symbols are renamed as `names` says.
+def compile_c(source: Path, machine: Machine, header: str, flags: Sequence[str], what: str) -> bytes:
+    """Relocatable object code of a C file.
 
-    `header` is the text of mini_infer_operator.h. Raises OperatorError, beginning with `what`, if there is no compiler
-    for the machine, or with its first error.
+    `header` is the text of mini_infer_operator.h, which is included in front of the file's first line.
+
+    Raises OperatorError, beginning with `what`, if there is no compiler for the machine, or with its first error.
     """
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, HEADER).write_text(header, encoding="utf-8")
         target = Path(folder, "kernel.o")
-        renamed = [f"-D{name}={other}" for name, other in names.items()]
         command = [
             *_command(machine, what),
             *_FLAGS,
-            *renamed,
             *flags,
             f"-I{folder}",
+            "-include",
+            HEADER,
             "-o",
             str(target),
             "-x",

@@ -21,9 +21,13 @@ typedef struct {{
 }} {name}Attributes;
 
 void {symbol}(const void *const *inputs, void *const *outputs, void *scratch, const int64_t *const *sizes,
-    const {name}Attributes *attributes, int64_t thread, int64_t threads);
+    const {name}Attributes *attributes, int64_t thread, int64_t threads){label};
 #endif
 """
+_LABEL = """
+#define MINI_INFER_TEXT(prefix) #prefix
+#define MINI_INFER_PREFIX(prefix) MINI_INFER_TEXT(prefix)
+{text}"""
 _FIELDS = {
     "int": "int64_t {0};",
     "bool": "int64_t {0};  /* 0 or 1 */",
@@ -36,8 +40,8 @@ KINDS = frozenset(_FIELDS)
 """The kinds of attributes that a kernel can take."""
 
 
-def header_of(operator: Operator) -> str:
-    """The text of the header for an operator with a kernel."""
+def header_of(operator: Operator, label: str = "") -> str:
+    """The text of the header for an operator with a kernel; `label` is another name of its symbol in object code."""
     kernel, signature = operator.kernel, operator.signature
     assert kernel is not None and signature is not None
     fields = [f"  {_FIELDS[each.kind].format(each.name)}" for each in signature.attributes]
@@ -45,7 +49,7 @@ def header_of(operator: Operator) -> str:
         shares = "Each of `threads` calls, made at one time, does its share, number `thread`, with scratch of its own."
     else:
         shares = "thread is 0, and threads is 1."
-    return _TEXT.format(
+    text = _TEXT.format(
         full_name=operator.full_name,
         since=operator.since,
         count="number of inputs" if signature.variadic else len(signature.inputs),
@@ -53,4 +57,6 @@ def header_of(operator: Operator) -> str:
         fields="\n".join(fields) or "  int64_t none;",
         name="".join(each if each.isalnum() and each.isascii() else "_" for each in operator.name),
         symbol=kernel.symbol,
+        label=f' __asm__(MINI_INFER_PREFIX(__USER_LABEL_PREFIX__) "{label}")' if label else "",
     )
+    return _LABEL.format(text=text) if label else text

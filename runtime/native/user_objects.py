@@ -73,7 +73,7 @@ def object_of(operator: Operator, name: str, machine: Machine) -> bytes:
     source = Path(kernel.source)
     if source.suffix == ".ll":
         return _of_llvm_ir(source, kernel.symbol, name, machine, what)
-    code = compile_c(source, machine, header_of(operator), kernel.flags, {kernel.symbol: name}, what)
+    code = compile_c(source, machine, header_of(operator, name), kernel.flags, what)
     if name not in (there := defined_symbols(code)):
         known = ", ".join(sorted(there)) or "none"
         raise OperatorError(f"{what}: it defines no function {kernel.symbol}; its functions: {known}")

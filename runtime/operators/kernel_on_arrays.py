@@ -68,5 +68,6 @@ def _code(operator: Operator, contents: tuple[bytes, ...]) -> Code:
 
 
 def source_path(source: str, function_file: str) -> Path:
-    """The path of a kernel's source; a relative one is beside the Python file of its rule."""
-    return Path(function_file).absolute().parent / source if function_file else Path(source).absolute()
+    """The path of a kernel's source; a relative one is beside the Python file of its rule, or in the current folder."""
+    beside = Path(function_file).absolute().parent / source
+    return beside if function_file and beside.exists() else Path(source).absolute()

@@ -15,6 +15,39 @@ import numpy as np
 
 from .graph_value import GraphValue, Operand, as_graph_value, called, called_all
 
+__all__ = [
+    "arange",
+    "argmax",
+    "broadcast_to",
+    "cast",
+    "clip",
+    "concat",
+    "constant",
+    "cumsum",
+    "domain",
+    "full",
+    "gelu",
+    "layer_norm",
+    "log_softmax",
+    "matmul",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "prod",
+    "reshape",
+    "softmax",
+    "split",
+    "squeeze",
+    "stack",
+    "sum",
+    "take",
+    "transpose",
+    "unsqueeze",
+    "where",
+]
+
 Operation = Callable[..., Any]
 
 _UNARY = {
@@ -63,7 +96,7 @@ def __getattr__(name: str) -> Operation:
 
 
 def __dir__() -> list[str]:
-    return sorted([*_UNARY, *(name for name in globals() if name[:1].islower() and name not in ("annotations", "np"))])
+    return sorted([*_UNARY, *__all__])
 
 
 def constant(value: Operand, dtype: Any = None) -> GraphValue:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from math import isfinite
 from typing import Any, cast
 
 from onnx import numpy_helper
@@ -151,7 +152,7 @@ def _count(
 ) -> int:
     """Bytes of scratch, or floating point operations; the rule takes what the operator's does."""
     found: Any = rule(*types, **attributes) if callable(rule) else rule or 0
-    if isinstance(found, float) and found >= 0:
+    if isinstance(found, float) and isfinite(found):
         found = round(found)
     if not isinstance(found, int):
         raise OperatorError(f"{what} is {_shown(found)}, which is no number")
