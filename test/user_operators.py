@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from onnx import ModelProto, parser
 
-from mini_infer.dialects.operators.registry import OPERATORS
+from mini_infer.dialects.operators.operator_registry import OPERATORS
 from mini_infer.lowering.onnx_to_graph import operators  # registers this package's
 
 assert operators.HANDLERS

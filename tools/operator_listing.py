@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ..dialects.operators.registry import BUILT_IN, OPERATORS
+from ..dialects.operators.operator_registry import BUILT_IN, OPERATORS
 from .json_reports import Facts
 
 

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import checked_dtype, checked_sequence
+from ..errors import OperatorError
+
 
 @dataclass(frozen=True, init=False)
 class TensorType:
@@ -23,9 +26,11 @@ class TensorType:
     shape: tuple[int, ...]
 
     def __init__(self, dtype: Any, shape: Sequence[int]) -> None:
-        """`dtype` is anything that numpy takes for one. Raises TypeError for anything else."""
-        object.__setattr__(self, "dtype", np.dtype(dtype))
-        object.__setattr__(self, "shape", tuple(shape))
+        """`dtype` is anything that numpy takes for one. Raises OperatorError for anything else, and for no sequence."""
+        what = "a TensorType"
+        sizes = checked_sequence(f"{what}'s shape", shape, "a sequence of sizes", OperatorError)
+        object.__setattr__(self, "dtype", checked_dtype(f"{what}'s dtype", dtype, OperatorError))
+        object.__setattr__(self, "shape", tuple(sizes))
 
     @property
     def rank(self) -> int:

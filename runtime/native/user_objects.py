@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringA
 from ...dialects.errors import CompileError, OperatorError
 from ...dialects.graph.ops.external import missing
 from ...dialects.kernel.calls import OPERATOR
-from ...dialects.operators.registry import OPERATORS, Operator
+from ...dialects.operators.operator_registry import OPERATORS, Operator
 from ...dialects.regular_file import read_regular
 from . import llvm_worker
 from .allowed_calls import KERNELS_MAY_CALL, defined_symbols, undefined_symbols

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os.path
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...dialects.operators.attribute_words import packed
-from ...dialects.operators.registry import Operator
+from ...dialects.operators.operator_registry import Operator
 
 if TYPE_CHECKING:
     from ..device import Code
@@ -70,4 +71,4 @@ def _code(operator: Operator, contents: tuple[bytes, ...]) -> Code:
 def source_path(source: str, function_file: str) -> Path:
     """The path of a kernel's source; a relative one is beside the Python file of its rule, or in the current folder."""
     beside = Path(function_file).absolute().parent / source
-    return beside if function_file and beside.exists() else Path(source).absolute()
+    return beside if function_file and os.path.exists(beside) else Path(source).absolute()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+import os.path
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast, overload
 
-from ...dialects.arguments import check_kind, is_integer, shown
+from ...dialects.arguments import check_kind, checked_sequence, is_integer, shown, wrong
 from ...dialects.errors import OperatorError
-from ...dialects.operators.registry import OPERATORS, STANDARD_DOMAINS, Kernel, Operator
+from ...dialects.operators.operator_registry import OPERATORS, STANDARD_DOMAINS, Kernel, Operator
 from ...dialects.operators.signature import signature_of
 from .kernel_on_arrays import run_kernel, source_path
 
@@ -152,9 +153,16 @@ def operator(
         raise OperatorError(f"{what}: it has no name")
     if not is_integer(since) or since < 1:
         raise OperatorError(f"{what}: since is {shown(since)}; it must be a version, 1 or more")
+    if shape is not None and not callable(shape):
+        raise OperatorError(f"{what}: shape is {shown(shape)}; it must be a function")
+    check_kind(f"{what}: symbol", symbol, str, OperatorError)
+    for option, value in {"threads": threads, "override": override}.items():
+        check_kind(f"{what}: {option}", value, bool, OperatorError)
+    flags, depends = _texts(f"{what}: flags", flags), _texts(f"{what}: depends", depends)
     given = {"shape": shape, "symbol": symbol, "flags": flags, "scratch": scratch, "cost": cost}
-    given |= {"inplace": inplace, "threads": threads}
-    if kernel is None and (useless := [each for each, value in given.items() if value]):
+    given |= {"inplace": _pairs(what, inplace), "threads": threads}
+    useless = [each for each, value in given.items() if not _is_default(value)]
+    if kernel is None and useless:
         raise OperatorError(f"{what}: {useless[0]} does nothing without a kernel")
 
     def register(function: Callable[..., Any]) -> UserOperator:
@@ -202,7 +210,6 @@ def _with_kernel(made: Operator, what: str, file: str, kernel: Any, given: dict[
     kind = "function pointer" if not path else _SUFFIXES[Path(path).suffix]
     own = getattr(made.function, "__name__", "")
     symbol = given["symbol"] or (own if own.isidentifier() else made.name)
-    check_kind(f"{what}: symbol", symbol, str, OperatorError)
     for name in ("scratch", "cost"):
         value = given[name]
         if not (value is None or callable(value) or (isinstance(value, int | float) and value >= 0)):
@@ -215,13 +222,26 @@ def _with_kernel(made: Operator, what: str, file: str, kernel: Any, given: dict[
             source=path,
             address=address,
             flags=tuple(given["flags"]),
-            threads=bool(given["threads"]),
+            threads=given["threads"],
             scratch=given["scratch"],
             cost=given["cost"],
-            inplace=_pairs(what, given["inplace"]),
+            inplace=given["inplace"],
             run=run_kernel,
         ),
     )
+
+
+def _is_default(value: object) -> bool:
+    return value is None or (isinstance(value, str | int | tuple) and not value)
+
+
+def _texts(what: str, given: Any) -> tuple[str, ...]:
+    """Texts or paths, in order. Raises OperatorError for anything else."""
+    wanted = "a list of texts"
+    items = checked_sequence(what, given, wanted, OperatorError)
+    if isinstance(given, str) or not all(isinstance(each, str | Path) for each in items):
+        raise wrong(what, given, wanted, OperatorError)
+    return tuple(map(str, items))
 
 
 def _pairs(what: str, inplace: Any) -> tuple[tuple[int, int], ...]:
@@ -242,8 +262,8 @@ def _source(what: str, kernel: Any, file: str) -> tuple[str, int]:
         path = source_path(str(kernel), file)
         if path.suffix not in _SUFFIXES:
             raise OperatorError(f"{what}: kernel is {kernel}; expected a .c or .ll file, or a function's address")
-        if not path.is_file():
-            raise OperatorError(f"{what}: there is no file {path}")
+        if not os.path.isfile(path):  # a path may be impossible
+            raise OperatorError(f"{what}: there is no file {shown(str(path))}")
         return str(path), 0
     address: object = kernel
     if isinstance(kernel, _FUNCTION_POINTER):

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from ...dialects.operators.registry import BUILT_IN, OPERATORS, Operator
+from ...dialects.operators.operator_registry import BUILT_IN, OPERATORS, Operator
 from ..file_cache import key_of
 
 

@@ -4,7 +4,7 @@
            arguments = {scale = 2.0 : f64}, flops = 4096, inplace = array<i64: 0, 0>} : (...) -> tensor<4x8xf32>
 
 The op has all that planning needs: result types, scratch, cost, and which operands may be overwritten. The function
-itself is found in the registry of operators (dialects/operators/registry.py) when it is compiled or evaluated.
+itself is found in the registry of operators (dialects/operators/operator_registry.py) when it is compiled or evaluated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, var_operand_def, var_result_def
 
 from ...errors import OperatorError
-from ...operators.registry import OPERATORS, Operator
+from ...operators.operator_registry import OPERATORS, Operator
 from ..base import GraphOp, describe, require
 from ..values import AnyTensor, Array, flag_attr, int_attr, ints, ints_attr, numpy_dtype, type_of
 

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.errors import OperatorError
 from ....dialects.graph.values import Array
-from ....dialects.operators.registry import OPERATORS
+from ....dialects.operators.operator_registry import OPERATORS
 from ....dialects.operators.signature import OperatorSignature
 from ..node import Node
 from ..non_tensors import Held

@@ -114,7 +114,23 @@ def calls(folder: Path) -> dict[str, Call]:
     def planned(shape: Any) -> Any:
         return engine.plan_for({name: shape})
 
+    def declared(**given: Any) -> None:
+        made = mi.operator(**given)
+        if isinstance(made, mi.UserOperator):
+            made.unregister()
+
+    source = folder / "kernel.c"
+    source.write_text("")
     return {
+        "operator": call(
+            declared,
+            domain="d",
+            name="Op",
+            kernel=source,
+            shape=declared_rule,
+            **left_out("since", "symbol", "flags", "scratch", "cost", "inplace", "threads", "depends", "override"),
+        ),
+        "TensorType": call(mi.TensorType, dtype="float32", shape=(2, 3)),
         "EngineConfig": call(mi.EngineConfig, **options),
         "OptimizationProfile": call(mi.OptimizationProfile, **left_out("dims", "shapes")),
         "compile": call(mi.compile, model=MODEL, **left_out("threads", "cache", "progress", "tune")),
@@ -201,8 +217,14 @@ def calls(folder: Path) -> dict[str, Call]:
 WITHOUT = {
     *("BufferRecord", "CFiles", "CompileOptions", "KernelTime", "MemoryPlan", "Plan", "Progress", "STRATEGIES"),
     *("QueueStatistics", "SymbolicSpec", "TensorRecord", "TensorSpec", "on_ray"),
+    *("GraphValue", "UserOperator", "ops"),
 }
-"""What is public and takes nothing from users, and what runs on Ray, which has tests of its own."""
+"""What is public and takes nothing from users; and what runs on Ray or builds graphs, which has tests of its own."""
+
+
+def declared_rule(x: mi.TensorType) -> mi.TensorType:
+    """The rule of an operator."""
+    return x
 
 
 @pytest.fixture(name="cases", scope="module")

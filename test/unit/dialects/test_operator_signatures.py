@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mini_infer.dialects.errors import OperatorError
-from mini_infer.dialects.operators.registry import BUILT_IN, Operator, Registry
+from mini_infer.dialects.operators.operator_registry import BUILT_IN, Operator, Registry
 from mini_infer.dialects.operators.signature import signature_of
 
 

@@ -36,11 +36,12 @@ def test_dir_shows_public_names_only() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_in_docs_are_there(page: Path) -> None:
-    """`mi.compile` and the like, and modules that are commands; `mini_infer.level` is an attribute in IR."""
+    """`mi.compile` and the like, and modules that are commands; `mini_infer.level` is an attribute in IR,
+    and `mini_infer.operators` a group of entry points."""
     text = page.read_text(encoding="utf-8")
     for name in re.findall(r"\bmi\.([A-Za-z_]\w*)", text):
         assert name in [*mi.__all__, "__version__"], f"mi.{name}"
-    for name in re.findall(r"\bmini_infer\.(?!level\b|py\b)([A-Za-z_]\w*(?:\.\w+)*)", text):
+    for name in re.findall(r"\bmini_infer\.(?!level\b|py\b|operators\b)([A-Za-z_]\w*(?:\.\w+)*)", text):
         module, _, inside = name.partition(".")
         if module == "onnxruntime":
             assert not inside or hasattr(importlib.import_module("mini_infer.onnxruntime"), inside)

@@ -25,7 +25,7 @@ from .....dialects.graph.values import shape_of
 from .....dialects.kernel.calls import OPERATOR
 from .....dialects.operators.attribute_words import WORD, packed
 from .....passes.kernels.kernel_facts import the_root
-from .....passes.kernels.schedules.cpu.calls.external import BYTE, unread
+from .....passes.kernels.schedules.cpu.external import BYTE, unread
 from ....kernel_code.loop_builder import INDEX, Index, LoopBuilder
 from ...kernel_instance import KernelInstance
 

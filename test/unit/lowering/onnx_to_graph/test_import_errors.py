@@ -13,8 +13,8 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from mini_infer.dialects.errors import InvalidInputError, InvalidModelError, UnsupportedError
 from mini_infer.dialects.graph.values import Array
+from mini_infer.dialects.operators.operator_registry import BUILT_IN, OPERATORS, Operator
 from mini_infer.lowering.onnx_to_graph import import_onnx
-from mini_infer.lowering.onnx_to_graph.operators import HANDLERS
 
 X = random(2, 3)
 
@@ -168,7 +168,10 @@ def test_no_opset() -> None:
 def test_attributes_that_would_be_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case("Attention", [random(1, 1, 2, 4)] * 3, 23, {"softmax_precision": 1})
     imported(one_node(case)[0])
-    monkeypatch.setitem(HANDLERS, "LeakyRelu", lambda node: node.operand())
+    careless = Operator(
+        domain="", name="LeakyRelu", since=0, kind=BUILT_IN, origin="a test", handler=lambda node: node.operand()
+    )
+    monkeypatch.setitem(OPERATORS._operators, ("", "LeakyRelu"), {0: careless})  # pyright: ignore
     model, _ = one_node(Case("LeakyRelu", [X], 19, {"alpha": 0.5}))
     with pytest.raises(UnsupportedError, match=r"the_node \(LeakyRelu\): attribute alpha is not supported here"):
         imported(model)

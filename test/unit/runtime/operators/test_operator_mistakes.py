@@ -175,7 +175,7 @@ def none_attribute(x: mi.TensorType, *, size: int | None = None) -> mi.TensorTyp
 DECLARATIONS: dict[str, tuple[Callable[[str], object], str]] = {
     "no file": (
         lambda c: mi.operator("d", "Op", kernel="no.c", shape=alike),
-        r"operator d\.Op: there is no file \S+no\.c",
+        r"operator d\.Op: there is no file '\S+no\.c'",
     ),
     "suffix": (
         lambda c: mi.operator("d", "Op", kernel="op.cpp", shape=alike),

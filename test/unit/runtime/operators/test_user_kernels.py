@@ -29,7 +29,7 @@ from mini_infer import ops
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.values import Array
-from mini_infer.dialects.operators.registry import OPERATORS
+from mini_infer.dialects.operators.operator_registry import OPERATORS
 from mini_infer.lowering.module_text import module_context
 from mini_infer.tools.mini_opt.command import main
 

@@ -9,15 +9,15 @@ from typing import Self
 from typing_extensions import override
 from xdsl.dialects.builtin import IntegerType, Signedness
 
-from ......dialects.graph.ops.external import ExternalCallOp
-from ......dialects.graph.ops.structure import KernelOp
-from ......dialects.graph.values import nbytes_of, type_of
-from ......dialects.kernel.kernel_attributes import InterfaceAttr
-from ......dialects.kernel.targets import CpuAttr
-from .....cost_model import seconds
-from ....kernel_facts import argument_index, the_root
-from ...schedule import Schedule
-from ...scratch import ScratchLayout
+from .....dialects.graph.ops.external import ExternalCallOp
+from .....dialects.graph.ops.structure import KernelOp
+from .....dialects.graph.values import nbytes_of, type_of
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
+from .....dialects.kernel.targets import CpuAttr
+from ....cost_model import seconds
+from ...kernel_facts import argument_index, the_root
+from ..schedule import Schedule
+from ..scratch import ScratchLayout
 
 BYTE = IntegerType(8, Signedness.UNSIGNED)
 LINE = CpuAttr.CACHE_LINE

@@ -1,1 +1,0 @@
-"""Schedules of functions that users have compiled."""
