@@ -26,7 +26,7 @@ void scaled_add(const void *const *inputs, void *const *outputs, void *scratch, 
   for (int64_t axis = 0; axis < MINI_INFER_RANK(sizes[0]); axis++)
     count *= sizes[0][axis];
   for (int64_t i = 0; i < count; i++)
-    powers[i] = expf(b[i]);
+    powers[i] = expf(b[i] + hypotf(0, 0));
   for (int64_t i = 0; i < count; i++)
     y[i] = a[i] + (float)attributes->scale * powers[i];
 }

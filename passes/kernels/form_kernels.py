@@ -31,6 +31,7 @@ from ...dialects.errors import InvalidModelError
 from ...dialects.graph.base import ElementwiseOp, GraphOp, describe
 from ...dialects.graph.blobs import blob_store
 from ...dialects.graph.host import Loop, blocks_of, is_scalar, main_of, state_level
+from ...dialects.graph.ops.external import ExternalCallOp
 from ...dialects.graph.ops.movement import ReshapeOp
 from ...dialects.graph.ops.structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
 from ...dialects.graph.values import ints_attr, shape_of, type_of
@@ -135,7 +136,9 @@ def _separate_weights(group: Group) -> None:
 
 
 def _stem(group: Group) -> str:
-    """`conv`, `matmul_gelu`, ...: the root, and the last op if it is another one."""
+    """`conv`, `matmul_gelu`, ...: the root, and the last op if it is another one; a user's operator by its name."""
+    if isinstance(group.root, ExternalCallOp):
+        return group.root.operator.data
     ends = dict.fromkeys((group.root, group.ops[-1]))
     return "_".join(op.name.removeprefix("graph.") for op in ends)
 

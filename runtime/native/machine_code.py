@@ -72,7 +72,7 @@ def start_compiling(
     lacking = [name for name in BYTE_DOTS if target.has(name) and name not in cpu.features]
     passes = [each for phase in phases if phase.level == "llvm" for each in parse_passes(phase.passes)]
     seconds = [0.0] * len(passes)
-    kernels = declared_kernels(module)
+    kernels = declared_kernels(module.ops)
     with timed(ctx, "users' kernels"):
         made = objects_of(kernels, cpu.machine)
     with timed(ctx, "split-module"):

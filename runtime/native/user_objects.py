@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xdsl.dialects import func, llvm
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr
+from xdsl.ir import Operation
 
 from ...dialects.errors import CompileError, OperatorError
 from ...dialects.graph.ops.external import missing
@@ -17,6 +18,8 @@ from ...dialects.regular_file import read_regular
 from . import llvm_worker
 from .allowed_calls import KERNELS_MAY_CALL, defined_symbols, undefined_symbols
 from .c_compiler import compile_c
+from .images.elf import ELF
+from .images.linked import link
 from .llvmlite_calls import OPT_LEVEL, Machine, compile_to_object, target_machine
 from .operator_header import header_of
 
@@ -37,10 +40,13 @@ class DeclaredKernel:
     operator: Operator
 
 
-def declared_kernels(module: ModuleOp) -> list[DeclaredKernel]:
-    """The users' kernels that a module declares, at the loops or llvm level. Raises OperatorError for unknown ones."""
+def declared_kernels(functions: Iterable[Operation]) -> list[DeclaredKernel]:
+    """The users' kernels among the functions of a module at the loops or llvm level, which declares them.
+
+    Raises OperatorError for operators that are not registered.
+    """
     found: list[DeclaredKernel] = []
-    for op in module.ops:
+    for op in functions:
         identity = op.attributes.get(OPERATOR)
         if isinstance(op, func.FuncOp | llvm.FuncOp) and isinstance(identity, DictionaryAttr):
             name = op.sym_name.data
@@ -74,14 +80,24 @@ def object_of(operator: Operator, name: str, machine: Machine) -> bytes:
     if source.suffix == ".ll":
         return _of_llvm_ir(source, kernel.symbol, name, machine, what)
     code = compile_c(source, machine, header_of(operator, name), kernel.flags, what)
+    _check(code, what)
     if name not in (there := defined_symbols(code)):
         known = ", ".join(sorted(there)) or "none"
         raise OperatorError(f"{what}: it defines no function {kernel.symbol}; its functions: {known}")
+    return code
+
+
+def _check(code: bytes, what: str) -> None:
+    """Raises OperatorError for calls of functions that are not allowed, and for code that can't be linked."""
     if strange := sorted(undefined_symbols(code) - KERNELS_MAY_CALL):
         raise OperatorError(
             f"{what}: it calls {', '.join(strange)}; a kernel may call only memory and math functions of C"
         )
-    return code
+    if code.startswith(ELF):
+        try:
+            link([code])
+        except CompileError as error:
+            raise OperatorError(f"{what}: {error}") from None
 
 
 def _of_llvm_ir(source: Path, symbol: str, name: str, machine: Machine, what: str) -> bytes:
@@ -101,10 +117,7 @@ def _of_llvm_ir(source: Path, symbol: str, name: str, machine: Machine, what: st
             each.visibility, each.linkage = "default", "internal"
     llvm_worker.optimize(module, target, OPT_LEVEL)
     code = bytes(target.emit_object(module))
-    if strange := sorted(undefined_symbols(code) - KERNELS_MAY_CALL):
-        raise OperatorError(
-            f"{what}: it calls {', '.join(strange)}; a kernel may call only memory and math functions of C"
-        )
+    _check(code, what)
     return code
 
 

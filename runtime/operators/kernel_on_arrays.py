@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 _FUNCTION = ctypes.CFUNCTYPE(None, *[_POINTER] * 5, _NUMBER, _NUMBER)
+_NAME = "mini_infer_kernel"
 _LINE = 64  # bytes to which scratch is aligned
 
 
@@ -50,7 +51,7 @@ def run_kernel(
     ]
     given, written, starting, structure = (ctypes.addressof(each) for each in tables)
     address = room.ctypes.data
-    _FUNCTION(code.address("kernel"))(given, written, address + -address % _LINE, starting, structure, 0, 1)
+    _FUNCTION(code.address(_NAME))(given, written, address + -address % _LINE, starting, structure, 0, 1)
 
 
 def _pointers(addresses: Sequence[int | None]) -> Any:
@@ -65,7 +66,7 @@ def _code(operator: Operator, contents: tuple[bytes, ...]) -> Code:
     from ..native.loaded_code import loaded
     from ..native.user_objects import object_of
 
-    return loaded([object_of(operator, "kernel", host_target().machine)])
+    return loaded([object_of(operator, _NAME, host_target().machine)])
 
 
 def source_path(source: str, function_file: str) -> Path:

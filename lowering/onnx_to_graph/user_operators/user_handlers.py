@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from ....dialects.errors import InvalidModelError, MiniInferError, OperatorError
+from ....dialects.errors import MiniInferError, OperatorError
 from ....dialects.graph.narrow_types import is_narrow
 from ....dialects.graph.ops.external import ABSENT, ExternalCallOp, argument_attr
 from ....dialects.graph.values import (
@@ -221,8 +221,6 @@ def _telling(node: Node, operator: Operator) -> Generator[None]:
         raise OperatorError(str(error) if str(error).startswith(where) else f"{where}: {place}: {error}") from error
     except MiniInferError as error:
         error.args = (f"{error}; called at {_line(error, operator)}", *error.args[1:])
-        if isinstance(error, InvalidModelError):
-            error.contradiction = False
         raise
     except Exception as error:
         raise OperatorError(f"{where}: {_line(error, operator)}: {type(error).__name__}: {error}") from error

@@ -98,6 +98,11 @@ SOURCES: dict[str, tuple[str, str, str]] = {
         C.replace("{}", "{ extern void *malloc(long); extern int strange(void *); strange(malloc(8)); }"),
         r"\(op\.c\): it calls malloc, strange; a kernel may call only memory and math functions of C",
     ),
+    "code before all calls": (
+        "op.c",
+        f"{C}\nint begun; __attribute__((constructor)) static void begin(void) {{ begun = 1; }}",
+        r"operator my\.domain\.Op \(op\.c\): object code has a section \.init_array, which can't be linked",
+    ),
     "no LLVM IR": ("op.ll", "define nothing", r"operator my\.domain\.Op \(op\.ll\): LLVM refuses it: "),
     "no such function in LLVM IR": (
         "op.ll",

@@ -78,9 +78,9 @@ def test_a_kernel_is_called_on_planned_buffers_at_any_shape(tmp_path: Path) -> N
     scaled_add_of(tmp_path)
     fixed = mi.compile(model_with(TEXT), threads=1, dims={"N": 4})
     np.testing.assert_allclose(fixed(A, B), reference(A, B), rtol=1e-6)
-    assert [call.kernel for call in fixed.plan.calls] == ["relu_0", "external_call_0", "neg_0"]
+    assert [call.kernel for call in fixed.plan.calls] == ["relu_0", "ScaledAdd_0", "neg_0"]
     scratch = [each for each in fixed.plan.memory.tensors if each.role == "scratch"]
-    assert [(each.bytes, each.kernel) for each in scratch] == [(128, "external_call_0")]  # 4 x 6 floats, in whole lines
+    assert [(each.bytes, each.kernel) for each in scratch] == [(128, "ScaledAdd_0")]  # 4 x 6 floats, in whole lines
     ranged = mi.compile(model_with(TEXT), threads=1, profile=mi.OptimizationProfile(dims={"N": (1, 4, 32)}))
     for rows in (1, 4, 31):
         a, b = numbers(rows, 6), numbers(rows, 6, seed=1)
