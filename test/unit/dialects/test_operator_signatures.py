@@ -83,6 +83,13 @@ def test_a_type_that_no_attribute_has_is_refused() -> None:
         signature_of(function, "it")
 
 
+def test_an_annotation_that_is_not_there_is_refused() -> None:
+    names: dict[str, Any] = {}
+    exec("def function(x, *, alpha: Nowhere): pass", names)
+    with pytest.raises(OperatorError, match="it: an annotation of its function can't be evaluated: name 'Nowhere'"):
+        signature_of(names["function"], "it")
+
+
 def operator(since: int, kind: str = "composed", **options: Any) -> Operator:
     return Operator(domain="d", name="Op", since=since, kind=kind, origin=f"since {since}", **options)
 

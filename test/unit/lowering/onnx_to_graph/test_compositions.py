@@ -13,6 +13,7 @@ from user_operators import model_with, own_registry
 import mini_infer as mi
 from mini_infer import GraphValue, ops
 from mini_infer.dialects.graph.values import Array
+from mini_infer.lowering.onnx_to_graph import importer
 
 Function = Callable[[Any], Any]
 X = numbers(4, 6)
@@ -183,6 +184,11 @@ def _raises(x: GraphValue) -> GraphValue:
     raise KeyError("missing piece")
 
 
+def _endless(x: GraphValue) -> GraphValue:
+    while True:
+        x = -x
+
+
 REFUSED: dict[str, tuple[Function, type[mi.MiniInferError], str]] = {
     "exception": (
         _raises,
@@ -223,6 +229,7 @@ REFUSED: dict[str, tuple[Function, type[mi.MiniInferError], str]] = {
     "attribute's type": (lambda x: ops.Softmax(x, axis="a"), mi.OperatorError, "Softmax: attribute axis can't be 'a'"),
     "integers": (lambda x: x.cast(np.int32) / 2, mi.OperatorError, "/ of integers has no element type here"),
     "lists": (lambda x: x * [[1], [2, 3]], mi.OperatorError, "no value: its lists differ in length"),
+    "sequence": (lambda x: ops.SequenceConstruct(x), mi.OperatorError, "SequenceConstruct gives .*, which is no graph"),
     "text": (lambda x: x + "one", mi.OperatorError, "'one' is no value: expected a graph value, an array"),
 }
 
@@ -233,6 +240,13 @@ def test_a_mistake_in_a_function_is_one_line(name: str) -> None:
     with pytest.raises(kind, match=message) as caught:
         results_of(function, X)
     assert "\n" not in str(caught.value)
+
+
+def test_a_composition_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importer, "MAX_NODES", 50)
+    message = r"MyOp_0/Neg_50 \(Neg\): compositions have more than 50 nodes; called at \S+py:\d+"
+    with pytest.raises(mi.UnsupportedError, match=message):
+        results_of(_endless, X)
 
 
 def test_a_value_of_another_graph_is_refused() -> None:

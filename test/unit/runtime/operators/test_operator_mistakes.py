@@ -130,6 +130,14 @@ def test_a_compiler_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest
         mi.build(MODEL, tmp_path / "m.mi", threads=1, cpus=["aarch64"])
 
 
+def test_a_compiler_that_can_not_be_run_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = written(tmp_path, "broken-cc", "no program")
+    broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("CC", str(broken))
+    mi.operator("my.domain", "Op", kernel=written(tmp_path, "op.c", C), symbol="kernel", shape=alike)
+    refused(r"the C compiler \S+broken-cc can't be run: Exec format error; set CC")
+
+
 def test_the_compiler_is_that_of_cc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     called = tmp_path / "called"
     script = written(tmp_path, "my-cc", f'#!/bin/sh\necho "$@" >> {called}\nexec cc "$@"\n')
