@@ -62,7 +62,7 @@ def test_a_package_registers_operators_when_a_model_needs_them(tmp_path: Path) -
     (tmp_path / "m.onnx").write_bytes(model_with(text, 2).SerializeToString())
     x = np.linspace(-1, 1, 4, dtype=np.float32)
     np.savez(tmp_path / "x.npz", x=x)
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}", "MINI_INFER_CACHE": "0"}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}", "MINI_INFER_CACHE": "off"}
     command = [sys.executable, "-c", BOTH]
     ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
