@@ -152,6 +152,16 @@ def test_the_cost_tells_how_many_threads_a_model_gets(tmp_path: Path) -> None:
             assert mi.compile(model_with(TEXT), threads=2, dims={"N": 4}).plan.threads == threads
 
 
+def test_a_cost_holds_code_to_no_shape(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "mini_infer")
+    scaled_add_of(tmp_path, cost=lambda a, b, scale: 2.5 * a.size if a.shape[0] > 3 else 1)
+    engine = mi.compile(model_with(TEXT), threads=1, profile=mi.OptimizationProfile(dims={"N": (1, 4, 32)}))
+    for rows in (1, 4, 31):
+        a, b = numbers(rows, 6), numbers(rows, 6, seed=1)
+        np.testing.assert_allclose(engine(a, b), reference(a, b), rtol=1e-6)
+    assert caplog.text.count("compiled in") == 1
+
+
 def test_absent_inputs_attributes_of_every_kind_and_results_that_nobody_reads(tmp_path: Path) -> None:
     body = """
     double *y = outputs[0];
