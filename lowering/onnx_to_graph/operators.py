@@ -10,7 +10,7 @@ from onnx import FunctionProto, NodeProto, defs
 from ...dialects.errors import InvalidModelError, UnsupportedError
 from ...dialects.modules import modules_below
 from ...dialects.operators.operator_registry import BUILT_IN, OPERATORS, Operator
-from . import handlers, microsoft
+from . import handlers, microsoft, ml
 from .check import OLDEST_OPSET, named_nodes
 from .functions import FunctionKey, Schema, function_key, function_opsets, plain_body, schema_of
 from .node import Handler
@@ -21,7 +21,7 @@ from .user_operators.user_handlers import user_handler
 _EARLY = ("LayerNormalization", "MeanVarianceNormalization", "ThresholdedRelu")
 _Nodes: TypeAlias = Iterable[tuple[str, NodeProto]]
 
-_MODULES = (*modules_below(handlers.__name__), *modules_below(microsoft.__name__))
+_MODULES = [file for folder in (handlers, microsoft, ml) for file in modules_below(folder.__name__)]
 HANDLERS: dict[str, Handler] = {
     name: handler for module in _MODULES for name, handler in getattr(module, "HANDLERS", {}).items()
 }

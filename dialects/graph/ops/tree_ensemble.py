@@ -1,0 +1,153 @@
+"""Decision trees: sums, minima or maxima over groups of trees of the weights in the leaves that each row reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import ClassVar
+
+import numpy as np
+from typing_extensions import override
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, StringAttr, f32, f64, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
+
+from ..axes import Axes, Whole
+from ..base import GraphOp, require, require_same_element_type
+from ..values import AnyTensor, Array, element_type_of_value, numpy_dtype, shape_of, tensor
+
+AGGREGATES = {"sum": 0.0, "min": np.inf, "max": -np.inf}
+"""How the leaves of a group's trees are combined, and the result of no tree."""
+COMPLETE_WORDS = ("feature", "threshold")
+"""The words of a node of a complete tree."""
+LINKED_WORDS = ("feature", "threshold", "left", "right")
+"""The words of a node that names its children."""
+STEP_INSTRUCTIONS = 8
+"""Instructions of a step from a node to a child: three loads, an addition of addresses, a comparison, arithmetic."""
+
+
+def word_type(element: Attribute) -> Attribute:
+    """The type of a node's words: integers as wide as the thresholds, which are kept as their bits."""
+    return i32 if element == f32 else i64
+
+
+@irdl_op_definition
+class TreeEnsembleOp(GraphOp):
+    """x [N, F] -> [G, N, V]: for each of G groups of trees and each row, the aggregate of V weights of each tree's leaf.
+
+    At a node a row goes left where x[feature] <= threshold, and right where it is greater or NaN.
+
+    Complete trees: nodes [G, P, 2^depth, 2], of each of P trees the node n with its children 2n and 2n + 1, beginning
+    at 1, where a node is a feature and the bits of its threshold; weights [G, P, 2^depth, V]. Trees from number `trees`
+    of each group on are padding: their weights must be the aggregate of no tree.
+
+    Linked trees, where roots [G, P] are given: nodes [nodes, 4] of all trees, where a node is a feature, the bits of its
+    threshold, and its children's numbers; numbers from `nodes` on are leaves, weights [leaves, V]. A path has at most
+    `depth` nodes.
+    """
+
+    name = "graph.tree_ensemble"
+    FORM: ClassVar[str] = "tree_ensemble"
+    LINEAR: ClassVar[bool] = False
+
+    x = operand_def()
+    nodes = operand_def()
+    weights = operand_def()
+    roots = opt_operand_def()
+    trees = prop_def(IntegerAttr[IntegerType])
+    depth = prop_def(IntegerAttr[IntegerType])
+    aggregate = prop_def(StringAttr)
+    result = result_def()
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        nodes: SSAValue | Operation,
+        weights: SSAValue | Operation,
+        roots: SSAValue | Operation | None = None,
+        *,
+        trees: int,
+        depth: int,
+        aggregate: str = "sum",
+        location: LocationAttr | None = None,
+    ):
+        self._build((x, nodes, weights, roots), location, trees=trees, depth=depth, aggregate=aggregate)
+
+    @property
+    def groups(self) -> tuple[int, int]:
+        """The number of groups, and of trees in each with padding."""
+        groups, trees = shape_of(self.nodes if self.roots is None else self.roots)[:2]
+        return groups, trees
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What a node's words are."""
+        return COMPLETE_WORDS if self.roots is None else LINKED_WORDS
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        element, depth = element_type_of_value(self.x), self.depth.value.data
+        require(element in (f32, f64), f"features must be f32 or f64, not {element}")
+        require_same_element_type(self.x, self.weights)
+        word = word_type(element)
+        require(element_type_of_value(self.nodes) == word, f"nodes of features of {element} are words of {word}")
+        require(self.aggregate.data in AGGREGATES, f"there is no aggregate '{self.aggregate.data}'")
+        x, nodes, weights = shape_of(self.x), shape_of(self.nodes), shape_of(self.weights)
+        require(len(x) == 2, f"features of shape {list(x)} are no matrix")
+        if self.roots is None:
+            require(1 <= depth <= 24, f"complete trees of depth {depth}: it must be 1 to 24")
+            require(len(nodes) == 4 and nodes[2:] == (1 << depth, 2), f"nodes of shape {list(nodes)}")
+            fits = len(weights) == 4 and weights[:3] == nodes[:3]
+            require(fits, f"weights of shape {list(weights)} for nodes of shape {list(nodes)}")
+        else:
+            require(depth >= 0, f"paths of {depth} nodes")
+            require(element_type_of_value(self.roots) == word, f"roots must be words of {word}")
+            require(len(shape_of(self.roots)) == 2, "roots are those of groups of trees")
+            require(len(nodes) == 2 and nodes[1] == 4, f"nodes of shape {list(nodes)}")
+            require(len(weights) == 2, f"weights of shape {list(weights)}")
+        groups, padded = self.groups
+        require(0 <= self.trees.value.data <= padded, f"{self.trees.value.data} trees of {padded}")
+        return [tensor(element, (groups, x[0], weights[-1]))]
+
+    @property
+    @override
+    def instructions(self) -> int:
+        steps = self.groups[0] * self.trees.value.data * (STEP_INSTRUCTIONS * self.depth.value.data)
+        return shape_of(self.x)[0] * (steps + 2 * prod(self.groups) * shape_of(self.weights)[-1])
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        """Rows are independent of each other."""
+        tables = [range(2, 2 + len(shape_of(each))) for each in self.operands[1:]]
+        given = ["nf", *([f"{axis}w" for axis in table] for table in tables)]
+        special = dict.fromkeys(["f", *(f"{axis}w" for table in tables for axis in table)], Whole)
+        return self.labelled_axes(given, "gnv", special)
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x, nodes, weights, *roots = arrays
+        words = nodes.reshape(-1, len(self.words))
+        thresholds = np.ascontiguousarray(words[:, 1]).view(np.float32 if words.dtype.itemsize == 4 else np.float64)
+        (groups, padded), depth = self.groups, self.depth.value.data
+        leaves, combine = weights.reshape(-1, weights.shape[-1]), self.combine
+        y = np.full((groups, len(x), leaves.shape[-1]), AGGREGATES[self.aggregate.data], leaves.dtype)
+        rows = np.arange(len(x))
+        for group in range(groups):
+            for tree in range(self.trees.value.data):
+                number = group * padded + tree
+                first = 0 if roots else number << depth
+                at = np.full(len(x), roots[0].reshape(-1)[number] if roots else 1, np.int64)
+                for _ in range(depth):
+                    inner = np.flatnonzero(at < len(words)) if roots else rows
+                    node = first + at[inner]
+                    right = ~(x[inner, words[node, 0]] <= thresholds[node])
+                    at[inner] = words[node, 2 + right] if roots else 2 * at[inner] + right
+                leaf = at - len(words) if roots else first + at - (1 << depth)
+                y[group] = combine(y[group], leaves[leaf])
+        return (y,)
+
+    def combine(self, a: Array, b: Array) -> Array:
+        """The aggregate of two."""
+        return {"sum": np.add, "min": np.minimum, "max": np.maximum}[self.aggregate.data](a, b)
