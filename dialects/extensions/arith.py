@@ -32,6 +32,8 @@ from xdsl.utils.exceptions import VerifyException
 from .assembly import BoolFor, ConditionTypes, WordOf
 from .replace import expect_same_shape, replace_operations, scalar_of, shaped_like
 
+OPAQUE = "llvm.opaque"
+"""An attribute of arith.index_cast: see there."""
 NO_FAST_MATH = FastMathFlagsAttr("none")
 
 
@@ -197,7 +199,10 @@ class TruncIOp(_IntegerCastOp):
 
 @irdl_op_definition
 class IndexCastOp(_IntegerCastOp):
-    """Converts between index and an integer type, by sign extension or truncation."""
+    """Converts between index and an integer type, by sign extension or truncation.
+
+    An attribute `llvm.opaque` hides the result's origin from LLVM, which then leaves computations with it scalar.
+    """
 
     name = "arith.index_cast"
 

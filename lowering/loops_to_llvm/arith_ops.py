@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.extensions import llvm as llvm_extensions
+from ...dialects.extensions.arith import OPAQUE
 from ..op_facts import fail
 from . import half_floats
 from .body import FunctionBody, Handler
@@ -198,7 +199,7 @@ def _index_cast(body: FunctionBody, op: Operation) -> None:
     else:
         widen = source_bytes < target_bytes or element_of(value.type) == i1
         result = body.emit(llvm.SExtOp if widen else llvm.TruncOp, (value,), target)
-    body.values[op.results[0]] = result
+    body.values[op.results[0]] = body.hidden(result) if OPAQUE in op.attributes else result
 
 
 def _floor_division(body: FunctionBody, op: Operation) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TypeAlias, cast
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, UnitAttr, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, StringAttr, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.errors import CompileError
@@ -142,6 +142,11 @@ class FunctionBody(Instructions):
             total = part if total is None else self._sum(total, part)
         assert total is not None
         return total
+
+    def hidden(self, number: SSAValue) -> SSAValue:
+        """The same number, opaque to LLVM's optimiser; no instruction results from it."""
+        properties: dict[str, Attribute] = {"asm_string": StringAttr(""), "constraints": StringAttr("=r,0")}
+        return self.emit(llvm.InlineAsmOp, (number,), number.type, properties)
 
     def _product(self, value: SSAValue, factor: int | SSAValue) -> SSAValue:
         def make() -> SSAValue:

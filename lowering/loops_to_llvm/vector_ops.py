@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
-    StringAttr,
     VectorType,
     i1,
     i32,
@@ -68,7 +67,7 @@ def _masked_store(body: FunctionBody, op: Operation) -> None:
     if isinstance(count, SSAValue) and bytes_of_element < 4:
         lanes = lanes_of(stored.type)
         assert lanes is not None
-        written = _mask(body, _hidden(body, count), lanes)
+        written = _mask(body, body.hidden(count), lanes)
     body.intrinsic(
         f"llvm.masked.store.{body.types.suffix(stored.type)}.p0",
         (stored, address, written),
@@ -198,13 +197,6 @@ def _lanes_of_mask(body: FunctionBody, mask: SSAValue) -> int | SSAValue | None:
     (count,) = body.lowered(made.operands)
     known = body.known.get(count)
     return known if known is not None and is_fixed(known) else count
-
-
-def _hidden(body: FunctionBody, number: SSAValue) -> SSAValue:
-    """The same number, opaque to LLVM's optimiser; no instruction results from it."""
-    return body.emit(
-        llvm.InlineAsmOp, (number,), number.type, {"asm_string": StringAttr(""), "constraints": StringAttr("=r,0")}
-    )
 
 
 def _create_mask(body: FunctionBody, op: Operation) -> None:

@@ -14,7 +14,7 @@ from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def,
 
 from ..axes import Axes, Whole
 from ..base import GraphOp, require, require_same_element_type
-from ..values import AnyTensor, Array, element_type_of_value, numpy_dtype, shape_of, tensor
+from ..values import AnyTensor, Array, element_type_of_value, shape_of, tensor
 
 AGGREGATES = {"sum": 0.0, "min": np.inf, "max": -np.inf}
 """How the leaves of a group's trees are combined, and the result of no tree."""

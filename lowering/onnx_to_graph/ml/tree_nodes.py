@@ -140,17 +140,16 @@ class RawNodes:
 
 def by_numbers(tree: Array, node: Array, wanted_tree: Array, wanted_node: Array, what: str) -> Array:
     """The places of nodes named by the numbers of tree and node. Raises TreeError if there is none, or there are two."""
-    names = np.stack([tree, node], axis=1)
-    order = np.lexsort((node, tree))
-    names = names[order]
-    if (names[1:] == names[:-1]).all(axis=1).any():
+    trees, of_tree = np.unique(np.concatenate([tree, wanted_tree]), return_inverse=True)
+    numbers, of_node = np.unique(np.concatenate([node, wanted_node]), return_inverse=True)
+    key = of_tree.reshape(-1) * len(numbers) + of_node.reshape(-1)
+    known, wanted = key[: len(tree)], key[len(tree) :]
+    order = np.argsort(known, kind="stable")
+    known = known[order]
+    if (known[1:] == known[:-1]).any():
         raise TreeError("two nodes have the same numbers")
-    every = np.concatenate([names, np.stack([wanted_tree, wanted_node], axis=1)])
-    _, inverse = np.unique(every, axis=0, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    place = np.full(inverse.max(initial=0) + 1, -1)
-    place[inverse[: len(names)]] = order
-    found = place[inverse[len(names) :]]
+    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    found = np.where(known[place] == wanted, order[place], -1) if len(known) else np.full(len(wanted), -1)
     if (found < 0).any():
         lost = int(np.flatnonzero(found < 0)[0])
         raise TreeError(f"{what} {int(wanted_node[lost])} of tree {int(wanted_tree[lost])} doesn't exist")
