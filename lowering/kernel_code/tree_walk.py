@@ -65,27 +65,30 @@ class TreeWalks:
         m = self.math
         return {"sum": m.add, "min": m.min, "max": m.max}[self.op.aggregate.data](a, b)
 
-    def leaves(self, walks: Sequence[tuple[Index, Index]]) -> list[Index]:
-        """For each (tree, row), where a tree counts those of all groups: the place of its leaf among all leaves."""
-        return self._complete(walks) if self.op.roots is None else self._linked(walks)
+    def leaves(self, tree: Index, more: Sequence[int], rows: Sequence[Index]) -> list[Index]:
+        """The places among all leaves of those that rows reach, each in the tree that many after `tree`.
+
+        Trees are counted through all groups.
+        """
+        return self._complete(tree, more, rows) if self.op.roots is None else self._linked(tree, more, rows)
 
     def weight(self, leaf: Index, place: Index) -> SSAValue:
         """A weight of a leaf."""
         b, width = self._b, shape_of(self.op.weights)[-1]
         return b.load(self._table(self.op.weights), [b.add(b.mul(leaf, width), place)])
 
-    def _complete(self, walks: Sequence[tuple[Index, Index]]) -> list[Index]:
+    def _complete(self, tree: Index, more: Sequence[int], rows: Sequence[Index]) -> list[Index]:
         b, depth = self._b, self.op.depth.value.data
-        firsts = [b.mul(tree, 1 << depth) for tree, _ in walks]
-        table = self._table(self.op.nodes)
-        rows = [row for _, row in walks]
+        firsts = [each << depth for each in more]
+        first = b.mul(tree, 1 << depth)
+        table = b.view(self._table(self.op.nodes), b.mul(first, 2), [(max(more) + 1) << (depth + 1)], [1])
 
         def level(at: Sequence[Index]) -> list[Index]:
-            nodes = [b.mul(b.add(first, each), 2) for first, each in zip(firsts, at, strict=True)]
+            nodes = [b.add(b.mul(each, 2), 2 * start) for start, each in zip(firsts, at, strict=True)]
             right = self._right(table, nodes, rows)
             return [b.add(b.mul(each, 2), side) for each, side in zip(at, right, strict=True)]
 
-        at: list[Index] = [1 for _ in walks]
+        at: list[Index] = [1 for _ in rows]
         written = depth if depth <= MOST_UNROLLED else depth % 2
         for _ in range(written):
             at = level(at)
@@ -95,13 +98,13 @@ class TreeWalks:
                 return [b.index(each) for each in level(level(carried))]
 
             at = [*b.loop(0, (depth - written) // 2, two, carried=[b.index(each) for each in at])]
-        return [b.add(first, b.sub(each, 1 << depth)) for first, each in zip(firsts, at, strict=True)]
+        return [b.add(b.add(first, each), start - (1 << depth)) for start, each in zip(firsts, at, strict=True)]
 
-    def _linked(self, walks: Sequence[tuple[Index, Index]]) -> list[Index]:
+    def _linked(self, tree: Index, more: Sequence[int], rows: Sequence[Index]) -> list[Index]:
         b, inner, depth = self._b, shape_of(self.op.nodes)[0], self.op.depth.value.data
         assert self.op.roots is not None
-        roots, rows = self._table(self.op.roots), [row for _, row in walks]
-        at = [self._number(b.load(roots, [tree])) for tree, _ in walks]
+        roots = self._table(self.op.roots)
+        at = [self._number(b.load(roots, [b.add(tree, each)])) for each in more]
         table = self._table(self.op.nodes)
 
         def level(at: Sequence[SSAValue]) -> list[SSAValue]:

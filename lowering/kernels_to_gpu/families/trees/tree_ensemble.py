@@ -29,7 +29,7 @@ def lower(k: GpuKernel) -> None:
             b.loop(0, width, lambda place, _: b.store(walks.neutral(), y, [group, row, place]))
 
             def tree(number: Index, _: Sequence[SSAValue]) -> None:
-                (leaf,) = walks.leaves([(number, row)])
+                (leaf,) = walks.leaves(number, [0], [row])
 
                 def update(place: Index, _: Sequence[SSAValue]) -> None:
                     at = [group, row, place]

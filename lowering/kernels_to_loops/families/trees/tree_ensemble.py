@@ -48,14 +48,14 @@ def lower(k: KernelInstance) -> None:
         def tree(number: Index, _: Sequence[SSAValue]) -> None:
             def some(start: Index, _: Sequence[SSAValue]) -> None:
                 places = [b.add(start, i) for i in range(at_once)]
-                for place, leaf in zip(places, walks.leaves([(number, place) for place in places]), strict=True):
+                for place, leaf in zip(places, walks.leaves(number, [0] * at_once, places), strict=True):
                     update(place, leaf)
 
             b.loop(first, whole, some, step=at_once)
 
         def row_left(row: Index, _: Sequence[SSAValue]) -> None:
             def some(start: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                found = walks.leaves([(b.add(first_tree, b.add(start, i)), row) for i in range(at_once)])
+                found = walks.leaves(b.add(first_tree, start), range(at_once), [row] * at_once)
                 if width == 1:
                     weights = [walks.weight(leaf, 0) for leaf in found]
                     return [walks.combine(*pair) for pair in zip(carried, weights, strict=True)]
