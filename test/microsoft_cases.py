@@ -19,7 +19,7 @@ from mini_infer.dialects.graph.values import Array
 
 @dataclass(frozen=True)
 class Case:
-    """One node of com.microsoft: operands (None is absent), attributes, which operands are initialisers."""
+    """One node of com.microsoft, or another domain: operands (None is absent), attributes, which operands are initialisers."""
 
     op_type: str
     operands: Sequence[Array | None]
@@ -28,6 +28,7 @@ class Case:
     results: Sequence[int] = (0,)  # those that are wanted
     tolerance: float = 1e-5  # relative to the largest element; of integers, how far off some may be
     domain: str = "com.microsoft"
+    version: int = 1  # of the domain
     opset: int = 17
     note: str = ""
 
@@ -54,7 +55,7 @@ def model_of(case: Case, types: Sequence[int] = ()) -> tuple[ModelProto, dict[st
         ],
         [numpy_helper.from_array(x, name) for name, x in weights.items()],
     )
-    opsets = [helper.make_opsetid("", case.opset), helper.make_opsetid("com.microsoft", 1)]
+    opsets = [helper.make_opsetid("", case.opset), helper.make_opsetid(case.domain, case.version)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10), given
 
 

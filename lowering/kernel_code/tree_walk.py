@@ -1,7 +1,7 @@
 """Walks down decision trees without a branch, for any device: several walks at once hide each other's latency.
 
-    complete trees, `depth` times:    at = 2 at + not (x[feature of at] <= threshold of at)
-    linked trees, until all are at a leaf:    at = child [not (x[feature of at] <= threshold of at)] of at
+complete trees, `depth` times:    at = 2 at + not (x[feature of at] <= threshold of at)
+linked trees, until all are at a leaf:    at = child [not (x[feature of at] <= threshold of at)] of at
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def word_type(element: Attribute) -> Attribute:
 
 @irdl_op_definition
 class TreeEnsembleOp(GraphOp):
-    """x [N, F] -> [G, N, V]: for each of G groups of trees and each row, the aggregate of V weights of each tree's leaf.
+    """x [N, F] -> [G, N, V]: for each row the aggregates of the V weights of leaves that it reaches, in G groups of trees.
 
     At a node a row goes left where x[feature] <= threshold, and right where it is greater or NaN.
 
@@ -41,9 +41,9 @@ class TreeEnsembleOp(GraphOp):
     at 1, where a node is a feature and the bits of its threshold; weights [G, P, 2^depth, V]. Trees from number `trees`
     of each group on are padding: their weights must be the aggregate of no tree.
 
-    Linked trees, where roots [G, P] are given: nodes [nodes, 4] of all trees, where a node is a feature, the bits of its
-    threshold, and its children's numbers; numbers from `nodes` on are leaves, weights [leaves, V]. A path has at most
-    `depth` nodes.
+    Linked trees, where roots [G, P] are given: nodes [nodes, 4] of all trees, where a node is a feature, the bits of
+    its threshold, and its children's numbers; numbers from `nodes` on are leaves, weights [leaves, V]. A path has at
+    most `depth` nodes.
     """
 
     name = "graph.tree_ensemble"

@@ -25,7 +25,7 @@ def class_labels(node: Node, integers: str = "classlabels_int64s", strings: str 
 
 
 def decided(node: Node, scores: SSAValue, least: float | None, labels: Sequence[int]) -> SSAValue:
-    """The label [N] of the largest score; of a single score, the second label where it is above `least`, else the first."""
+    """The label [N] of the largest score; of a single one, the second label where it is above `least`, else the first."""
     if least is None:
         place = node.emit(ArgMaxOp(scores, 1))
         if list(labels) == list(range(len(labels))):

@@ -45,10 +45,7 @@ def both_classes(node: Node, score: SSAValue, positive: bool) -> SSAValue:
     kind = transform_of(node)
     if kind == "PROBIT":
         return _probit(node, score)
-    if positive:
-        other = node.emit(SubOp(node.scalar(1.0, score), score))
-    else:
-        other = node.emit(NegOp(score))
+    other = node.emit(SubOp(node.scalar(1.0, score), score) if positive else NegOp(score))
     both = node.emit(ConcatOp([other, score], 1))
     return node.emit(SigmoidOp(both)) if kind == "LOGISTIC" and not positive else both
 
@@ -66,9 +63,7 @@ def _softmax_zero(node: Node, x: SSAValue) -> SSAValue:
     largest = node.emit(ReduceMaxOp(x, [1], keepdims=True))
     powers = node.emit(ExpOp(node.emit(SubOp(x, largest))))
     counted = node.emit(GreaterOp(node.emit(AbsOp(x)), node.scalar(NEARLY_ZERO, x)))
-    total = node.emit(
-        ReduceSumOp(node.emit(WhereOp(counted, powers, node.scalar(0.0, x))), [1], keepdims=True)
-    )
+    total = node.emit(ReduceSumOp(node.emit(WhereOp(counted, powers, node.scalar(0.0, x))), [1], keepdims=True))
     small = node.emit(MulOp(x, node.emit(ExpOp(node.emit(NegOp(largest))))))
     return node.emit(DivOp(node.emit(WhereOp(counted, powers, small)), total))
 

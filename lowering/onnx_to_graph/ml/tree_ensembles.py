@@ -41,7 +41,9 @@ def features(node: Node) -> SSAValue:
 def numbers(node: Node, name: str, dtype: np.dtype[np.generic]) -> Array | None:
     """An attribute of floats, or of doubles with `_as_tensor` behind its name."""
     given = node.numbers(name)
-    wide = numpy_helper.to_array(node.tensor(f"{name}_as_tensor")).reshape(-1) if node.has(f"{name}_as_tensor") else None
+    wide = (
+        numpy_helper.to_array(node.tensor(f"{name}_as_tensor")).reshape(-1) if node.has(f"{name}_as_tensor") else None
+    )
     if given is not None and wide is not None:
         raise node.malformed(f"{name} and {name}_as_tensor are given")
     return wide.astype(dtype) if wide is not None else None if given is None else np.array(given, dtype)

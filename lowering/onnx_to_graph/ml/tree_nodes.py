@@ -5,8 +5,8 @@
     BRANCH_EQ t     a set with one member;  BRANCH_NEQ t with its children exchanged
     BRANCH_MEMBER   a search among the set's members: nodes below the first lead to two common children
 
-A NaN goes right of such a node, as it is not less; where it must go left, the node reads the second copy of its feature,
-in which -inf stands for NaN.
+A NaN goes right of such a node, as it is not less; where it must go left, the node reads the second copy of its
+feature, in which -inf stands for NaN.
 """
 
 from __future__ import annotations
@@ -96,51 +96,73 @@ class RawNodes:
 
     def _searched(self, trees: Trees, sets: Array) -> Trees:
         """Nodes that ask for sets replaced by searches; the first node of each stays where it was."""
-        more: list[tuple[int, float, int, int, bool, int]] = []
-        count = len(trees.feature)
-
-        def add(place: int | None, node: tuple[int, float, int, int, bool, int]) -> int:
-            if place is None:
-                more.append(node)
-                return count + len(more) - 1
-            number, threshold, left, right, nan_left, _ = node
-            trees.feature[place], trees.threshold[place] = number, threshold
-            trees.left[place], trees.right[place], trees.nan_left[place] = left, right, nan_left
-            return place
-
+        nodes = _MoreNodes(trees)
         for each in sets.tolist():
-            mode, feature, tree = self.mode[each], int(self.feature[each]), int(self.tree[each])
-            found, other = int(self.true[each]), int(self.false[each])
-            missing = bool(self.missing_true[each])
-            if mode == NEQ:
-                found, other, missing = other, found, not missing
-            members = np.unique(self.members[each] if mode == MEMBER else self.threshold[each : each + 1])
+            true, false, missing = int(self.true[each]), int(self.false[each]), bool(self.missing_true[each])
+            if self.mode[each] == NEQ:
+                true, false, missing = false, true, False  # a NaN differs from all numbers
+            members = self.members[each] if self.mode[each] == MEMBER else self.threshold[each : each + 1]
+            members = np.unique(members.astype(self.threshold.dtype))
             if not len(members) or np.isnan(members).any():
                 raise TreeError("a set is empty or has NaN in it")
-            lowest = np.array(-np.inf, self.threshold.dtype)
+            question = _Question(int(self.feature[each]), true, false, missing, int(self.tree[each]))
+            nodes.search(question, members, True, each)
+        return nodes.all()
 
-            def search(some: Array, last: bool, place: int | None = None) -> int:
-                """The node that leads members of a sorted part of the set to `found` and all else to `other`."""
-                if len(some) == 1:
-                    before = np.nextafter(some[0], lowest) if some[0] != lowest else np.nan
-                    inner = add(None, (feature, float(before), other, found, False, tree))
-                    return add(place, (feature, float(some[0]), inner, other, last and missing, tree))
-                half = len(some) // 2
-                below, above = search(some[:half], False), search(some[half:], last)
-                return add(place, (feature, float(some[half - 1]), below, above, False, tree))
 
-            search(members, True, each)
-        columns = [np.array(column) for column in zip(*more, strict=True)]
+@dataclass(frozen=True)
+class _Question:
+    """Whether a feature is in a set: where members go, and all else; whether NaN goes with the members; the tree."""
+
+    feature: int
+    true: int
+    false: int
+    missing: bool
+    tree: int
+
+
+@dataclass
+class _MoreNodes:
+    """Trees, and nodes that are added to them."""
+
+    trees: Trees
+    added: list[tuple[int, float, int, int, bool, int]] = field(
+        default_factory=list[tuple[int, float, int, int, bool, int]]
+    )
+
+    def search(self, asked: _Question, members: Array, last: bool, place: int | None = None) -> int:
+        """The node that leads members of a sorted part of the set on; `last`: it has the largest, and NaN comes by."""
+        if len(members) == 1:
+            lowest = np.array(-np.inf, members.dtype)
+            before = np.nan if members[0] == lowest else float(np.nextafter(members[0], lowest))
+            inner = self._add(None, asked, before, asked.false, asked.true)
+            return self._add(place, asked, float(members[0]), inner, asked.false, last and asked.missing)
+        half = len(members) // 2
+        below, above = self.search(asked, members[:half], False), self.search(asked, members[half:], last)
+        return self._add(place, asked, float(members[half - 1]), below, above)
+
+    def _add(
+        self, place: int | None, asked: _Question, threshold: float, left: int, right: int, nan_left: bool = False
+    ) -> int:
+        trees = self.trees
+        if place is None:
+            self.added.append((asked.feature, threshold, left, right, nan_left, asked.tree))
+            return len(trees.feature) + len(self.added) - 1
+        trees.threshold[place], trees.left[place], trees.right[place] = threshold, left, right
+        trees.nan_left[place] = nan_left
+        return place
+
+    def all(self) -> Trees:
+        """The trees with what was added."""
+        trees = self.trees
         kept = (trees.feature, trees.threshold, trees.left, trees.right, trees.nan_left, trees.tree)
-        return Trees(
-            trees.roots,
-            *(np.concatenate([old, new.astype(old.dtype)]) for old, new in zip(kept, columns, strict=True)),
-        )
+        columns = zip(kept, zip(*self.added, strict=True), strict=True)
+        return Trees(trees.roots, *(np.concatenate([old, np.array(new, old.dtype)]) for old, new in columns))
 
 
 def by_numbers(tree: Array, node: Array, wanted_tree: Array, wanted_node: Array, what: str) -> Array:
-    """The places of nodes named by the numbers of tree and node. Raises TreeError if there is none, or there are two."""
-    trees, of_tree = np.unique(np.concatenate([tree, wanted_tree]), return_inverse=True)
+    """The places of nodes named by the numbers of tree and node. Raises TreeError unless there is one of each."""
+    _, of_tree = np.unique(np.concatenate([tree, wanted_tree]), return_inverse=True)
     numbers, of_node = np.unique(np.concatenate([node, wanted_node]), return_inverse=True)
     key = of_tree.reshape(-1) * len(numbers) + of_node.reshape(-1)
     known, wanted = key[: len(tree)], key[len(tree) :]

@@ -1,4 +1,4 @@
-"""The tree_ensemble schedule: several walks down trees at once, of rows through one tree, or of one row through trees."""
+"""The tree_ensemble schedule: several walks down trees at once, of rows down one tree, or of one row down several."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TreeEnsemble(Schedule[CpuAttr]):
     forms = ("tree_ensemble",)
 
     walks: TileSize
-    """Walks at once: as many rows through one tree, or one row through as many trees, of which a group has a multiple."""
+    """Walks at once: of so many rows down one tree, or of one row down so many trees; groups have a multiple of it."""
     rows: TileSize
     """Rows of a block, which stay in the cache while the group's trees pass."""
 

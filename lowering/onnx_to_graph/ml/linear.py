@@ -1,0 +1,68 @@
+"""LinearRegressor and LinearClassifier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from ....dialects.graph.ops.contraction import MatmulOp
+from ....dialects.graph.ops.elementwise import AddOp
+from ....dialects.graph.values import shape_of
+from ....dialects.sizes.sizes import pinned
+from ..node import Handler, Node
+from .labels import class_labels, decided
+from .post_transforms import both_classes, transformed
+
+
+def rows_of(node: Node) -> SSAValue:
+    """The operand [N, F] in f32; one row may be given without its axis."""
+    x = node.cast(node.operand(), f32)
+    shape = shape_of(x)
+    if len(shape) == 1:
+        return node.reshape(x, (1, *shape))
+    if len(shape) != 2:
+        raise node.invalid(f"features of shape {list(shape)} are no rows")
+    return x
+
+
+def linear(node: Node, x: SSAValue, coefficients: Sequence[float], intercepts: Sequence[float]) -> SSAValue:
+    """x [N, F] times coefficients [targets, F], plus intercepts [targets]; none are zeros."""
+    width = pinned(shape_of(x)[1])
+    if not width or not coefficients or len(coefficients) % width:
+        raise node.invalid(f"{len(coefficients)} coefficients for {width} features")
+    targets = len(coefficients) // width
+    if len(intercepts) not in (0, targets):
+        raise node.malformed(f"{len(intercepts)} intercepts for {targets} targets")
+    weight = np.array(coefficients, np.float32).reshape(targets, width).T.copy()
+    scores = node.emit(MatmulOp(x, node.array(weight)))
+    return node.emit(AddOp(scores, node.array(np.array(intercepts, np.float32)))) if intercepts else scores
+
+
+def _regressor(node: Node) -> SSAValue:
+    coefficients, intercepts = node.numbers("coefficients") or [], node.numbers("intercepts") or []
+    scores = linear(node, rows_of(node), coefficients, intercepts)
+    if shape_of(scores)[1] != node.integer("targets", 1):
+        raise node.malformed(f"coefficients for {shape_of(scores)[1]} targets of {node.integer('targets', 1)}")
+    return transformed(node, scores)
+
+
+def _classifier(node: Node) -> Sequence[SSAValue | None]:
+    labels = class_labels(node, "classlabels_ints")
+    node.ignore("multi_class")
+    coefficients, intercepts = node.numbers("coefficients") or [], node.numbers("intercepts") or []
+    scores = linear(node, rows_of(node), coefficients, intercepts)
+    count = shape_of(scores)[1]
+    if count == 1 and len(labels) == 2:
+        return [decided(node, scores, 0.0, labels), both_classes(node, scores, positive=True)]
+    if count != len(labels):
+        raise node.malformed(f"coefficients for {count} classes, but {len(labels)} labels")
+    return [decided(node, scores, 0.0 if count == 1 else None, labels), transformed(node, scores)]
+
+
+HANDLERS: dict[str, Handler] = {
+    "ai.onnx.ml.LinearRegressor": _regressor,
+    "ai.onnx.ml.LinearClassifier": _classifier,
+}
