@@ -39,15 +39,16 @@ def transform_of(node: Node) -> str:
 def both_classes(node: Node, score: SSAValue, positive: bool) -> SSAValue:
     """The scores of two classes [N, 2] from that of the second one [N, 1].
 
-    A probability p (`positive`: no weight is negative) gives 1 - p and p; another score s gives -s and s, or with
-    LOGISTIC their sigmoids.
+    A probability p (`positive`: no weight is negative) gives 1 - p and p, another score s gives -s and s, and with
+    LOGISTIC every score the sigmoids of -s and s.
     """
     kind = transform_of(node)
     if kind == "PROBIT":
-        return _probit(node, score)
-    other = node.emit(SubOp(node.scalar(1.0, score), score) if positive else NegOp(score))
+        raise node.unsupported("post_transform PROBIT of one score for two classes")
+    is_probability = positive and kind != "LOGISTIC"
+    other = node.emit(SubOp(node.scalar(1.0, score), score) if is_probability else NegOp(score))
     both = node.emit(ConcatOp([other, score], 1))
-    return node.emit(SigmoidOp(both)) if kind == "LOGISTIC" and not positive else both
+    return node.emit(SigmoidOp(both)) if kind == "LOGISTIC" else both
 
 
 def _with(node: Node, op: type[BinaryOp], x: SSAValue, number: float) -> SSAValue:

@@ -160,27 +160,40 @@ def _dtype(node: Node) -> np.dtype[np.generic]:
 
 
 def _classifier(node: Node) -> Sequence[SSAValue | None]:
+    """Labels [N], and scores [N, classes].
+
+    Of two classes, leaves may have weights for one only: for the first, as exporters write it, and then they are the
+    second one's score.
+    """
     dtype = _dtype(node)
     labels, base = class_labels(node), numbers(node, "base_values", dtype)
-    count = len(labels)
+    count, base = len(labels), np.zeros(0, dtype) if base is None else base
     try:
         raw, tree, number = _old_nodes(node, dtype)
         leaves, targets, weights = _leaves(node, "class", tree, number, dtype)
-        binary = count == 2 and len(np.unique(targets)) == 1
-        single = binary or count == 1
+        single = count <= 2 and len(np.unique(targets)) <= 1
         held = np.zeros_like(targets) if single else targets
         scores = _scores(node, raw, leaves, held, weights, 1 if single else count, "SUM")
     except TreeError as error:
         raise node.malformed(str(error)) from error
-    positive = not (weights < 0).any()
-    if base is not None and len(base) not in (0, 1, count):
-        raise node.malformed(f"{len(base)} base_values for {count} classes")
-    if single:
-        scores = _with_base(node, scores, None if base is None else base[-1:])
-        place = decided(node, scores, 0.5 if positive else 0.0, labels)
-        return [place, node.cast(both_classes(node, scores, positive) if binary else transformed(node, scores), f32)]
+    if len(base) not in (0, 1 if single else count):
+        raise node.unsupported(f"{len(base)} base_values for {count} classes, {scores_text(single)}")
     scores = _with_base(node, scores, base)
-    return [decided(node, scores, None, labels), node.cast(transformed(node, scores), f32)]
+    if not single:
+        return [decided(node, scores, None, labels), node.cast(transformed(node, scores), f32)]
+    positive = not (weights < 0).any()
+    place = decided(node, scores, 0.5 if positive and count == 2 else 0.0, labels)
+    if count == 1:
+        return [place, node.cast(transformed(node, scores), f32)]
+    if (targets == 1).all() and len(targets):
+        both = transformed(node, node.emit(ConcatOp([node.emit(MulOp(scores, node.scalar(0.0, scores))), scores], 1)))
+        return [place, node.cast(both, f32)]
+    return [place, node.cast(both_classes(node, scores, positive), f32)]
+
+
+def scores_text(single: bool) -> str:
+    """For an error: which scores there are."""
+    return "of which one has a score" if single else "each with a score"
 
 
 def _ensemble(node: Node) -> SSAValue:

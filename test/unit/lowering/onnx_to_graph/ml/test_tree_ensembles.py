@@ -6,8 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from microsoft_cases import Case, check
+from import_cases import computed
+from microsoft_cases import Case, check, model_of, onnxruntime
+from models.build import onnx_type
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 from random_trees import RandomTrees
+
+from mini_infer.dialects.errors import InvalidModelError, UnsupportedError
+from mini_infer.lowering.onnx_to_graph import import_onnx
 
 ALL_MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 
@@ -51,7 +58,7 @@ REGRESSIONS = [
     regression(14, targets=3, attributes={"post_transform": "LOGISTIC"}),
     regression(15, targets=3, attributes={"post_transform": "SOFTMAX"}),
     regression(16, targets=3, one_target=False, attributes={"post_transform": "SOFTMAX_ZERO"}),
-    regression(17, targets=2, lowest=0.01, count=1, attributes={"post_transform": "PROBIT"}),
+    regression(17, lowest=0.01, count=1, attributes={"post_transform": "PROBIT"}),
     regression(18, double=True, count=70),
     regression(19, count=150, depth=2, rows=3),
     regression(20, count=1, depth=0),
@@ -69,3 +76,139 @@ def test_a_regressor(case: Case) -> None:
 @pytest.mark.parametrize("number", [0, 3, 5, 7, 8, 10, 18, 20, 21, 22])
 def test_a_compiled_regressor(number: int) -> None:
     check(REGRESSIONS[number], compiled=True)
+
+
+def classification(seed: int, labels: int, targets: int, count: int = 5, rows: int = 11, **facts: Any) -> Case:
+    """A classifier of some trees; `first` is added to the numbers of classes that leaves have weights for."""
+    attributes: dict[str, Any] = facts.pop("attributes", {})
+    first: int = facts.pop("first", 0)
+    trees = RandomTrees(seed, targets=targets, **facts)
+    for tree in range(count):
+        trees.grow(tree, 4)
+    given = {**trees.attributes("class"), "classlabels_int64s": list(range(labels)), **attributes}
+    given["class_ids"] = [each + first for each in given["class_ids"]]
+    note = f"{labels} {seed} {facts} {first} {attributes}"
+    return Case(
+        "TreeEnsembleClassifier",
+        [trees.rows(rows)],
+        given,
+        results=(0, 1),
+        domain="ai.onnx.ml",
+        version=3,
+        note=note,
+    )
+
+
+TRANSFORMS = [{"post_transform": each} for each in ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO")]
+CLASSIFICATIONS = [
+    classification(0, 3, 3),
+    classification(1, 3, 3, one_target=False, attributes={"base_values": [0.1, 0.2, -0.3]}),
+    classification(2, 3, 3, attributes={"classlabels_int64s": [7, -2, 5]}),
+    *(classification(3, 3, 3, attributes=each) for each in TRANSFORMS),
+    *(classification(4, 2, 1, attributes=each) for each in TRANSFORMS),
+    *(classification(5, 2, 1, lowest=0.0, attributes=each) for each in TRANSFORMS),
+    *(classification(8, 2, 1, first=1, attributes=each) for each in TRANSFORMS),
+    classification(9, 2, 1, lowest=0.0, attributes={"base_values": [-0.5]}),
+    classification(10, 2, 1, attributes={"base_values": [0.5]}),
+    classification(11, 2, 1, attributes={"base_values": [0.5], "classlabels_int64s": [4, 9], **TRANSFORMS[2]}),
+]
+
+
+@pytest.mark.parametrize("case", CLASSIFICATIONS, ids=str)
+def test_a_classifier(case: Case) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("attributes", TRANSFORMS, ids=str)
+def test_two_classes_with_a_score_each(attributes: dict[str, Any]) -> None:
+    """Scores are ONNX Runtime's; its label is 1 wherever the second score is above 0, whatever the first one is."""
+    model, inputs = model_of(classification(6, 2, 2, one_target=False, attributes=attributes), [TensorProto.INT64, 1])
+    np.testing.assert_allclose(computed(model, inputs)["y1"], onnxruntime(model, inputs)[1], rtol=1e-5, atol=1e-6)
+
+
+def test_the_label_of_the_larger_score_of_two() -> None:
+    case = classification(7, 2, 2, one_target=False, attributes={"classlabels_int64s": [4, 9]})
+    model, inputs = model_of(case)
+    labels, scores = computed(model, inputs).values()
+    assert labels.tolist() == np.where(scores[:, 0] >= scores[:, 1], 4, 9).tolist()
+    assert set(labels.tolist()) == {4, 9}
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        (classification(13, 2, 1, attributes={"base_values": [0.5, -0.5]}), "2 base_values for 2 classes, of which"),
+        (
+            classification(14, 2, 1, attributes={"post_transform": "PROBIT"}),
+            "post_transform PROBIT of one score for two classes",
+        ),
+        (classification(14, 3, 3, attributes={"post_transform": "ROOT"}), "post_transform ROOT is unknown"),
+        (regression(0, attributes={"nodes_treeids": [0]}), "attributes of different lengths: nodes_treeids 1"),
+        (regression(0, attributes={"target_ids": [1] * 80}), "target 1 of 1"),
+        (regression(0, attributes={"aggregate_function": "MEAN"}), "aggregate_function MEAN is unknown"),
+        (regression(0, attributes={"target_nodeids": [99] * 80}), "leaf 99 of tree 0 doesn't exist"),
+        (regression(0, attributes={"target_nodeids": [0] * 80}), "a node with a weight is not a leaf"),
+        (regression(0, attributes={"nodes_truenodeids": [0] * 155}), "a node is below itself"),
+        (regression(0, attributes={"nodes_nodeids": [0] * 155}), "two nodes have the same numbers"),
+        (regression(0, attributes={"nodes_featureids": [5] * 155}), "feature 5 of 5"),
+        (regression(0, attributes={"nodes_values": [float("nan")] * 155}), "a threshold is NaN"),
+        (regression(0, attributes={"nodes_modes": ["BRANCH_LEQ"] * 154 + ["LEAVES"]}), "mode LEAVES is unknown"),
+        (regression(0, attributes={"base_values": [1.0, 2.0]}), "2 base_values for 1 targets"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_what_is_refused(case: Case, message: str) -> None:
+    with pytest.raises((InvalidModelError, UnsupportedError), match=rf"the_node \({case.op_type}\): {message}"):
+        import_onnx(model_of(case)[0])
+
+
+# x0 in a set ? (x1 <= 0.5 ? leaf 0 : leaf 1) : (x1 != 2 ? leaf 2 : leaf 3); and a tree of one question: x1 in a set
+MEMBERS = {
+    "tree_roots": [0, 3],
+    "nodes_featureids": [0, 1, 1, 1],
+    "nodes_modes": helper.make_tensor("m", TensorProto.UINT8, [4], [6, 0, 5, 6]),
+    "nodes_truenodeids": [1, 0, 2, 3],
+    "nodes_falsenodeids": [2, 1, 3, 0],
+    "nodes_trueleafs": [0, 1, 1, 1],
+    "nodes_falseleafs": [0, 1, 1, 1],
+    "leaf_targetids": [0, 1, 0, 1],
+    "n_targets": 2,
+}
+NAN = float("nan")
+PLACES = (0, 0.5, 0.6, 1, 2, 2.5, 3, 4, 5, 7, -3, NAN)
+
+
+def members(sets: list[float], missing: list[int], kind: type[np.floating[Any]], **more: Any) -> Case:
+    """A case of the operator of version 5 with questions for members."""
+
+    def tensor(numbers: list[float]) -> TensorProto:
+        return numpy_helper.from_array(np.array(numbers, kind))
+
+    attributes = {
+        **MEMBERS,
+        "nodes_splits": tensor([0.0, 0.5, 2.0, 0.0]),
+        "membership_values": tensor(sets),
+        "leaf_weights": tensor([1.0, 2.0, 4.0, 8.0]),
+        "nodes_missing_value_tracks_true": missing,
+        **more,
+    }
+    x = np.array([[a, b] for a in PLACES for b in PLACES], kind)
+    return Case("TreeEnsemble", [x], attributes, domain="ai.onnx.ml", version=5, opset=21)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64], ids=str)
+@pytest.mark.parametrize("missing", [[0, 0, 0, 0], [1, 0, 1, 1]], ids=str)
+@pytest.mark.parametrize("transform", range(4))
+def test_the_operator_of_version_5(kind: type[np.floating[Any]], missing: list[int], transform: int) -> None:
+    """ONNX Runtime has the numbers of SOFTMAX and LOGISTIC exchanged."""
+    model, inputs = model_of(members([1, 4, 7, NAN, 2, 5], missing, kind, post_transform=transform))
+    theirs = members([1, 4, 7, NAN, 2, 5], missing, kind, post_transform=[0, 2, 1, 3][transform])
+    expected = onnxruntime(model_of(theirs, [onnx_type(np.dtype(kind))])[0], inputs)
+    np.testing.assert_allclose(computed(model, inputs)["y0"], expected[0], rtol=1e-6)
+
+
+def test_members_that_are_no_whole_numbers() -> None:
+    """ONNX Runtime takes whole numbers only."""
+    model, inputs = model_of(members([2.5, -3.0, 0.5, NAN, 0.5, NAN], [0, 0, 0, 1], np.float32))
+    expected = ReferenceEvaluator(model).run(None, inputs)
+    np.testing.assert_array_equal(computed(model, inputs)["y0"], expected[0])
