@@ -9,13 +9,13 @@ _RANDOM = "it draws random numbers"
 _TRAINING = "it trains a model"
 
 _OPERATORS: Mapping[str, str] = {
-    **dict.fromkeys(("StringConcat", "StringNormalizer", "StringSplit", "RegexFullMatch", "LabelEncoder"), _STRINGS),
+    **dict.fromkeys(("StringConcat", "StringNormalizer", "StringSplit", "RegexFullMatch", "CategoryMapper"), _STRINGS),
+    **dict.fromkeys(("DictVectorizer", "CastMap"), "it takes a map"),
     **dict.fromkeys(("Bernoulli", "Multinomial"), _RANDOM),
     **dict.fromkeys(("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"), _RANDOM),
     "ImageDecoder": "it reads image files",
 }
 _DOMAINS: Mapping[str, str] = {
-    "ai.onnx.ml": "it is of classical machine learning",
     "ai.onnx.preview.training": _TRAINING,
     "ai.onnx.training": _TRAINING,
 }

@@ -30,8 +30,7 @@ from ..node import Handler, Node
 def _of_columns(node: Node, name: str, like: SSAValue, default: float) -> SSAValue:
     """An attribute with a number for each column, or one for all, in the type of a value."""
     given = node.numbers(name) or [default]
-    width = shape_of(like)[-1]
-    if len(given) not in (1, width):
+    if len(given) > 1 and len(given) != (width := pinned(shape_of(like)[-1])):
         raise node.invalid(f"{len(given)} numbers {name} for {width} columns")
     return node.array(np.array(given, numpy_dtype(element_type_of_value(like))))
 
@@ -76,8 +75,7 @@ def _imputer(node: Node) -> SSAValue:
     values, wanted = (numbers[0], replaced[0]) if floats else (numbers[1], replaced[1])
     if not values:
         raise node.malformed(f"imputed_value_{'floats' if floats else 'int64s'} is missing")
-    width = shape_of(x)[-1] if shape_of(x) else 1
-    if len(values) not in (1, width):
+    if len(values) > 1 and len(values) != (width := pinned(shape_of(x)[-1]) if shape_of(x) else 1):
         raise node.invalid(f"{len(values)} imputed values for {width} columns")
     fill = node.array(np.array(values, numpy_dtype(element_type_of_value(x))))
     is_nan = floats and np.isnan(wanted)
@@ -155,6 +153,10 @@ def _table(node: Node, side: str) -> Array:
     return array.reshape(-1)
 
 
+NAN_KEYS = 4
+"""The version of LabelEncoder from which on NaN is found among the keys."""
+
+
 def _label_encoder(node: Node) -> SSAValue:
     """The value of each element's key, found among the sorted keys; or the default."""
     if node.texts("classes_strings") is not None:
@@ -177,7 +179,7 @@ def _label_encoder(node: Node) -> SSAValue:
         place = node.emit(MaxOp(node.emit(SubOp(count, node.scalar(1, i64))), node.scalar(0, i64)))
         same = node.emit(EqualOp(node.emit(GatherOp(node.array(sorted_keys), place, 0)), x))
         result = node.emit(WhereOp(same, node.emit(GatherOp(node.array(sorted_values), place, 0)), result))
-    if nans.any():
+    if nans.any() and node.opset >= NAN_KEYS:
         of_nan = node.array(np.array(values[nans][0]))
         result = node.emit(WhereOp(node.emit(IsNanOp(x)), of_nan, result))
     return result
