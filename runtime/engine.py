@@ -16,6 +16,7 @@ from .asynchronous.cancellation import RunControl
 from .config import EngineConfig
 from .device import Array
 from .forks import ForkSafeLock
+from .labelled_outputs import labelled
 from .plan import ExecutionContext, InferencePlan, html_table, one_line
 from .specs import Stationary, SymbolicSpec, TensorSpec, ordered, ordered_shapes
 from .storage import Tensor, is_remote
@@ -53,7 +54,8 @@ class Engine(Stationary):
 
     Tensors on the plan's GPU, or another library's arrays there, give tensors on it; all else gives arrays. A mapping
     of names to arrays gives a mapping of names to arrays. Arrays in the order of the model's inputs, or as keyword
-    arguments, give an array, or a tuple of arrays when the model has several outputs.
+    arguments, give an array, or a tuple of arrays when the model has several outputs. Class labels that are texts, and
+    mappings from classes to scores (ZipMap), come as a classifier's caller expects them: see TensorSpec.
 
     `close`, or the end of a `with` block, frees memory. Otherwise it is freed with the engine.
     """
@@ -233,11 +235,15 @@ class Engine(Stationary):
             if ready is not None:
                 return dict(zip(self.output_names, ready, strict=True))
             plan, outputs = self._run(ordered(self.input_names, cast("Mapping[str, Any]", arrays[0])))
+            if plan.has_labels:
+                outputs = labelled(plan.outputs, outputs)
             return dict(zip(plan.output_names, outputs, strict=True))
         names = self.input_names
         if named or len(arrays) != len(names):
             arrays = tuple(self._collected(arrays, named))
-        _, outputs = self._run(arrays)
+        plan, outputs = self._run(arrays)
+        if plan.has_labels:
+            outputs = labelled(plan.outputs, outputs)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def run_ready(self, inputs: Mapping[str, Any]) -> list[Array] | None:
@@ -247,7 +253,7 @@ class Engine(Stationary):
         that, or says what is wrong. Raises InvalidInputError as a call does for what turns out in a run.
         """
         plan = self._plan
-        if plan is None:
+        if plan is None or plan.has_labels:
             return None
         idle, names = self._idle, plan.input_names
         try:
@@ -288,6 +294,14 @@ class Engine(Stationary):
             return plan, context.run_ordered(inputs, control)
         finally:
             self._put_back(context, idle)
+
+    def tensors(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """One inference on inputs by name, whose outputs stay tensors: those with labels, too (see TensorSpec).
+
+        Raises as a call.
+        """
+        plan, outputs = self._run(ordered(self.input_names, inputs))
+        return dict(zip(plan.output_names, outputs, strict=True))
 
     def _chosen(self, inputs: Sequence[Any]) -> tuple[InferencePlan, deque[ExecutionContext]]:
         """The plan for these inputs, which stays, whoever closes the engine meanwhile, and its idle contexts."""

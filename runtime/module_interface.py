@@ -29,6 +29,7 @@ from ..dialects.graph.bounds import cuts_of
 from ..dialects.graph.host import NAME, ROLE, attributes_of_arguments
 from ..dialects.graph.interpreter import input_names, output_names
 from ..dialects.graph.kv_cache_attributes import CacheAttr, cache_of
+from ..dialects.graph.output_labels import KEYS, LABELS, labels_of
 from ..dialects.graph.values import numpy_dtype
 from ..dialects.sizes.size_attributes import SIZES, symbols_of_module
 from ..dialects.symbols import symbol_named
@@ -116,7 +117,11 @@ def specs_of(module: ModuleOp, role: str) -> tuple[TensorSpec, ...]:
             text = name.data if isinstance(name, StringAttr) else f"{role}{len(specs)}"
             # The llvm level has pointers, with their types beside them.
             type = attributes.data.get("graph.type", argument.type) if cache is None else cache.past
-            specs.append(_spec(text, type))
+            spec = _spec(text, type)
+            labels, keys = labels_of(attributes, LABELS), labels_of(attributes, KEYS)
+            if labels or keys:
+                spec = replace(spec, labels=labels, keys=keys)
+            specs.append(spec)
     return tuple(specs)
 
 

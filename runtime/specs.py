@@ -25,12 +25,17 @@ class TensorSpec:
     """An input or output: name, static shape and element type.
 
     Along `bounded` axes the shape is an upper bound: a run determines the actual size.
+
+    An output with `labels` holds places among these texts, and one with `keys` has a number for each of them in each
+    row: an engine's call returns an array of the texts, or a list of a dictionary for each row.
     """
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     bounded: tuple[int, ...] = ()
+    labels: tuple[str, ...] = ()
+    keys: tuple[int, ...] | tuple[str, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -53,6 +58,8 @@ class SymbolicSpec:
     shape: tuple[int | str, ...]
     dtype: np.dtype[Any]
     bounded: tuple[int, ...] = ()
+    labels: tuple[str, ...] = ()
+    keys: tuple[int, ...] | tuple[str, ...] = ()
 
     @override
     def __str__(self) -> str:
@@ -176,6 +183,11 @@ class Signature:
     def output_names(self) -> tuple[str, ...]:
         """Names of the outputs, in the model's order."""
         return tuple(spec.name for spec in self.outputs)
+
+    @cached_property
+    def has_labels(self) -> bool:
+        """Whether a call returns something else than tensors for some outputs: see TensorSpec."""
+        return any(spec.labels or spec.keys for spec in self.outputs)
 
     @cached_property
     def cached(self) -> dict[int, CacheSpec]:

@@ -48,7 +48,7 @@ def run_at_shapes(
     rows: list[dict[str, Any]] = []
     for shape, given in zip(shapes, inputs, strict=True):
         plan, taken = _planned(engine, shape)
-        outputs = engine(given)
+        outputs = engine.tensors(given)
         latency = latency_facts(times_of(engine, given, repeat))
         numbers = (f"{latency[name]:.3f}" for name in ("median_ms", "min_ms"))
         arena = size_text(plan.memory.arena_bytes)

@@ -124,7 +124,7 @@ def run_compiled(
     else:
         compiled = _opened(model, options, files, seed, console, keep)
     engine, plan, memory = compiled.engine, compiled.engine.plan, compiled.engine.plan.memory
-    outputs: dict[str, Array] = engine(compiled.inputs)
+    outputs: dict[str, Array] = engine.tensors(compiled.inputs)
     kernels = len({call.kernel for call in plan.calls})
     found: dict[str, Any] = {
         **_model_facts(model, plan.inputs, outputs),

@@ -19,6 +19,7 @@ from ...dialects.graph.blobs import blob_store
 from ...dialects.graph.bounds import COUNTS, counts_attr
 from ...dialects.graph.host import state_level
 from ...dialects.graph.ops.fail import FailOp
+from ...dialects.graph.output_labels import KEYS, LABELS, labels_attr
 from ...dialects.graph.values import element_type_of_value, shape_of
 from ...dialects.sizes.polynomials import Symbol
 from ...dialects.sizes.size_attributes import SYMBOLS, SymbolsAttr
@@ -34,6 +35,7 @@ from .functions import model_functions
 from .importer import Importer
 from .inlining import Inlining
 from .model_file import ModelFile
+from .non_tensors import LabelledRows, Texts
 from .operators import OperatorCheck
 from .scope import Scope
 
@@ -74,11 +76,22 @@ def import_module(
         scope.define(name, argument)
     importer.run(nodes, scope)
 
-    results = [scope.value(value.name, f"output {value.name}") for value in graph.output]
-    for value, result in zip(graph.output, results, strict=True):
-        _check_output(value, result, emitter.bounds_of(result), free=ranges is not None and bool(ranges.shapes))
-        emitter.place(result)
     named = _named([value.name for value in graph.output])
+    results = list[SSAValue]()
+    for number, value in enumerate(graph.output):
+        match scope.held(value.name):
+            case Texts(places, labels):
+                named[number] = DictionaryAttr({**named[number].data, LABELS: labels_attr(labels)})
+                results.append(places)
+            case LabelledRows(numbers, keys):
+                named[number] = DictionaryAttr({**named[number].data, KEYS: labels_attr(keys)})
+                results.append(numbers)
+            case _:
+                results.append(scope.value(value.name, f"output {value.name}"))
+    for value, result in zip(graph.output, results, strict=True):
+        if isinstance(scope.held(value.name), SSAValue):
+            _check_output(value, result, emitter.bounds_of(result), free=ranges is not None and bool(ranges.shapes))
+        emitter.place(result)
     for count, cuts in _counts(results, emitter).items():
         name = StringAttr(f"{graph.output[cuts[0][0]].name}.count")
         named.append(DictionaryAttr({"graph.name": name, COUNTS: counts_attr(cuts)}))

@@ -29,4 +29,28 @@ class Nothing:
         return "an optional without a value"
 
 
-Held: TypeAlias = SSAValue | TensorSequence | Nothing
+@dataclass(frozen=True)
+class Texts:
+    """Texts of labels, by a tensor of their places: an output of the model may be one, and so may its like."""
+
+    places: SSAValue
+    labels: tuple[str, ...]
+
+    @override
+    def __str__(self) -> str:
+        return "a tensor of texts"
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """A mapping for each row of a tensor, from labels to its elements: only an output of the model may be one."""
+
+    numbers: SSAValue
+    keys: tuple[int, ...] | tuple[str, ...]
+
+    @override
+    def __str__(self) -> str:
+        return "a sequence of maps"
+
+
+Held: TypeAlias = SSAValue | TensorSequence | Nothing | Texts | LabelledRows

@@ -36,7 +36,7 @@ class Rows:
         for start in range(0, count, self.most):
             size = min(self.most, count - start)
             part = {spec.name: self._part(columns[spec.name][start : start + size]) for spec in self.inputs}
-            for name, array in self._engine(part).items():
+            for name, array in self._engine.tensors(part).items():
                 found[name][start : start + size] = array[:size]
         return found
 

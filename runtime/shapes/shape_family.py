@@ -257,7 +257,7 @@ def _dimension(size: int) -> InputSymbol | None:
 
 
 def _symbolic(spec: TensorSpec) -> SymbolicSpec:
-    return SymbolicSpec(spec.name, tuple(map(_size_text, spec.shape)), spec.dtype, spec.bounded)
+    return SymbolicSpec(spec.name, tuple(map(_size_text, spec.shape)), spec.dtype, spec.bounded, spec.labels, spec.keys)
 
 
 def _size_text(size: int) -> int | str:
@@ -272,7 +272,7 @@ def _size_text(size: int) -> int | str:
 def _of_shapes(specs: tuple[TensorSpec, ...], shapes: Shapes) -> tuple[TensorSpec, ...]:
     """Specs with their shapes replaced."""
     pairs = zip(specs, shapes, strict=True)
-    return tuple(TensorSpec(spec.name, shape, spec.dtype, spec.bounded) for spec, shape in pairs)
+    return tuple(replace(spec, shape=shape) for spec, shape in pairs)
 
 
 def settled(record: T, number: Callable[[int], int]) -> T:

@@ -33,7 +33,7 @@ def word_type(element: Attribute) -> Attribute:
 
 @irdl_op_definition
 class TreeEnsembleOp(GraphOp):
-    """x [N, F] -> [G, N, V]: for each row the aggregates of the V weights of leaves that it reaches, in G groups of trees.
+    """x [N, F] -> [G, N, V]: for each row the aggregate of V weights of the leaves that it reaches in G groups of trees.
 
     At a node a row goes left where x[feature] <= threshold, and right where it is greater or NaN.
 

@@ -1,37 +1,67 @@
-"""Labels of classes, and the one that a classifier decides for."""
+"""Labels of classes: the one that a classifier decides for, numbers or texts, and scores by label (ZipMap)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.ops.elementwise import GreaterOp, WhereOp
+from ....dialects.graph.ops.elementwise import GreaterOp
 from ....dialects.graph.ops.indexing import GatherOp
 from ....dialects.graph.ops.reduction import ArgMaxOp
 from ....dialects.graph.values import shape_of
-from ..node import Node
+from ....dialects.sizes.sizes import pinned
+from ..node import Handler, Node
+from ..non_tensors import Held, LabelledRows, Texts
+
+Labels: TypeAlias = "tuple[int, ...] | tuple[str, ...]"
 
 
-def class_labels(node: Node, integers: str = "classlabels_int64s", strings: str = "classlabels_strings") -> list[int]:
-    """The labels of a classifier. Raises UnsupportedError for texts."""
-    if node.texts(strings):
-        raise node.unsupported(f"{strings}: labels that are texts")
-    labels = node.integers(integers)
-    if not labels:
+def class_labels(node: Node, integers: str = "classlabels_int64s", strings: str = "classlabels_strings") -> Labels:
+    """The labels of a classifier."""
+    numbers, texts = node.integers(integers), node.texts(strings)
+    if not numbers and not texts:
         raise node.malformed(f"neither {integers} nor {strings} is given")
-    return labels
+    if numbers and texts:
+        raise node.malformed(f"{integers} and {strings} are given")
+    return tuple(texts) if texts else tuple(numbers or ())
 
 
-def decided(node: Node, scores: SSAValue, least: float | None, labels: Sequence[int]) -> SSAValue:
-    """The label [N] of the largest score; of a single one, the second label where it is above `least`, else the first."""
+def decided(node: Node, scores: SSAValue, least: float | None, labels: Labels) -> Held:
+    """The label [N] of the largest score; of a single one, the second label where it is above `least`, else the first.
+
+    Without a second label, it stands for that of class 1.
+    """
     if least is None:
         place = node.emit(ArgMaxOp(scores, 1))
-        if list(labels) == list(range(len(labels))):
-            return place
-        return node.emit(GatherOp(node.array(np.array(labels, np.int64)), place, 0))
-    above = node.emit(GreaterOp(scores, node.scalar(least, scores)))
-    second = labels[1] if len(labels) > 1 else labels[0]
-    of = [node.array(np.array(label, np.int64)) for label in (second, labels[0])]
-    return node.reshape(node.emit(WhereOp(above, *of)), shape_of(scores)[:1])
+    else:
+        above = node.emit(GreaterOp(scores, node.scalar(least, scores)))
+        place = node.reshape(node.cast(above, i64), shape_of(scores)[:1])
+    return labelled(node, place, labels)
+
+
+def labelled(node: Node, place: SSAValue, labels: Labels) -> Held:
+    """Labels by their places."""
+    if isinstance(labels[0], str):
+        return Texts(place, tuple(map(str, labels)))
+    if list(labels) == list(range(len(labels))):
+        return place
+    return node.emit(GatherOp(node.array(np.array(labels, np.int64)), place, 0))
+
+
+def _zip_map(node: Node) -> Held:
+    """Scores [N, classes], or of one row [classes], by label."""
+    labels = class_labels(node)
+    scores = node.operand()
+    shape: Sequence[int] = shape_of(scores)
+    if len(shape) == 1:
+        scores, shape = node.reshape(scores, (1, *shape)), (1, *shape)
+    if len(shape) != 2 or pinned(shape[1]) != len(labels):
+        raise node.invalid(f"scores of shape {list(shape)} for {len(labels)} labels")
+    return LabelledRows(scores, labels)
+
+
+HANDLERS: dict[str, Handler] = {"ai.onnx.ml.ZipMap": _zip_map}
