@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from math import prod
 
+import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import SSAValue
@@ -31,12 +32,16 @@ from .functions import (
 from .inlining import MAX_NODES
 from .model_file import ModelFile
 from .node import Node
-from .non_tensors import Held
+from .non_tensors import Held, Texts
 from .operators import OperatorCheck, handler_of
 from .scope import Scope
 
 COUNTING = ("Shape", "Size")
 """Operators that compute with the number of elements that there are."""
+
+
+MOVING = ("ArrayFeatureExtractor", "Cast", "Flatten", "Gather", "Reshape", "Squeeze", "Unsqueeze")
+"""Operators that move texts without looking at them, whose places are moved in their place."""
 
 
 class Importer:
@@ -68,6 +73,17 @@ class Importer:
                 scope.define(output, value)
 
     def _results(self, node: Node) -> Sequence[Held | None]:
+        texts = node.held(0) if node.op_type in MOVING and node.has_operand(0) else None
+        if not isinstance(texts, Texts):
+            return self._results_of_tensors(node)
+        if node.op_type == "Cast":
+            return [texts if node.integer("to", 0) == TensorProto.STRING else node.operand()]
+        scope = Scope(node.scope.opsets, outer=node.scope, prefix=node.scope.prefix)
+        scope.define(node.proto.input[0], texts.places)
+        moved = self._results_of_tensors(Node(node.proto, node.name, scope, self))
+        return [Texts(each, texts.labels) if isinstance(each, SSAValue) else each for each in moved]
+
+    def _results_of_tensors(self, node: Node) -> Sequence[Held | None]:
         handler = None if function_key(node.proto) in self._functions else handler_of(node.proto, node.scope.opsets)
         try:
             result = self.function(node) if handler is None else handler(node)
@@ -122,13 +138,19 @@ class Importer:
             if helper.get_attribute_value(known.default_value) != helper.get_attribute_value(entry):
                 raise node.unsupported(f"attribute {entry.name} is not supported here")
 
-    def initializers(self, graph: GraphProto) -> dict[str, Callable[[], SSAValue]]:
+    def initializers(self, graph: GraphProto) -> dict[str, Callable[[], Held]]:
         """For each initialiser's name, a function that creates its value at first use."""
         # Bound by default argument: the lambda must capture its own tensor.
-        return {
-            entry.name: lambda entry=entry: self._weight(entry, named_location(entry.name), initializer=True)
-            for entry in graph.initializer
-        }
+        return {entry.name: lambda entry=entry: self._initializer(entry) for entry in graph.initializer}
+
+    def _initializer(self, proto: TensorProto) -> Held:
+        location = named_location(proto.name)
+        if proto.data_type != TensorProto.STRING or not proto.string_data:
+            return self._weight(proto, location, initializer=True)
+        labels = tuple(each.decode("utf-8", "replace") for each in proto.string_data)
+        if prod(proto.dims) != len(labels):
+            raise InvalidModelError(f"initialiser {proto.name} has {len(labels)} texts for {list(proto.dims)}")
+        return Texts(self._emitter.constant(np.arange(len(labels)).reshape(proto.dims), location), labels)
 
     def tensor_value(self, tensor: TensorProto, location: LocationAttr) -> SSAValue:
         """The value of a tensor attribute."""

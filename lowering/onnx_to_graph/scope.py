@@ -16,7 +16,7 @@ class Scope:
     def __init__(
         self,
         opsets: Mapping[str, int],
-        initializers: Mapping[str, Callable[[], SSAValue]] | None = None,
+        initializers: Mapping[str, Callable[[], Held]] | None = None,
         outer: Scope | None = None,
         prefix: str = "",
     ) -> None:
