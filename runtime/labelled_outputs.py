@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def labelled(specs: Sequence[TensorSpec], outputs: Sequence[Array | Tensor]) -> 
 
 
 def _labelled(spec: TensorSpec, output: Array | Tensor) -> Any:
-    array = output if isinstance(output, np.ndarray) else cast("Tensor", output).to("cpu").numpy()
+    array = output if isinstance(output, np.ndarray) else output.to("cpu").numpy()
     if spec.labels:
         return np.array(spec.labels, object)[array]
     return [dict(zip(spec.keys, row, strict=True)) for row in array.tolist()]

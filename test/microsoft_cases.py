@@ -19,7 +19,7 @@ from mini_infer.dialects.graph.values import Array
 
 @dataclass(frozen=True)
 class Case:
-    """One node of com.microsoft, or another domain: operands (None is absent), attributes, which operands are initialisers."""
+    """One node of com.microsoft, or of `domain`: operands (None is absent), attributes, which are initialisers."""
 
     op_type: str
     operands: Sequence[Array | None]

@@ -8,7 +8,6 @@ each label in each row. No other IR knows about it; the engine applies it after 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute
@@ -30,9 +29,7 @@ def labels_of(attributes: DictionaryAttr, name: str) -> Names:
     match attributes.data.get(name):
         case ArrayAttr(data=entries):
             texts = tuple(each.data for each in entries if isinstance(each, StringAttr))
-            numbers = tuple(
-                cast("int", each.value.data) for each in entries if isinstance(each, IntegerAttr) and name == KEYS
-            )
+            numbers = tuple(each.value.data for each in entries if isinstance(each, IntegerAttr) and name == KEYS)
             return texts if len(texts) == len(entries) else numbers if len(numbers) == len(entries) else ()
         case _:
             return ()

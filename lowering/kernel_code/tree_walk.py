@@ -12,7 +12,7 @@ from functools import reduce
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import IntegerType, UnitAttr
 from xdsl.ir import SSAValue
 
 from ...dialects.extensions.arith import OPAQUE, CmpfOp, IndexCastOp
@@ -130,7 +130,7 @@ class TreeWalks:
     def _right(self, table: SSAValue, nodes: Sequence[Index], rows: Sequence[Index]) -> list[Index]:
         """For each node, at its place in the table: 1 where the row goes right, else 0."""
         b, element, x = self._b, element_type_of_value(self.op.x), self._buffer(self.op.x)
-        word = memref_type(table).element_type
+        word = cast("IntegerType", memref_type(table).element_type)
         features = [self._number(b.load(table, [node])) for node in nodes]
         thresholds = [b.insert(arith.BitcastOp(b.load(table, [b.add(node, 1)]), element)) for node in nodes]
         values = [b.load(x, [row, feature]) for row, feature in zip(rows, features, strict=True)]

@@ -33,7 +33,7 @@ def word_type(element: Attribute) -> Attribute:
 
 @irdl_op_definition
 class TreeEnsembleOp(GraphOp):
-    """x [N, F] -> [G, N, V]: for each row the aggregate of V weights of the leaves that it reaches in G groups of trees.
+    """x [N, F] -> [G, N, V]: for each row the aggregate of V weights of the leaves it reaches in G groups of trees.
 
     At a node a row goes left where x[feature] <= threshold, and right where it is greater or NaN.
 
@@ -120,10 +120,8 @@ class TreeEnsembleOp(GraphOp):
     @override
     def operand_axes(self, result: int = 0) -> Axes:
         """Rows are independent of each other."""
-        tables = [range(2, 2 + len(shape_of(each))) for each in self.operands[1:]]
-        given = ["nf", *([f"{axis}w" for axis in table] for table in tables)]
-        special = dict.fromkeys(["f", *(f"{axis}w" for table in tables for axis in table)], Whole)
-        return self.labelled_axes(given, "gnv", special)
+        tables = [(Whole(None),) * len(shape_of(each)) for each in self.operands[1:]]
+        return [*self.labelled_axes(["nf"], "gnv", {"f": Whole})[:1], *tables]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

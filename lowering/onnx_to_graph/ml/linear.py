@@ -13,6 +13,7 @@ from ....dialects.graph.ops.elementwise import AddOp
 from ....dialects.graph.values import shape_of
 from ....dialects.sizes.sizes import pinned
 from ..node import Handler, Node
+from ..non_tensors import Held
 from .labels import class_labels, decided
 from .post_transforms import both_classes, transformed
 
@@ -49,7 +50,7 @@ def _regressor(node: Node) -> SSAValue:
     return transformed(node, scores)
 
 
-def _classifier(node: Node) -> Sequence[SSAValue | None]:
+def _classifier(node: Node) -> Sequence[Held | None]:
     labels = class_labels(node, "classlabels_ints")
     node.ignore("multi_class")
     coefficients, intercepts = node.numbers("coefficients") or [], node.numbers("intercepts") or []

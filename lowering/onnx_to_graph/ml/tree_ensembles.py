@@ -17,6 +17,7 @@ from ....dialects.graph.ops.unary import IsNanOp
 from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from ....dialects.sizes.sizes import pinned
 from ..node import Handler, Node
+from ..non_tensors import Held
 from .labels import class_labels, decided
 from .post_transforms import both_classes, transformed
 from .tree_nodes import LEAF, MEMBER, MODES, RawNodes, TreeError, by_numbers, reached, same_lengths
@@ -84,7 +85,7 @@ def _old_nodes(node: Node, dtype: np.dtype[np.generic]) -> tuple[RawNodes, Array
     for side, wanted in zip(children, (true, false), strict=True):
         side[inner] = by_numbers(tree, number, tree[inner], wanted[inner], "node")
     _, first, of = np.unique(tree, return_index=True, return_inverse=True)
-    return RawNodes(first, feature, values, mode, *children, tracks, of.reshape(-1)), tree, number
+    return RawNodes(first, feature, values, mode, children[0], children[1], tracks, of.reshape(-1)), tree, number
 
 
 def _scores(
@@ -104,9 +105,9 @@ def _scores(
             trees.feature[trees.nan_left] += width
     kind = "sum" if aggregate == "AVERAGE" else aggregate.lower()
     tables = build(trees, leaves, targets, weights, count, kind)
-    operands = [node.array(each) for each in (tables.nodes, tables.weights)]
+    nodes, held = node.array(tables.nodes), node.array(tables.weights)
     roots = None if tables.roots is None else node.array(tables.roots)
-    op = TreeEnsembleOp(x, *operands, roots, trees=tables.trees, depth=tables.depth, aggregate=kind)
+    op = TreeEnsembleOp(x, nodes, held, roots, trees=tables.trees, depth=tables.depth, aggregate=kind)
     y, rows = node.emit(op), shape_of(x)[0]
     if shape_of(y)[2] == 1:
         y = node.emit(_REDUCTIONS[kind](node.reshape(y, (count, tables.parts, rows)), [1]))
@@ -159,7 +160,7 @@ def _dtype(node: Node) -> np.dtype[np.generic]:
     return np.dtype(np.float64 if element_type_of_value(node.operand()) == f64 else np.float32)
 
 
-def _classifier(node: Node) -> Sequence[SSAValue | None]:
+def _classifier(node: Node) -> Sequence[Held | None]:
     """Labels [N], and scores [N, classes].
 
     Of two classes, leaves may have weights for one only: for the first, as exporters write it, and then they are the
@@ -236,14 +237,15 @@ def _ensemble(node: Node) -> SSAValue:
             raise TreeError(f"mode {modes[(modes < 0) | (modes > MEMBER)][0]} is unknown")
         none = np.full(len(weights), -1)
         below = [np.append(places + inner * (are_leaves != 0), none) for places, are_leaves in sides]
-        tree, number, *children, first = reached(roots, *below)
+        tree, number, true, false, first = reached(roots, below[0], below[1])
         sets = _sets(table("membership_values") if node.has("membership_values") else np.zeros(0), modes, dtype)
         raw = RawNodes(
             first,
             np.append(feature, none * 0)[number],
             np.append(splits, np.zeros(len(weights), dtype))[number],
             np.append(modes, none * 0 + LEAF)[number],
-            *children,
+            true,
+            false,
             np.append(tracks, none == 0)[number],
             tree,
             {place: sets[each] for place, each in enumerate(number.tolist()) if each in sets},

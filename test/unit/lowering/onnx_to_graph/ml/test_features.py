@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ ROW = X[0]
 
 
 def case(op_type: str, *operands: Array, version: int = 1, note: str = "", results: int = 1, **attributes: Any) -> Case:
-    named = {key: each for key, each in attributes.items() if not hasattr(each, "dims")}
     return Case(
         op_type,
         operands,
@@ -30,7 +30,7 @@ def case(op_type: str, *operands: Array, version: int = 1, note: str = "", resul
         results=range(results),
         domain="ai.onnx.ml",
         version=version,
-        note=f"{[x.shape for x in operands]} {[str(x.dtype) for x in operands]} {named} {note}",
+        note=f"{[x.shape for x in operands]} {[str(x.dtype) for x in operands]} {attributes} {note}",
     )
 
 
@@ -40,7 +40,7 @@ def encoder(x: Array, keys: Array, values: Array, default: Array | None = None) 
         "values_tensor": numpy_helper.from_array(values),
         "default_tensor": numpy_helper.from_array(np.zeros(1, values.dtype) if default is None else default),
     }
-    return case("LabelEncoder", x, version=4, note=f"{keys} {values}", **tables)
+    return replace(case("LabelEncoder", x, version=4, note=f"{keys} {values}"), attributes=tables)
 
 
 FOUR = [0.5, 1.0, -2.0, 0.25]

@@ -210,5 +210,5 @@ def test_the_operator_of_version_5(kind: type[np.floating[Any]], missing: list[i
 def test_members_that_are_no_whole_numbers() -> None:
     """ONNX Runtime takes whole numbers only."""
     model, inputs = model_of(members([2.5, -3.0, 0.5, NAN, 0.5, NAN], [0, 0, 0, 1], np.float32))
-    expected = ReferenceEvaluator(model).run(None, inputs)
-    np.testing.assert_array_equal(computed(model, inputs)["y0"], expected[0])
+    evaluator: Any = ReferenceEvaluator(model)  # has no usable types
+    np.testing.assert_array_equal(computed(model, inputs)["y0"], evaluator.run(None, inputs)[0])
