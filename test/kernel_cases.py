@@ -26,12 +26,37 @@ from mini_infer.dialects.graph.ops.normalization import BatchNormOp, InstanceNor
 from mini_infer.dialects.graph.ops.recurrence import LstmOp
 from mini_infer.dialects.graph.ops.reduction import CumsumOp, LogSoftmaxOp, ReduceMeanOp, SoftmaxOp
 from mini_infer.dialects.graph.ops.selection import TopKOp
+from mini_infer.dialects.graph.ops.tree_ensemble import TreeEnsembleOp
 from mini_infer.dialects.graph.ops.unary import ExpOp, ReluOp
 from mini_infer.dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolOp
 from mini_infer.dialects.graph.values import shape_of
 
 Sized: TypeAlias = "Callable[[int], Case | ByHand]"
 Random = np.random.default_rng(0)
+
+
+def trees(m: Model, rows: int, groups: int, count: int, depth: int, width: int) -> SSAValue:
+    """Complete trees of which the last is padding, on four features."""
+    random = np.random.default_rng(7)
+    nodes = np.zeros((groups, count, 1 << depth, 2), np.int64)
+    nodes[..., 0] = random.integers(0, 4, nodes.shape[:-1])
+    nodes[..., 1] = random.standard_normal(nodes.shape[:-1]).view(np.int64)
+    weights = random.standard_normal((groups, count, 1 << depth, width))
+    weights[:, -1] = 0
+    x = m.input(rows, 4, dtype=np.float64)
+    return m(TreeEnsembleOp(x, m.weight(data=nodes), m.weight(data=weights), trees=count - 1, depth=depth))
+
+
+def linked_trees(m: Model, rows: int) -> SSAValue:
+    """A long tree, two that begin in it, and padding: the greatest weights."""
+    thresholds = np.random.default_rng(8).standard_normal(9)
+    words = [(i % 4, bits, i + 1, 9 + i) for i, bits in enumerate(thresholds.view(np.int64).tolist())]
+    nodes, weights = np.array(words, np.int64), np.random.default_rng(9).standard_normal((11, 2))
+    weights[-1] = -np.inf
+    nodes[-1, 2:] = 9, 18
+    roots = np.array([[0, 4, 7, *[19] * 5]], np.int64)
+    x, tables = m.input(rows, 4, dtype=np.float64), [m.weight(data=each) for each in (nodes, weights, roots)]
+    return m(TreeEnsembleOp(x, *tables[:2], tables[2], trees=3, depth=9, aggregate="max"))
 
 
 def graph(make: Callable[[Model, int], SSAValue]) -> Sized:
@@ -306,6 +331,11 @@ CASES: dict[str, dict[str, Sized]] = {
     "selection": {
         "rows": graph(lambda m, n: m(TopKOp(m.input(3, n, dtype=np.float64), 1, (n + 1) // 2))),
         "columns": graph(lambda m, n: m(TopKOp(m.input(n, 3, dtype=np.float64), 0, n, smallest=True))),
+    },
+    "tree_ensemble": {
+        "rows": graph(lambda m, n: trees(m, n, 3, 8, 2, 1)),
+        "weights": graph(lambda m, n: trees(m, n, 2, 16, 3, 3)),
+        "linked": graph(lambda m, n: linked_trees(m, n)),
     },
     "winograd": {
         "pixels": behind(lambda m, n: small_filters(m, (1, n, n + 3, 20), 24), dtype=np.float32),

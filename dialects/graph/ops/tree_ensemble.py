@@ -119,9 +119,8 @@ class TreeEnsembleOp(GraphOp):
 
     @override
     def operand_axes(self, result: int = 0) -> Axes:
-        """Rows are independent of each other."""
-        tables = [(Whole(None),) * len(shape_of(each)) for each in self.operands[1:]]
-        return [*self.labelled_axes(["nf"], "gnv", {"f": Whole})[:1], *tables]
+        tables = ["gpab", "gpcv"] if self.roots is None else ["ab", "cv", "gp"]
+        return self.labelled_axes(["nf", *tables], "gnv", dict.fromkeys("fpabc", Whole))
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

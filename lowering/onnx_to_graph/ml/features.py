@@ -25,6 +25,7 @@ from ....dialects.graph.ops.unary import AbsOp, IsNanOp, SqrtOp
 from ....dialects.graph.values import Array, element_type_of, element_type_of_value, is_float, numpy_dtype, shape_of
 from ....dialects.sizes.sizes import pinned
 from ..node import Handler, Node
+from ..non_tensors import Held, Texts
 
 
 def _of_columns(node: Node, name: str, like: SSAValue, default: float) -> SSAValue:
@@ -157,14 +158,22 @@ NAN_KEYS = 4
 """The version of LabelEncoder from which on NaN is found among the keys."""
 
 
-def _label_encoder(node: Node) -> SSAValue:
+def _label_encoder(node: Node) -> Held:
     """The value of each element's key, found among the sorted keys; or the default."""
     if node.texts("classes_strings") is not None:
         raise node.unsupported("classes_strings: labels that are texts")
-    keys, values = _table(node, "keys"), _table(node, "values")
+    texts = node.texts("values_strings")
+    if texts is None:
+        values = _table(node, "values")
+        return _encoded(node, _table(node, "keys"), values, _default(node, values))
+    labels = (*texts, node.text("default_string", "_Unused"))
+    node.ignore("default_int64", "default_float")
+    return Texts(_encoded(node, _table(node, "keys"), np.arange(len(texts)), np.array(len(texts))), labels)
+
+
+def _encoded(node: Node, keys: Array, values: Array, default: Array) -> SSAValue:
     if len(keys) != len(values):
         raise node.malformed(f"{len(keys)} keys and {len(values)} values")
-    default = _default(node, values)
     x = node.cast(node.operand(), element_type_of(keys.dtype))
     if not len(keys):
         return node.broadcast(node.array(default), shape_of(x))

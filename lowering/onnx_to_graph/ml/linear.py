@@ -14,7 +14,7 @@ from ....dialects.graph.values import shape_of
 from ....dialects.sizes.sizes import pinned
 from ..node import Handler, Node
 from ..non_tensors import Held
-from .labels import class_labels, decided
+from .class_labels import class_labels, decided
 from .post_transforms import both_classes, transformed
 
 

@@ -20,7 +20,7 @@ from ....dialects.sizes.sizes import pinned
 from ..node import Handler, Node
 from ..non_tensors import Held
 from ..scope import Scope
-from .labels import class_labels, decided, labelled
+from .class_labels import class_labels, decided, labelled
 from .linear import rows_of
 from .post_transforms import transform_of, transformed
 

@@ -18,7 +18,7 @@ from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype,
 from ....dialects.sizes.sizes import pinned
 from ..node import Handler, Node
 from ..non_tensors import Held
-from .labels import class_labels, decided
+from .class_labels import class_labels, decided
 from .post_transforms import both_classes, transformed
 from .tree_nodes import LEAF, MEMBER, MODES, RawNodes, TreeError, by_numbers, reached, same_lengths
 from .tree_tables import build

@@ -68,6 +68,7 @@ from mini_infer.dialects.graph.ops.sampling import SampleOp
 from mini_infer.dialects.graph.ops.selection import TopKOp
 from mini_infer.dialects.graph.ops.size_values import IotaOp, SizesOp
 from mini_infer.dialects.graph.ops.structure import ConstantOp, WeightOp
+from mini_infer.dialects.graph.ops.tree_ensemble import TreeEnsembleOp
 from mini_infer.dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolIndexOp, MaxPoolOp
 from mini_infer.dialects.graph.packing.packings import PanelPacking
 from mini_infer.dialects.graph.packing.unpack import UnpackOp
@@ -164,6 +165,7 @@ CASES: list[Case] = [
     lambda x: CumsumOp(x(2, 4, 3), 1, exclusive=True),
     lambda x: CumprodOp(x(2, 4, 3), 0, reverse=True),
     lambda x: TopKOp(x(2, 5, 3), 1, 2),
+    lambda x: TreeEnsembleOp(x(4, 3), x.whole(2, 3, 2, 2, end=3), x(2, 3, 2, 5), trees=2, depth=1),
     lambda x: SoftmaxOp(x(2, 4, 3), 1),
     lambda x: LogSoftmaxOp(x(2, 4, 3), 2),
     lambda x: LayerNormOp(x(2, 3, 4), x(3, 4), x(4), axis=1),

@@ -231,7 +231,7 @@ def test_layers_of_all_code_folders_are_held() -> None:
 OF_ONE_SUBJECT = (
     re.compile(
         r"dialects/graph/(ops)|lowering/onnx_to_graph/(handlers|microsoft)|passes/graph/(canonical)"
-        r"|passes/kernels/(forms|schedules/\w+)(?:/products)?|lowering/(kernels_to_\w+)/families/\w+"
+        r"|passes/kernels/(forms|schedules/\w+)(?:/\w+)?|lowering/(kernels_to_\w+)/families/\w+"
     ),
     re.compile(r"lowering/(gpu_to_cuda|loops_to_llvm)"),
 )

@@ -1,8 +1,8 @@
 """Times of a tree ensemble for 1 to 10,000 rows, beside ONNX Runtime and, of a LightGBM model, beside lleaves.
 
-    python -m mini_infer.tools.bench.tree_ensembles                       1,000 random complete trees of depth 8
-    python -m mini_infer.tools.bench.tree_ensembles --trees 100 --depth 6 --threads 2
-    python -m mini_infer.tools.bench.tree_ensembles --lightgbm model.txt  a model saved by LightGBM
+    python -m mini_infer.tools.bench.tree_speed                       1,000 random complete trees of depth 8
+    python -m mini_infer.tools.bench.tree_speed --trees 100 --depth 6 --threads 2
+    python -m mini_infer.tools.bench.tree_speed --lightgbm model.txt  a model saved by LightGBM
 
 Each engine runs alone, in turn, on the same rows, which are drawn anew for each run: a branch predictor learns the ways
 of rows that it meets again. Microseconds of a call are medians.
