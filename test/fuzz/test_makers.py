@@ -9,7 +9,10 @@ from backend.pages import HOW
 from backend.support import foreign, operators
 from fuzz.graphs import grown, makers_of
 
-WITHOUT: Mapping[str, str] = {}
+ML = foreign()["ai.onnx.ml"]
+WITHOUT: Mapping[str, str] = {
+    f"ai.onnx.ml.{name}": "at the borders of a model, of random trees and tables in their own tests" for name in ML
+}
 """Operators that have none, and why."""
 
 

@@ -1,0 +1,97 @@
+"""Outputs with labels: arrays of texts, and a dictionary for each row; compiled, kept, loaded and for many shapes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+import mini_infer as mi
+from mini_infer.dialects.errors import UnsupportedError
+
+LABELS = ["cat", "dog", "émeu"]
+X = np.array([[3.0, 1.0, 2.0], [0.0, -1.0, 4.0]], np.float32)
+TEXTS, ROWS = ["cat", "émeu"], [dict(zip(LABELS, row, strict=True)) for row in X.tolist()]
+
+
+def model(texts: bool = True, **more: Any) -> ModelProto:
+    """The label of the largest of three scores, by places of an initialiser's texts, and the scores by label."""
+    table = np.array(LABELS, object) if texts else np.array([7, -1, 4])
+    labels: dict[str, Any] = {"classlabels_strings": LABELS} if texts else {"classlabels_int64s": [7, -1, 4]}
+    kind = TensorProto.STRING if texts else TensorProto.INT64
+    nodes = [
+        helper.make_node("ArgMax", ["x"], ["place"], axis=1, keepdims=0),
+        helper.make_node("ArrayFeatureExtractor", ["table", "place"], ["found"], domain="ai.onnx.ml"),
+        helper.make_node("Cast", ["found"], ["cast"], to=kind),
+        helper.make_node("Reshape", ["cast", "flat"], ["label"]),
+        helper.make_node("ZipMap", ["x"], ["scores"], domain="ai.onnx.ml", **labels),
+    ]
+    rows = helper.make_sequence_type_proto(
+        helper.make_map_type_proto(kind, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    )
+    graph = helper.make_graph(
+        [*nodes, *more.get("nodes", [])],
+        "labels",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 3])],
+        more.get("outputs")
+        or [helper.make_tensor_value_info("label", kind, ["rows"]), helper.make_value_info("scores", rows)],
+        [numpy_helper.from_array(table, "table"), numpy_helper.from_array(np.array([-1]), "flat")],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def check(engine: mi.Engine, x: np.ndarray[Any, Any] = X) -> None:
+    texts, rows = engine(x)
+    assert texts.dtype == object and texts.tolist() == TEXTS
+    assert rows == ROWS and type(rows[0]["cat"]) is float
+    assert [*engine({"x": x})] == ["label", "scores"]
+    assert engine({"x": x})["scores"] == ROWS
+    tensors = engine.tensors({"x": x})
+    assert tensors["label"].tolist() == [0, 2]
+    np.testing.assert_array_equal(tensors["scores"], x)
+
+
+@pytest.mark.usefixtures("with_cache")
+def test_compiled_and_found_in_the_cache() -> None:
+    for found in (False, True):
+        engine = mi.compile(model(), dims={"rows": 2})
+        assert (not engine.statistics.seconds) == found
+        check(engine)
+        assert [spec.labels for spec in engine.outputs] == [tuple(LABELS), ()]
+        assert [spec.keys for spec in engine.outputs] == [(), tuple(LABELS)]
+
+
+def test_a_compiled_file(tmp_path: Path) -> None:
+    mi.build(model(), tmp_path / "labels.mi", dims={"rows": 2})
+    check(mi.load(tmp_path / "labels.mi"))
+
+
+def test_many_shapes() -> None:
+    engine = mi.compile(model(), profile=mi.OptimizationProfile(dims={"rows": (1, 2, 8)}))
+    check(engine)
+    assert engine(X[:1])[1] == ROWS[:1]
+    assert [spec.keys for spec in engine.outputs] == [(), tuple(LABELS)]
+
+
+def test_labels_that_are_numbers() -> None:
+    labels, rows = mi.compile(model(texts=False), dims={"rows": 2})(X)
+    assert labels.dtype == np.int64 and labels.tolist() == [7, 4]
+    assert rows == [dict(zip([7, -1, 4], row, strict=True)) for row in X.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("op_type", "operand", "message"),
+    [
+        ("Abs", "label", "operand 0 .label. is a tensor of texts"),
+        ("Abs", "scores", "operand 0 .scores. is a sequence of"),
+    ],
+)
+def test_only_outputs_have_labels(op_type: str, operand: str, message: str) -> None:
+    nodes = [helper.make_node(op_type, [operand], ["y"], name="after")]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    with pytest.raises(UnsupportedError, match=rf"after \({op_type}\): {message}"):
+        mi.compile(model(nodes=nodes, outputs=outputs), dims={"rows": 2})
