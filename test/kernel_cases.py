@@ -54,6 +54,8 @@ def linked_trees(m: Model, rows: int) -> SSAValue:
     nodes, weights = np.array(words, np.int64), np.random.default_rng(9).standard_normal((11, 2))
     weights[-1] = -np.inf
     nodes[-1, 2:] = 9, 18
+    leaves = np.array([(0, 0, leaf, leaf) for leaf in range(9, 20)])
+    nodes = np.concatenate([nodes, leaves])
     roots = np.array([[0, 4, 7, *[19] * 5]], np.int64)
     x, tables = m.input(rows, 4, dtype=np.float64), [m.weight(data=each) for each in (nodes, weights, roots)]
     return m(TreeEnsembleOp(x, *tables[:2], tables[2], trees=3, depth=9, aggregate="max"))

@@ -101,20 +101,18 @@ class TreeWalks:
         return [b.add(b.add(first, each), start - (1 << depth)) for start, each in zip(firsts, at, strict=True)]
 
     def _linked(self, tree: Index, more: Sequence[int], rows: Sequence[Index]) -> list[Index]:
-        b, inner, depth = self._b, shape_of(self.op.nodes)[0], self.op.depth.value.data
+        b, inner, depth = self._b, self.op.inner_nodes, self.op.depth.value.data
         assert self.op.roots is not None
         roots = self._table(self.op.roots)
         at = [self._number(b.load(roots, [b.add(tree, each)])) for each in more]
         table = self._table(self.op.nodes)
 
         def level(at: Sequence[SSAValue]) -> list[SSAValue]:
-            """A walk that is at a leaf reads the last node and stays."""
-            nodes = [b.mul(b.min(each, inner - 1), 4) for each in at]
+            """A leaf's children are itself."""
+            nodes = [b.mul(each, 4) for each in at]
             right = self._right(table, nodes, rows)
             places = [b.add(b.add(node, 2), side) for node, side in zip(nodes, right, strict=True)]
-            children = [self._number(b.load(table, [place])) for place in places]
-            ended = [b.compare("sge", each, inner) for each in at]
-            return [b.select(*which) for which in zip(ended, at, children, strict=True)]
+            return [self._number(b.load(table, [place])) for place in places]
 
         def some(_: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             def walk() -> Sequence[SSAValue]:

@@ -9,8 +9,9 @@ func.func @main(
       dense<[[[[1.0], [2.0], [4.0], [8.0]]]]> : tensor<1x1x4x1xf32>},
     %x64: tensor<3x2xf64> {graph.name = "x64", graph.value =
       dense<[[0.0, 1.0], [-1.0, 2.0], [0x7FF8000000000000, 0x7FF8000000000000]]> : tensor<3x2xf64>},
-    %n64: tensor<2x4xi64> {graph.name = "n64", graph.value =
-      dense<[[1, 4609434218613702656, 1, 2], [0, -4620693217682128896, 3, 4]]> : tensor<2x4xi64>},
+    %n64: tensor<5x4xi64> {graph.name = "n64", graph.value =
+      dense<[[1, 4609434218613702656, 1, 2], [0, -4620693217682128896, 3, 4], [0, 0, 2, 2], [0, 0, 3, 3],
+             [0, 0, 4, 4]]> : tensor<5x4xi64>},
     %w64: tensor<3x2xf64> {graph.name = "w64", graph.value =
       dense<[[1.0, -1.0], [2.0, 5.0], [-3.0, 7.0]]> : tensor<3x2xf64>},
     %r: tensor<1x2xi64> {graph.name = "r", graph.value = dense<[[0, 1]]> : tensor<1x2xi64>})
@@ -24,7 +25,7 @@ func.func @main(
 
   // The second tree begins at the first one's second node: of each weight the greater is kept.
   // CHECK: linked: reference, unfused, fused agree
-  %linked = graph.tree_ensemble %x64, %n64, %w64, %r {operandSegmentSizes = array<i32: 1, 1, 1, 1>, trees = 2 : i64, depth = 2 : i64, aggregate = "max"} : (tensor<3x2xf64>, tensor<2x4xi64>, tensor<3x2xf64>, tensor<1x2xi64>) -> tensor<1x3x2xf64>
+  %linked = graph.tree_ensemble %x64, %n64, %w64, %r {operandSegmentSizes = array<i32: 1, 1, 1, 1>, trees = 2 : i64, depth = 2 : i64, aggregate = "max"} : (tensor<3x2xf64>, tensor<5x4xi64>, tensor<3x2xf64>, tensor<1x2xi64>) -> tensor<1x3x2xf64>
 
   func.return %complete, %linked : tensor<1x5x1xf32>, tensor<1x3x2xf64>
 }

@@ -10,6 +10,7 @@ of rows that it meets again. Microseconds of a call are medians.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -84,7 +85,11 @@ def _lleaves(file: str, threads: int) -> _Peer | None:
     except ImportError:
         return None
     compiled = lleaves.Model(model_file=file)
-    compiled.compile()
+    try:
+        compiled.compile()
+    except AttributeError as error:  # lleaves 1.3 needs llvmlite 0.44 or older
+        print(f"lleaves can't compile with the llvmlite that is installed: {error}", file=sys.stderr)
+        return None
     return _Peer("lleaves", lambda _: lambda x: compiled.predict(x.astype(np.float64), n_jobs=threads))
 
 

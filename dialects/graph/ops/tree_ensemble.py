@@ -42,8 +42,8 @@ class TreeEnsembleOp(GraphOp):
     of each group on are padding: their weights must be the aggregate of no tree.
 
     Linked trees, where roots [G, P] are given: nodes [nodes, 4] of all trees, where a node is a feature, the bits of
-    its threshold, and its children's numbers; numbers from `nodes` on are leaves, weights [leaves, V]. A path has at
-    most `depth` nodes.
+    its threshold, and its children's numbers. The last ones are leaves, whose children are themselves, with weights
+    [leaves, V]. A path has at most `depth` other nodes.
     """
 
     name = "graph.tree_ensemble"
@@ -82,6 +82,11 @@ class TreeEnsembleOp(GraphOp):
         return groups, trees
 
     @property
+    def inner_nodes(self) -> int:
+        """The number of linked trees' nodes that are no leaves."""
+        return shape_of(self.nodes)[0] - shape_of(self.weights)[0]
+
+    @property
     def words(self) -> tuple[str, ...]:
         """What a node's words are."""
         return COMPLETE_WORDS if self.roots is None else LINKED_WORDS
@@ -106,7 +111,8 @@ class TreeEnsembleOp(GraphOp):
             require(element_type_of_value(self.roots) == word, f"roots must be words of {word}")
             require(len(shape_of(self.roots)) == 2, "roots are those of groups of trees")
             require(len(nodes) == 2 and nodes[1] == 4, f"nodes of shape {list(nodes)}")
-            require(len(weights) == 2, f"weights of shape {list(weights)}")
+            fits = len(weights) == 2 and 1 <= weights[0] <= nodes[0]
+            require(fits, f"weights of shape {list(weights)} for nodes of shape {list(nodes)}")
         groups, padded = self.groups
         require(0 <= self.trees.value.data <= padded, f"{self.trees.value.data} trees of {padded}")
         return [tensor(element, (groups, x[0], weights[-1]))]
@@ -137,11 +143,10 @@ class TreeEnsembleOp(GraphOp):
                 first = 0 if roots else number << depth
                 at = np.full(len(x), roots[0].reshape(-1)[number] if roots else 1, np.int64)
                 for _ in range(depth):
-                    inner = np.flatnonzero(at < len(words)) if roots else rows
-                    node = first + at[inner]
-                    right = ~(x[inner, words[node, 0]] <= thresholds[node])
-                    at[inner] = words[node, 2 + right] if roots else 2 * at[inner] + right
-                leaf = at - len(words) if roots else first + at - (1 << depth)
+                    node = first + at
+                    right = ~(x[rows, words[node, 0]] <= thresholds[node])
+                    at = words[node, 2 + right] if roots else 2 * at + right
+                leaf = at - self.inner_nodes if roots else first + at - (1 << depth)
                 y[group] = combine(y[group], leaves[leaf])
         return (y,)
 

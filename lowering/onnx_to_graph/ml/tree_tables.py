@@ -114,5 +114,8 @@ def _linked(trees: Trees, held: Array) -> tuple[Array, Array, Array]:
     inner, leaves = np.flatnonzero(~is_leaf), np.flatnonzero(is_leaf)
     number = np.empty(len(is_leaf), feature.dtype)
     number[inner], number[leaves] = np.arange(len(inner)), len(inner) + np.arange(len(leaves))
-    nodes = np.stack([feature[inner], bits[inner], number[trees.left[inner]], number[trees.right[inner]]], axis=-1)
+    children = [np.where(is_leaf, number, number[side]) for side in (trees.left, trees.right)]
+    order = np.concatenate([inner, leaves])
+    words = (np.where(is_leaf, 0, feature), np.where(is_leaf, 0, bits), *children)
+    nodes = np.stack([each[order] for each in words], axis=-1).astype(feature.dtype)
     return nodes, held[leaves], number[trees.roots]
