@@ -57,8 +57,8 @@ def linked_trees(m: Model, rows: int) -> SSAValue:
     leaves = np.array([(0, 0, leaf, leaf) for leaf in range(9, 20)])
     nodes = np.concatenate([nodes, leaves])
     roots = np.array([[0, 4, 7, *[19] * 5]], np.int64)
-    x, tables = m.input(rows, 4, dtype=np.float64), [m.weight(data=each) for each in (nodes, weights, roots)]
-    return m(TreeEnsembleOp(x, *tables[:2], tables[2], trees=3, depth=9, aggregate="max"))
+    x, table, leaves = m.input(rows, 4, dtype=np.float64), m.weight(data=nodes), m.weight(data=weights)
+    return m(TreeEnsembleOp(x, table, leaves, m.weight(data=roots), trees=3, depth=9, aggregate="max"))
 
 
 def graph(make: Callable[[Model, int], SSAValue]) -> Sized:

@@ -22,7 +22,7 @@ from .arithmetic import Arithmetic
 from .instance_base import AnyInstance
 from .loop_builder import INDEX, Index, LoopBuilder, memref_type
 
-LEVELS_AT_ONCE = 4
+LEVELS_AT_ONCE = 2
 """Levels of linked trees between two tests whether all walks have ended; a walk that has ended stays where it is."""
 MOST_UNROLLED = 8
 """Levels of complete trees that are written out; deeper trees are walked in a loop over two levels."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -66,8 +66,8 @@ BOOSTERS = {
 def same(found: Any, expected: Any) -> bool:
     """Whether outputs are the same, numbers but for rounding."""
     if isinstance(expected, list):
-        pairs = list(zip(found, expected, strict=True))
-        return all([*a] == [*b] and np.allclose([*a.values()], [*b.values()], rtol=1e-3, atol=1e-4) for a, b in pairs)
+        rows: list[tuple[dict[Any, float], dict[Any, float]]] = list(zip(found, cast("Any", expected), strict=True))
+        return all([*a] == [*b] and np.allclose([*a.values()], [*b.values()], rtol=1e-3, atol=1e-4) for a, b in rows)
     if np.asarray(expected).dtype.kind in "OU":
         return list(found) == list(expected)
     return found.shape == expected.shape and np.allclose(found, expected, rtol=1e-3, atol=2e-4)

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from onnx import ModelProto, TensorProto, helper, load
+from onnx import ModelProto, TensorProto, helper
 
 from ...dialects.graph.values import Array
 from ...runtime.compile.entry import compile as compile_model
@@ -35,10 +35,11 @@ BATCHES = 8
 def random_ensemble(trees: int, depth: int, features: int, seed: int = 0) -> ModelProto:
     """A TreeEnsembleRegressor [N, features] -> [N, 1] of complete trees with random thresholds and leaves."""
     random = np.random.default_rng(seed)
-    inner, total = 2**depth - 1, 2 ** (depth + 1) - 1
-    places = np.arange(total)
-    below = np.where(places < inner, 2 * places + 1, 0)
-    tree, leaf = np.repeat(np.arange(trees), total), np.arange(inner, total)
+    inner, total = (1 << depth) - 1, (2 << depth) - 1
+    places: Array = np.arange(total)
+    below: Array = np.where(places < inner, 2 * places + 1, 0)
+    tree: Array = np.repeat(np.arange(trees), total)
+    leaf: Array = np.arange(inner, total)
     attributes: dict[str, Any] = {
         "n_targets": 1,
         "nodes_treeids": tree,
@@ -133,7 +134,7 @@ def measure(model: ModelProto, threads: int, seconds: float, lightgbm: str | Non
 def _read(file: str) -> tuple[ModelProto, str | None]:
     """A model of a file, and the file if it is LightGBM's."""
     if Path(file).suffix == ".onnx":
-        return load(file), None
+        return ModelProto.FromString(Path(file).read_bytes()), None
     lightgbm: Any = import_module("lightgbm")
     convert: Any = import_module("onnxmltools").convert_lightgbm
     types: Any = import_module("onnxmltools.convert.common.data_types")

@@ -104,6 +104,9 @@ def _scores(
         if x is not low:
             trees.feature[trees.nan_left] += width
     kind = "sum" if aggregate == "AVERAGE" else aggregate.lower()
+    if count < 1:
+        raise node.malformed(f"{count} targets")
+    node.reserve(len(trees.feature) * count)
     tables = build(trees, leaves, targets, weights, count, kind)
     nodes, held = node.array(tables.nodes), node.array(tables.weights)
     roots = None if tables.roots is None else node.array(tables.roots)

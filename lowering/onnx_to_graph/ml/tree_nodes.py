@@ -191,13 +191,14 @@ def reached(roots: Array, true: Array, false: Array) -> tuple[Array, Array, Arra
     Children are -1 for leaves, and else places in the result.
     """
     count = len(true)
-    keys = level = np.arange(len(roots)) * count + roots
-    while len(level):
-        tree, node = level // count, level % count
-        inner = true[node] >= 0
-        below = np.concatenate([tree[inner] * count + side[node[inner]] for side in (true, false)])
-        level = np.setdiff1d(below, keys)
-        keys = np.union1d(keys, level)
+    pending = (np.arange(len(roots)) * count + roots).tolist()
+    sides, met = [side.tolist() for side in (true, false)], set[int](pending)
+    while pending:
+        tree, node = divmod(pending.pop(), count)
+        below = {tree * count + side[node] for side in sides if side[node] >= 0} - met
+        met |= below
+        pending += below
+    keys = np.array(sorted(met), np.int64)
     tree, node = keys // count, keys % count
     children = [
         np.where(side[node] < 0, -1, np.searchsorted(keys, tree * count + np.maximum(side[node], 0)))
