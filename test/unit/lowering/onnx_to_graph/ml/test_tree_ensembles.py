@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from random_trees import RandomTrees
 
+import mini_infer as mi
 from mini_infer.dialects.errors import InvalidModelError, UnsupportedError
 from mini_infer.lowering.onnx_to_graph import import_onnx
 
@@ -212,3 +213,24 @@ def test_members_that_are_no_whole_numbers() -> None:
     model, inputs = model_of(members([2.5, -3.0, 0.5, NAN, 0.5, NAN], [0, 0, 0, 1], np.float32))
     evaluator: Any = ReferenceEvaluator(model)  # has no usable types
     np.testing.assert_array_equal(computed(model, inputs)["y0"], evaluator.run(None, inputs)[0])
+
+
+@pytest.mark.parametrize("number", [3, 6, 8, 10])
+def test_a_regressor_on_an_emulated_gpu(number: int) -> None:
+    model, inputs = model_of(REGRESSIONS[number], [TensorProto.FLOAT])
+    found = mi.compile(model, device="cuda-emulated")(inputs)["y0"]
+    np.testing.assert_allclose(found, onnxruntime(model, inputs)[0], rtol=1e-5, atol=1e-6)
+
+
+def test_rows_of_any_number_on_any_number_of_threads() -> None:
+    """Results are the same bits however many rows and threads there are."""
+    case = regression(24, count=70, depth=5, rows=300)
+    model, inputs = model_of(case, [TensorProto.FLOAT])
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "rows"
+    ranges = mi.OptimizationProfile(dims={"rows": (1, 16, 512)})
+    engines = [mi.compile(model, profile=ranges, threads=threads) for threads in (1, 3)]
+    x, whole = inputs["x0"], onnxruntime(model, inputs)[0]
+    for rows in (1, 7, 8, 9, 130, 300):
+        one, three = (engine(x[:rows]) for engine in engines)
+        np.testing.assert_array_equal(one, three)
+        np.testing.assert_allclose(one, whole[:rows], rtol=1e-5, atol=1e-5)
