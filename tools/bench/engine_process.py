@@ -156,7 +156,7 @@ def memory_now() -> dict[str, int]:
 
 
 def _keep(file: Path, outputs: Any) -> None:
-    """Writes an engine's outputs, in order, if they are host arrays."""
+    """Writes an engine's outputs of numbers, in order, if they are host arrays."""
     values = list(_arrays(outputs))
     if values:
         cast("Any", np.savez)(file, *values)
@@ -164,7 +164,8 @@ def _keep(file: Path, outputs: Any) -> None:
 
 def _arrays(outputs: Any) -> Iterator[np.ndarray[Any, np.dtype[Any]]]:
     found: Any = outputs.values() if hasattr(outputs, "values") else outputs or ()
-    return (np.asarray(each) for each in found)
+    arrays = map(np.asarray, found)
+    return (each for each in arrays if each.dtype != object)  # texts and maps, which aren't compared
 
 
 def _say(**answer: Any) -> None:

@@ -349,7 +349,7 @@ def _in_bodies(module: ModuleOp) -> str:
 
 
 def _onnxruntime(model: str, inputs: Mapping[str, Array]) -> tuple[dict[str, Array], str]:
-    """Outputs by name; or none, and the reason."""
+    """Outputs by name, and why there are no others: texts and maps can't be compared with places and scores."""
     try:
         runtime: Any = import_module("onnxruntime")
     except ImportError:
@@ -361,6 +361,7 @@ def _onnxruntime(model: str, inputs: Mapping[str, Array]) -> tuple[dict[str, Arr
     try:
         session = runtime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
         names = [output.name for output in session.get_outputs()]
-        return dict(zip(names, session.run(None, dict(inputs)), strict=True)), ""
+        found = zip(names, map(np.asarray, session.run(None, dict(inputs))), strict=True)
+        return {name: each for name, each in found if each.dtype != object}, "has labels"
     except Exception as error:  # its own types, which share no other base
         return {}, f"refused: {type(error).__name__}"
