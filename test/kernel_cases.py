@@ -56,7 +56,7 @@ def linked_trees(m: Model, rows: int) -> SSAValue:
     nodes[-1, 2:] = 9, 18
     leaves = np.array([(0, 0, leaf, leaf) for leaf in range(9, 20)])
     nodes = np.concatenate([nodes, leaves])
-    roots = np.array([[0, 4, 7, *[19] * 5]], np.int64)
+    roots = np.array([[0, 4, 7, *[19] * 13]], np.int64)
     x, table, leaves = m.input(rows, 4, dtype=np.float64), m.weight(data=nodes), m.weight(data=weights)
     return m(TreeEnsembleOp(x, table, leaves, m.weight(data=roots), trees=3, depth=9, aggregate="max"))
 
@@ -335,7 +335,7 @@ CASES: dict[str, dict[str, Sized]] = {
         "columns": graph(lambda m, n: m(TopKOp(m.input(n, 3, dtype=np.float64), 0, n, smallest=True))),
     },
     "tree_ensemble": {
-        "rows": graph(lambda m, n: trees(m, n, 3, 8, 2, 1)),
+        "rows": graph(lambda m, n: trees(m, n, 3, 16, 2, 1)),
         "weights": graph(lambda m, n: trees(m, n, 2, 16, 3, 3)),
         "linked": graph(lambda m, n: linked_trees(m, n)),
     },

@@ -10,7 +10,7 @@ from ....dialects.graph.ops.tree_ensemble import AGGREGATES
 from ....dialects.graph.values import Array
 from .tree_nodes import TreeError, Trees
 
-WALKS = 8
+WALKS = 16
 """Groups have a multiple of so many trees, so that a row can walk down as many at once."""
 GROUP_TREES = 64
 """Trees of a group: groups are what threads share where there are few rows, and each writes a number for each row."""

@@ -155,8 +155,8 @@ WEIGHTS_COMPACT = 1.5
 """Largest factor by which a schedule with smaller weights may be slower. Chosen so that 3x3 filters are transformed for
 tiles of 4 from pictures of 28 pixels on, and for tiles of 2 below, where tiles of 4 are 0 to 30 % faster."""
 
-TREE_WALKS = 8
-"""Walks down trees at once. 1,000 trees of depth 8 take 6.3 ns for a row and a tree with 8, 8.2 with 4 and 5.9 with 16
-(Zen 5); one row of 1,000 trees takes 8.7 us with 8 and 11.9 with 16, which are more than there are registers."""
+TREE_WALKS = 16
+"""Walks down trees at once. 1,000 trees of depth 8 take 3.7 ns for a row and a tree with 16, 5.1 with 8, 7.2 with 4 and
+5.8 with 32; one row takes 13.5 us with 16, 17 with 8 and 14.5 with 32 (Zen 5, one thread)."""
 TREE_ROWS = 128
 """Rows of a block: 32 take 1.14 times as long, 512 as long (Zen 5, 32 features)."""
