@@ -222,6 +222,8 @@ class Engine(Stationary):
     def _controlled(self, control: RunControl | None, inputs: Sequence[Any], by_name: bool) -> Any:
         """A call under a control."""
         plan, outputs = self._run(inputs, control)
+        if plan.has_labels:
+            outputs = labelled(plan.outputs, outputs)
         return _shaped(plan.output_names, outputs, by_name)
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
@@ -253,7 +255,7 @@ class Engine(Stationary):
         that, or says what is wrong. Raises InvalidInputError as a call does for what turns out in a run.
         """
         plan = self._plan
-        if plan is None or plan.has_labels:
+        if plan is None:
             return None
         idle, names = self._idle, plan.input_names
         try:

@@ -168,8 +168,8 @@ class ExecutionContext(Stationary):
         for place, (spec, count) in enumerate(zip(plan.counts, self._counts, strict=True), len(self._names)):
             self._session.bind(place, spec, count, written=True)
         self._found: list[int] = []  # the counts of the last run
-        # Whether outputs are just what code writes, and inputs can't lie in the arena.
-        self._is_plain = not (plan.caches or plan.counts or self._is_lent)
+        # Whether a call returns just what code writes, and inputs can't lie in the arena.
+        self._is_plain = not (plan.caches or plan.counts or plan.has_labels or self._is_lent)
         self._run_guard = _RunGuard(self._session)
         self._workers: Workers | None = None
 

@@ -10,6 +10,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import mini_infer as mi
+from mini_infer import onnxruntime
 from mini_infer.dialects.errors import UnsupportedError
 
 LABELS = ["cat", "dog", "émeu"]
@@ -50,6 +51,7 @@ def check(engine: mi.Engine, x: np.ndarray[Any, Any] = X) -> None:
     assert rows == ROWS and type(rows[0]["cat"]) is float
     assert [*engine({"x": x})] == ["label", "scores"]
     assert engine({"x": x})["scores"] == ROWS
+    assert engine.run(x, time_limit=60.0)[1] == engine.submit(x).result()[1] == ROWS
     tensors = engine.tensors({"x": x})
     assert tensors["label"].tolist() == [0, 2]
     np.testing.assert_array_equal(tensors["scores"], x)
@@ -75,6 +77,13 @@ def test_many_shapes() -> None:
     check(engine)
     assert engine(X[:1])[1] == ROWS[:1]
     assert [spec.keys for spec in engine.outputs] == [(), tuple(LABELS)]
+
+
+def test_a_session_of_the_interface_of_onnx_runtime() -> None:
+    session = onnxruntime.InferenceSession(model().SerializeToString())
+    for _ in range(3):
+        texts, rows = session.run(None, {"x": X})
+        assert (texts.tolist(), rows) == (TEXTS, ROWS)
 
 
 def test_labels_that_are_numbers() -> None:
