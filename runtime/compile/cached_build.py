@@ -16,6 +16,7 @@ from ...dialects.regular_file import open_inside, open_regular
 from ..config import EngineConfig
 from ..engine import Build, CompiledModel
 from ..file_cache import key_of
+from ..memory.host_memory import bytes_of
 from ..kept.cache_folders import CacheFolder
 from ..kept.keys import Digests, compiler_text, machine_text, options_text, stamp
 from ..kept.model_cache import find, keep
@@ -76,7 +77,8 @@ class CachedBuild:
         """The inputs that a call passes, in order; known without the importer for a model compiled before."""
         if self._identity is None:
             return self.source.input_names(self.config)
-        return tuple(name for name in self._identity.inputs if name not in self.config.specialize)
+        given = self.config.specialize.keys() | self.source.weights.keys()
+        return tuple(name for name in self._identity.inputs if name not in given)
 
     @cached_property
     def _identity(self) -> Identity | None:
@@ -114,6 +116,8 @@ class CachedBuild:
             if operators is None:
                 return None
             found = [content]
+            for name, array in self.source.weights.items():
+                found.append(_Content(self._digests.of_bytes(name.encode()) + self._digests.of_bytes(bytes_of(array))))
             for name, ranges in parts[0].items():
                 if path is None:  # external data lies beside a file
                     return None

@@ -5,21 +5,23 @@ The compiler is imported only if something has to be compiled.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import Unpack
 
 from ...dialects.arguments import check_function, checked_seconds
+from ...dialects.errors import ConfigError
 from ..compute_device import compute_device
 from ..config import CompileOptions, EngineConfig
 from ..engine import Engine
+from ..from_torch.torch_package import is_torch_model
 from ..kept.cache_folders import Cache, cache_folder
 from ..progress import LOG, Progress
 from ..shapes.start_engine import start_engine
 from .cached_build import CachedBuild
-from .source import configured_source
+from .source import Source, configured_source
 
 if TYPE_CHECKING:
     from ...lowering.onnx_to_graph.model_file import ModelSource
@@ -28,15 +30,22 @@ if TYPE_CHECKING:
 
 
 def compile(
-    model: ModelSource,
+    model: ModelSource | Callable[..., Any],
     threads: int | None = None,
     *,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
     cache: Cache = None,
     progress: Callable[[Progress], None] | None = None,
     tune: float | None = None,
     **options: Unpack[CompileOptions],
 ) -> Engine:
     """Compiles an ONNX model (a path, its bytes, an open file or a ModelProto); `options` are EngineConfig's.
+
+    Or a model of PyTorch: an nn.Module, which `args` and `kwargs` are an example of a call of, an ExportedProgram or an
+    ONNXProgram. `dynamic_shapes` says as torch.export does which dimensions of the arguments may vary, and how far.
+    The engine takes the module's arguments, and returns what it returns: tensors for tensors, without copies.
 
     The result is cached on disk, by the content of the model and its external data, the options, the CPU and the
     version. `cache` says where: True, in the user's cache; a folder; False, nowhere; None, as the environment variable
@@ -50,14 +59,35 @@ def compile(
     InvalidModelError, UnsupportedError, ConfigError, PlanError, OutOfMemoryError or CompileError, all of them
     MiniInferError.
     """
-    source, config = configured_source(model, EngineConfig.of(threads=threads, **options))
+    config = EngineConfig.of(threads=threads, **options)
     if progress is not None:
         check_function("progress", progress)
+    if is_torch_model(model):
+        from .torch_source import exported_source
+
+        exported = exported_source(model, args, kwargs, dynamic_shapes, config)
+        engine = compile_source(exported.source, exported.config, cache=cache, progress=progress, tune=tune)
+        return exported.engine(engine)
+    if args or kwargs or dynamic_shapes is not None:
+        raise ConfigError("args, kwargs and dynamic_shapes are for an nn.Module of PyTorch")
+    given = cast("ModelSource", model)
+    return compile_source(*configured_source(given, config), cache=cache, progress=progress, tune=tune)
+
+
+def compile_source(
+    source: Source,
+    config: EngineConfig,
+    *,
+    cache: Cache = None,
+    progress: Callable[[Progress], None] | None = None,
+    tune: float | None = None,
+) -> Engine:
+    """`compile` of a source, for the configuration that goes with it."""
     if tune is not None:
         from .tuner import tune as measure_kernels
 
         seconds = checked_seconds("tune", tune)
-        measure_kernels(source.model, config, seconds, now=lambda what: LOG.info("tuning: %s", what))
+        measure_kernels(source, config, seconds, now=lambda what: LOG.info("tuning: %s", what))
     folder = cache_folder(cache)
 
     def builder() -> Builder:

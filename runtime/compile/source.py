@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
@@ -15,6 +15,7 @@ from ...dialects.errors import ConfigError, InvalidInputError
 from ...dialects.regular_file import read_regular
 from ..compute_device import compute_device
 from ..config import EngineConfig
+from ..device import Array
 from ..option_declarations import options_of
 from ..profile import OptimizationProfile
 
@@ -32,15 +33,17 @@ Best: TypeAlias = Mapping[str, Sequence[int]]
 """Shapes of inputs, by name, for which code is optimised; if empty, the profile's optimal shapes."""
 
 
-def source_of(model: ModelSource) -> Source:
+def source_of(model: ModelSource | Source) -> Source:
     """The source for a model as given to `compile`; an open file is read into memory, as it may be needed again."""
+    if isinstance(model, Source):
+        return model
     model = read_once(model)
     if isinstance(model, str | PathLike) and Path(model).suffix == ".mlir":
         return ModuleSource(model)
     return Source(model)
 
 
-def configured_source(model: ModelSource, config: EngineConfig) -> tuple[Source, EngineConfig]:
+def configured_source(model: ModelSource | Source, config: EngineConfig) -> tuple[Source, EngineConfig]:
     """The source for a model, and the configuration completed by the ranges that the source declares."""
     source = source_of(model)
     return source, source.configured(config)
@@ -53,6 +56,11 @@ class Source:
     model: ModelSource
     compiled_once: ClassVar[bool] = False
     """Whether it can be compiled only once, so that other shapes can't have code of their own."""
+
+    @property
+    def weights(self) -> Mapping[str, Array]:
+        """Inputs of the model that are weights, with their values: no call passes them."""
+        return {}
 
     @property
     def path(self) -> Path | None:
@@ -82,14 +90,27 @@ class Source:
 
         ctx = MiniContext()
         with timed(ctx, "import"):
-            given = {name: getattr(config, name) for name in ("dims", "shapes", "specialize", "caches")}
+            given = {name: getattr(config, name) for name in ("dims", "shapes", "caches")}
+            given["specialize"] = {**config.specialize, **self.weights}
             return import_onnx(self.model, ranges=_ranges_of(config, best), ctx=ctx, **given), ctx
 
     def input_names(self, config: EngineConfig) -> tuple[str, ...]:
         """The inputs that a call passes, in order."""
         from ...lowering.onnx_to_graph.declared_inputs import free_inputs
 
-        return free_inputs(self.model, config.specialize)
+        return free_inputs(self.model, {**config.specialize, **self.weights})
+
+
+@dataclass(frozen=True)
+class WeightsApart(Source):
+    """An ONNX model in memory whose weights are arrays elsewhere, by the names of inputs; they are not copied."""
+
+    arrays: Mapping[str, Array] = field(default_factory=dict[str, Array])
+
+    @property
+    @override
+    def weights(self) -> Mapping[str, Array]:
+        return self.arrays
 
 
 class ModuleSource(Source):

@@ -44,7 +44,7 @@ from ..module_interface import input_specs, output_specs
 from ..plan import ExecutionContext
 from ..specs import TensorSpec
 from .module_to_plan import build_plan, engine_phases
-from .source import source_of
+from .source import Source, source_of
 
 if TYPE_CHECKING:
     from ...lowering.onnx_to_graph.model_file import ModelSource
@@ -130,7 +130,7 @@ class TuningReport:
 
 
 def tune(
-    model: ModelSource,
+    model: ModelSource | Source,
     config: EngineConfig,
     seconds: float,
     *,

@@ -18,6 +18,7 @@ import numpy as np
 import xxhash
 
 from ..config import EngineConfig
+from ..device import Array
 from ..file_cache import FileCache, key_of
 from ..machine_facts import cache_bytes
 from ..option_declarations import options_of
@@ -57,7 +58,7 @@ class Digests:
             seed = self._known.get(key) or seed  # another process may have been quicker
         return int.from_bytes(seed, "little")
 
-    def of_bytes(self, data: bytes) -> bytes:
+    def of_bytes(self, data: bytes | Array) -> bytes:
         """The digest of a model in memory."""
         return xxhash.xxh3_128_digest(data, self._seed)
 

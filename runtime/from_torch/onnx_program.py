@@ -1,0 +1,181 @@
+"""Export of PyTorch's modules to ONNX in memory: the graph apart from its weights, which stay where PyTorch has them."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from ...dialects.arguments import shown
+from ...dialects.errors import ConfigError, InvalidModelError, MiniInferError, UnsupportedError
+from ..device import Array
+from .torch_package import is_onnx_program, torch_module
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+KEPT_BYTES = 1024  # weights up to this size stay in the model, which then shows them
+OPSET = 20  # of the exporter's operators
+
+
+@dataclass(frozen=True)
+class OnnxGraph:
+    """An exported model: its weights are inputs of the graph, and given as arrays by these names."""
+
+    model: ModelProto
+    weights: Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class ExportedModule:
+    """A module's graph, and how its arguments and results are made of tensors."""
+
+    graph: OnnxGraph
+    program: Any
+    """The ExportedProgram; None where there is none."""
+    ranges: Mapping[str, tuple[int, int, int | None]]
+    """By dimension's name (smallest, example's, largest) size; None if nothing limits it."""
+
+
+def exported_module(
+    model: object, args: Sequence[Any], kwargs: Mapping[str, Any] | None, dynamic_shapes: Any
+) -> ExportedModule:
+    """Exports an nn.Module, ExportedProgram or ONNXProgram.
+
+    Raises ConfigError for arguments that don't go with the model, InvalidModelError for weights that have no values,
+    and UnsupportedError for what PyTorch can't export, or what ONNX can't express.
+    """
+    torch = torch_module("torch")
+    if not isinstance(cast("object", args), tuple | list):
+        raise ConfigError(f"args is {shown(args)}; it must be a tuple of the module's arguments, such as (x,)")
+    if kwargs is not None and not isinstance(cast("object", kwargs), Mapping):
+        raise ConfigError(f"kwargs is {shown(kwargs)}; it must be a mapping from names of arguments to values")
+    if isinstance(model, torch.nn.Module):
+        if not args and not kwargs:
+            raise ConfigError("a module is exported with an example of its arguments: compile(module, args=(x,))")
+        _check_values(model)
+        program = onnx_program(model, tuple(args), dict(kwargs or {}), dynamic_shapes=dynamic_shapes)
+    else:
+        if args or kwargs or dynamic_shapes is not None:
+            raise ConfigError(f"args, kwargs and dynamic_shapes are for an nn.Module; a {type(model).__name__} has them")
+        program = model if is_onnx_program(model) else onnx_program(model)
+    found: Any = cast("Any", program).exported_program
+    if found is not None:
+        _check_unchanged(found)
+    return ExportedModule(graph_of(program), found, {} if found is None else _ranges(found, program))
+
+
+def _check_values(module: Any) -> None:
+    """Raises InvalidModelError for parameters and buffers without values."""
+    for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+        if tensor.device.type == "meta":
+            raise InvalidModelError(f"{type(module).__name__}: '{name}' is on the device 'meta' and has no values")
+
+
+def _check_unchanged(program: Any) -> None:
+    """Raises UnsupportedError for a module that changes its buffers or arguments: ONNX has no such thing."""
+    signature = program.graph_signature
+    for what, changed in (
+        ("buffer", [*signature.buffers_to_mutate.values()]),
+        ("argument", [*signature.user_inputs_to_mutate.values()]),
+        ("parameter", [*getattr(signature, "parameters_to_mutate", {}).values()]),
+    ):
+        if changed:
+            raise UnsupportedError(
+                f"the module changes its {what} '{changed[0]}' when it is called, which a model can't: call eval(), or "
+                'give and return the state as a tensor; torch.compile(module, backend="mini_infer") takes such modules'
+            )
+
+
+def onnx_program(model: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None, **options: Any) -> Any:
+    """torch.onnx.export in memory, in silence. Raises UnsupportedError with the exporter's reason."""
+    torch = torch_module("torch")
+    torch_module("onnxscript")
+    try:
+        with _quiet():
+            return torch.onnx.export(
+                model,
+                args,
+                kwargs=kwargs,
+                dynamo=True,
+                verbose=False,
+                optimize=False,
+                opset_version=OPSET,
+                **options,
+            )
+    except MiniInferError:
+        raise
+    except Exception as error:
+        raise UnsupportedError(f"PyTorch can't export it to ONNX: {_reason(error)}") from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the exporter's remarks on itself; what it can't do it raises."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.onnx._internal.exporter", "onnxscript")]
+    levels = [logger.level for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            for logger in loggers:
+                logger.setLevel(logging.ERROR)
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost cause in one line."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = " ".join(lines[:3]) if lines else ""
+    return f"{type(error).__name__}: {text}"[:400]
+
+
+def graph_of(program: Any) -> OnnxGraph:
+    """An ONNXProgram's graph apart from its weights, which are not copied."""
+    import onnx_ir
+
+    model = program.model.clone()  # the graph; tensors are shared
+    weights: dict[str, Array] = {}
+    for name, value in [*model.graph.initializers.items()]:
+        tensor = value.const_value
+        if tensor is None or tensor.nbytes <= KEPT_BYTES:
+            continue
+        weights[name] = tensor.numpy()
+        if value not in model.graph.inputs:
+            model.graph.inputs.append(value)
+        del model.graph.initializers[name]
+        value.const_value = None
+    return OnnxGraph(onnx_ir.to_proto(model), weights)
+
+
+def _ranges(program: Any, onnx: Any) -> dict[str, tuple[int, int, int | None]]:
+    """The ranges of the dimensions with names in the ONNX graph, as the export was told them."""
+    torch = torch_module("torch")
+    limits = {str(symbol): span for symbol, span in program.range_constraints.items()}
+    nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+    tensors = [nodes[name].meta["val"] for name in program.graph_signature.user_inputs if name in nodes]
+    tensors = [each for each in tensors if isinstance(each, torch.Tensor)]
+    found: dict[str, tuple[int, int, int | None]] = {}
+    for tensor, value in zip(tensors, onnx.model.graph.inputs, strict=False):
+        for size, dimension in zip(tensor.shape, value.shape or (), strict=False):
+            name = getattr(dimension, "value", dimension)
+            if isinstance(size, int) or not isinstance(name, str) or str(size.node.expr) not in limits:
+                continue
+            span = limits[str(size.node.expr)]
+            most = int(span.upper) if _is_finite(span.upper) else None
+            found[name] = (max(int(span.lower), 0), int(size.node.hint), most)
+    return found
+
+
+def _is_finite(bound: Any) -> bool:
+    try:
+        return int(bound) < 2**31
+    except (OverflowError, TypeError, ValueError):  # infinite, of SymPy
+        return False

@@ -1,0 +1,45 @@
+"""Tensors as arrays and arrays as tensors, over the same memory."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+
+from ..device import Array
+from ..storage import Tensor
+from .torch_package import torch_module
+
+_WORDS = {  # numpy's types that PyTorch takes no arrays of: the integers of that size, and PyTorch's name
+    np.dtype(ml_dtypes.bfloat16): (np.dtype(np.int16), "bfloat16"),
+    np.dtype(ml_dtypes.float8_e4m3fn): (np.dtype(np.uint8), "float8_e4m3fn"),
+    np.dtype(ml_dtypes.float8_e5m2): (np.dtype(np.uint8), "float8_e5m2"),
+}
+_NAMED = {f"torch.{name}": (words.name, dtype) for dtype, (words, name) in _WORDS.items()}
+
+
+def array_of(tensor: Any) -> Array:
+    """The elements of a tensor on the CPU as an array over the same memory; the tensor's gradient is left alone.
+
+    Raises TypeError or RuntimeError for a tensor without such memory, such as a sparse or a quantised one.
+    """
+    plain = tensor.detach()
+    if plain.is_conj() or plain.is_neg():  # not computed yet
+        plain = plain.resolve_conj().resolve_neg()
+    words = _NAMED.get(str(plain.dtype))
+    if words is None:
+        return cast("Array", plain.numpy())
+    torch = torch_module("torch")
+    return cast("Array", plain.view(getattr(torch, words[0])).numpy().view(words[1]))
+
+
+def tensor_of(array: Array | Tensor) -> Any:
+    """A tensor over the memory of an output."""
+    torch = torch_module("torch")
+    if isinstance(array, Tensor):
+        return torch.from_dlpack(array)
+    words = _WORDS.get(array.dtype)
+    if words is not None:
+        return torch.from_numpy(array.view(words[0])).view(getattr(torch, words[1]))
+    return torch.from_numpy(array)

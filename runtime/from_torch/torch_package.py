@@ -1,0 +1,40 @@
+"""Access to PyTorch, which is optional: imported when something of it is used, and typed as Any."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+from ...dialects.errors import ConfigError
+
+
+def torch_module(name: str) -> Any:
+    """A module of PyTorch. Raises ConfigError if PyTorch is not installed."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ConfigError(f"{name} can't be imported ({error}): pip install 'mini-infer[torch]'") from None
+
+
+def is_torch_model(model: object) -> bool:
+    """Whether it is an nn.Module, an ExportedProgram or an ONNXProgram.
+
+    Where nobody has imported PyTorch there are no such objects, and it isn't imported.
+    """
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "nn"):
+        return False
+    if isinstance(model, torch.nn.Module):
+        return True
+    exported: Any = sys.modules.get("torch.export")
+    if exported is not None and isinstance(model, exported.ExportedProgram):
+        return True
+    return is_onnx_program(model)
+
+
+def is_onnx_program(model: object) -> bool:
+    """Whether it is the result of torch.onnx.export."""
+    exporter: Any = sys.modules.get("torch.onnx")
+    program = getattr(exporter, "ONNXProgram", None)
+    return program is not None and isinstance(model, program)
