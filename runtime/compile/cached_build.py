@@ -16,11 +16,11 @@ from ...dialects.regular_file import open_inside, open_regular
 from ..config import EngineConfig
 from ..engine import Build, CompiledModel
 from ..file_cache import key_of
-from ..memory.host_memory import bytes_of
 from ..kept.cache_folders import CacheFolder
 from ..kept.keys import Digests, compiler_text, machine_text, options_text, stamp
 from ..kept.model_cache import find, keep
 from ..operators.operator_identity import operators_text
+from ..memory.host_memory import bytes_of
 from ..progress import Progress, StepCounter
 from .source import Best, ModuleSource, Source
 

@@ -37,7 +37,7 @@ def source_of(model: ModelSource | Source) -> Source:
     """The source for a model as given to `compile`; an open file is read into memory, as it may be needed again."""
     if isinstance(model, Source):
         return model
-    model = read_once(model)
+    model = cast("ModelSource", read_once(model))
     if isinstance(model, str | PathLike) and Path(model).suffix == ".mlir":
         return ModuleSource(model)
     return Source(model)

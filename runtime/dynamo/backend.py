@@ -45,7 +45,9 @@ class Settings:
         return cls(config, cache, fallback)
 
 
-def mini_infer(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, mode: Any = None) -> Any:
+def mini_infer(
+    module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, mode: Any = None
+) -> Any:
     """A backend of torch.compile: returns a function that runs the graph `module`.
 
     `options` are EngineConfig's (but for those on the inputs' shapes), `cache` as of `mini_infer.compile`, and
@@ -69,9 +71,19 @@ def mini_infer(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any]
         return _compiled(graph, settings)
 
     aot = common.aot_autograd(
-        fw_compiler=compiled, inference_compiler=compiled, keep_inference_input_mutations=True
+        fw_compiler=compiled,
+        inference_compiler=compiled,
+        decompositions=_decompositions(),
+        keep_inference_input_mutations=True,
     )
     return aot(module, inputs)
+
+
+def _decompositions() -> Mapping[Any, Callable[..., Any]]:
+    """PyTorch's own definitions of what its exporter takes for something else: statistics of the batch itself."""
+    aten = torch_module("torch").ops.aten
+    names = ("_native_batch_norm_legit_functional", "_native_batch_norm_legit", "native_batch_norm")
+    return torch_module("torch._decomp").get_decompositions([getattr(aten, name) for name in names])
 
 
 def _compiled(graph: Any, settings: Settings) -> Callable[..., Any]:

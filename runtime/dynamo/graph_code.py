@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 from weakref import ref
 
 import numpy as np
@@ -94,7 +94,7 @@ class GraphCode:
                 engine = self._engine(roles, args)
                 if engine is None:
                     continue  # with other roles
-                found = engine(*(_value(args[place]) for place in roles.inputs))
+                found: Any = engine(*(_value(args[place]) for place in roles.inputs))
             except UnknownValueError as error:
                 with self._lock:
                     if not self._specialize_sizes(roles):
@@ -104,7 +104,7 @@ class GraphCode:
             except MiniInferError as error:
                 self._give_up(error)
             else:
-                return self._results(args, found if isinstance(found, tuple) else (found,))
+                return self._results(args, cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,))
         return self._eager(*args)
 
     def _give_up(self, error: MiniInferError) -> None:

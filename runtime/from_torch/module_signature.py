@@ -125,7 +125,11 @@ def signature_of(exported: ExportedModule) -> ModuleSignature:
     ranges: dict[str, list[tuple[int, str, int, int | None]]] = {}
     for each in free:
         dims = enumerate(each.type.tensor_type.shape.dim)
-        named = [(axis, dim.dim_param, *exported.ranges[dim.dim_param]) for axis, dim in dims if dim.dim_param in exported.ranges]
+        named = [
+            (axis, dim.dim_param, *exported.ranges[dim.dim_param])
+            for axis, dim in dims
+            if dim.dim_param in exported.ranges
+        ]
         ranges[each.name] = [(axis, name, least, most) for axis, name, least, _, most in named]
     inputs = tuple(ranges)
     if program is None:

@@ -1,31 +1,30 @@
-"""Export of PyTorch's modules to ONNX in memory: the graph apart from its weights, which stay where PyTorch has them."""
+"""Export of PyTorch's modules to ONNX in memory: the graph, and apart from it the weights where PyTorch has them."""
 
 from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ...dialects.arguments import shown
 from ...dialects.errors import ConfigError, InvalidModelError, MiniInferError, UnsupportedError
 from ..device import Array
 from .torch_package import is_onnx_program, torch_module
 
-if TYPE_CHECKING:
-    from onnx import ModelProto
-
 KEPT_BYTES = 1024  # weights up to this size stay in the model, which then shows them
 OPSET = 20  # of the exporter's operators
+_TALKATIVE = ("torch.onnx", "torch.onnx._internal.exporter", "torch.export._trace", "torch._subclasses.fake_tensor")
 
 
 @dataclass(frozen=True)
 class OnnxGraph:
     """An exported model: its weights are inputs of the graph, and given as arrays by these names."""
 
-    model: ModelProto
+    model: Any
+    """A ModelProto."""
     weights: Mapping[str, Array]
 
 
@@ -60,7 +59,9 @@ def exported_module(
         program = onnx_program(model, tuple(args), dict(kwargs or {}), dynamic_shapes=dynamic_shapes)
     else:
         if args or kwargs or dynamic_shapes is not None:
-            raise ConfigError(f"args, kwargs and dynamic_shapes are for an nn.Module; a {type(model).__name__} has them")
+            raise ConfigError(
+                f"args, kwargs and dynamic_shapes are for an nn.Module; a {type(model).__name__} has them"
+            )
         program = model if is_onnx_program(model) else onnx_program(model)
     found: Any = cast("Any", program).exported_program
     if found is not None:
@@ -90,7 +91,9 @@ def _check_unchanged(program: Any) -> None:
             )
 
 
-def onnx_program(model: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None, **options: Any) -> Any:
+def onnx_program(
+    model: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None, **options: Any
+) -> Any:
     """torch.onnx.export in memory, in silence. Raises UnsupportedError with the exporter's reason."""
     torch = torch_module("torch")
     torch_module("onnxscript")
@@ -113,15 +116,15 @@ def onnx_program(model: object, args: tuple[Any, ...] = (), kwargs: dict[str, An
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _quiet() -> Generator[None]:
     """Without the exporter's remarks on itself; what it can't do it raises."""
-    loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.onnx._internal.exporter", "onnxscript")]
+    loggers = [logging.getLogger(name) for name in _TALKATIVE]
     levels = [logger.level for logger in loggers]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             for logger in loggers:
-                logger.setLevel(logging.ERROR)
+                logger.setLevel(logging.CRITICAL)
             yield
         finally:
             for logger, level in zip(loggers, levels, strict=True):
@@ -133,15 +136,12 @@ def _reason(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    text = " ".join(lines[:3]) if lines else ""
-    return f"{type(error).__name__}: {text}"[:400]
+    return f"{type(error).__name__}: {' '.join(lines[:2])}"[:400]
 
 
 def graph_of(program: Any) -> OnnxGraph:
     """An ONNXProgram's graph apart from its weights, which are not copied."""
-    import onnx_ir
-
-    model = program.model.clone()  # the graph; tensors are shared
+    model: Any = program.model.clone()  # the graph; tensors are shared
     weights: dict[str, Array] = {}
     for name, value in [*model.graph.initializers.items()]:
         tensor = value.const_value
@@ -152,7 +152,7 @@ def graph_of(program: Any) -> OnnxGraph:
             model.graph.inputs.append(value)
         del model.graph.initializers[name]
         value.const_value = None
-    return OnnxGraph(onnx_ir.to_proto(model), weights)
+    return OnnxGraph(torch_module("onnx_ir").to_proto(model), weights)
 
 
 def _ranges(program: Any, onnx: Any) -> dict[str, tuple[int, int, int | None]]:
@@ -169,13 +169,6 @@ def _ranges(program: Any, onnx: Any) -> dict[str, tuple[int, int, int | None]]:
             if isinstance(size, int) or not isinstance(name, str) or str(size.node.expr) not in limits:
                 continue
             span = limits[str(size.node.expr)]
-            most = int(span.upper) if _is_finite(span.upper) else None
+            most = int(span.upper) if span.upper < 2**31 else None
             found[name] = (max(int(span.lower), 0), int(size.node.hint), most)
     return found
-
-
-def _is_finite(bound: Any) -> bool:
-    try:
-        return int(bound) < 2**31
-    except (OverflowError, TypeError, ValueError):  # infinite, of SymPy
-        return False

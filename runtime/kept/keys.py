@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import xxhash
@@ -60,7 +60,7 @@ class Digests:
 
     def of_bytes(self, data: bytes | Array) -> bytes:
         """The digest of a model in memory."""
-        return xxhash.xxh3_128_digest(data, self._seed)
+        return xxhash.xxh3_128_digest(cast("bytes", data), self._seed)
 
     def of_file(self, file: BufferedReader, ranges: Sequence[tuple[int, int]] | None = None) -> bytes:
         """The digest of a file's content, or of ranges (first byte, bytes) of it. Raises OSError if one is missing."""
