@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from ...dialects.errors import UnsupportedError
 from ..device import Array
-from ..from_torch.onnx_program import graph_of, onnx_program
+from ..from_torch.onnx_program import graph_of, is_random, onnx_program
 from ..from_torch.tensors import array_of
 from ..from_torch.torch_package import torch_module
 
@@ -86,20 +86,8 @@ def _check(graph: Any, inputs: Iterable[Any]) -> None:
         elif not isinstance(value, int | torch.SymInt):
             raise UnsupportedError(f"an argument is a {type(value).__name__}")
     for node in graph.nodes:
-        if node.op == "call_function" and _is_random(node):
+        if node.op == "call_function" and is_random(node):
             raise UnsupportedError(f"{node.target} draws random numbers")
-
-
-def _is_random(node: Any) -> bool:
-    """Whether an operation draws random numbers, which attention does for a dropout only."""
-    tags, schema = getattr(node.target, "tags", ()), getattr(node.target, "_schema", None)
-    if torch_module("torch").Tag.nondeterministic_seeded not in tags or schema is None:
-        return False
-    for place, argument in enumerate(schema.arguments):
-        if argument.name == "dropout_p":
-            given = node.args[place] if place < len(node.args) else node.kwargs.get(argument.name, 0.0)
-            return given != 0.0
-    return True
 
 
 def _without_changes(graph: Any, inputs: Mapping[Any, int]) -> list[tuple[int, Any]]:

@@ -6,7 +6,7 @@ import logging
 import warnings
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from ...dialects.arguments import shown
@@ -56,17 +56,66 @@ def exported_module(
         if not args and not kwargs:
             raise ConfigError("a module is exported with an example of its arguments: compile(module, args=(x,))")
         _check_values(model)
-        program = onnx_program(model, tuple(args), dict(kwargs or {}), dynamic_shapes=dynamic_shapes)
+        program, found = _of_module(model, tuple(args), dict(kwargs or {}), dynamic_shapes)
     else:
         if args or kwargs or dynamic_shapes is not None:
             raise ConfigError(
                 f"args, kwargs and dynamic_shapes are for an nn.Module; a {type(model).__name__} has them"
             )
-        program = model if is_onnx_program(model) else onnx_program(model)
-    found: Any = cast("Any", program).exported_program
+        program, found = (model, cast("Any", model).exported_program) if is_onnx_program(model) else _of_program(model)
     if found is not None:
         _check_unchanged(found)
     return ExportedModule(graph_of(program), found, {} if found is None else _ranges(found, program))
+
+
+def _of_module(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any) -> tuple[Any, Any]:
+    """A module's ONNXProgram and ExportedProgram."""
+    try:
+        program = onnx_program(module, args, kwargs, dynamic_shapes=dynamic_shapes)
+    except UnsupportedError as error:
+        torch = torch_module("torch")
+        try:
+            with _quiet():
+                found = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
+        except Exception:
+            raise error from error.__cause__
+        if not _has_constants(found):
+            raise
+        return _of_program(found)
+    return program, program.exported_program
+
+
+def _of_program(program: Any) -> tuple[Any, Any]:
+    """An ExportedProgram's ONNXProgram, and itself."""
+    return onnx_program(_without_constants(program) if _has_constants(program) else program), program
+
+
+def _has_constants(program: Any) -> bool:
+    """Whether a module's result has parts that are numbers or texts, which the exporter doesn't take."""
+    return any(getattr(each.arg, "value", None) is not None for each in program.graph_signature.output_specs)
+
+
+def _without_constants(program: Any) -> Any:
+    """The same program, with None for constants of the result."""
+    torch, export = torch_module("torch"), torch_module("torch.export.exported_program")
+    kinds = torch_module("torch.export.graph_signature")
+    graph = torch.fx.Graph()
+    copied: dict[Any, Any] = {}
+    results = graph.graph_copy(program.graph, copied)
+    graph.output(tuple(each if isinstance(each, torch.fx.Node) else None for each in results))
+    outputs = [
+        replace(each, arg=kinds.ConstantArgument("", None)) if hasattr(each.arg, "value") else each
+        for each in program.graph_signature.output_specs
+    ]
+    return export.ExportedProgram(
+        program.graph_module,
+        graph,
+        kinds.ExportGraphSignature([*program.graph_signature.input_specs], outputs),
+        program.state_dict,
+        program.range_constraints,
+        program.module_call_graph,
+        constants=program.constants,
+    )
 
 
 def _check_values(module: Any) -> None:
@@ -77,7 +126,10 @@ def _check_values(module: Any) -> None:
 
 
 def _check_unchanged(program: Any) -> None:
-    """Raises UnsupportedError for a module that changes its buffers or arguments: ONNX has no such thing."""
+    """Raises UnsupportedError for a module that draws random numbers, or changes its buffers or arguments."""
+    for node in program.graph.nodes:
+        if node.op == "call_function" and is_random(node):
+            raise UnsupportedError(f"{node.target} draws random numbers: call eval() if it is for training")
     signature = program.graph_signature
     for what, changed in (
         ("buffer", [*signature.buffers_to_mutate.values()]),
@@ -89,6 +141,18 @@ def _check_unchanged(program: Any) -> None:
                 f"the module changes its {what} '{changed[0]}' when it is called, which a model can't: call eval(), or "
                 'give and return the state as a tensor; torch.compile(module, backend="mini_infer") takes such modules'
             )
+
+
+def is_random(node: Any) -> bool:
+    """Whether an operation draws random numbers, which attention does for a dropout only."""
+    tags, schema = getattr(node.target, "tags", ()), getattr(node.target, "_schema", None)
+    if torch_module("torch").Tag.nondeterministic_seeded not in tags or schema is None:
+        return False
+    for place, argument in enumerate(schema.arguments):
+        if argument.name == "dropout_p":
+            given = node.args[place] if place < len(node.args) else node.kwargs.get(argument.name, 0.0)
+            return given != 0.0
+    return True
 
 
 def onnx_program(

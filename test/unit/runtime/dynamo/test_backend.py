@@ -34,9 +34,7 @@ def _new() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
 def compiled(module: Any, **options: Any) -> Any:
     """The module by this backend alone: what can't be compiled is an error."""
     dynamic = options.pop("dynamic", None)
-    return torch.compile(
-        module, backend=backend, dynamic=dynamic, options={"threads": 1, "fallback": False, **options}
-    )
+    return torch.compile(module, backend=backend, dynamic=dynamic, options={"threads": 1, "fallback": False, **options})
 
 
 class Forward(Module):

@@ -62,7 +62,9 @@ def test_arguments_and_results_are_the_modules() -> None:
     assert isinstance(arrays["y"], np.ndarray) and isinstance(arrays["list"][1][0], np.ndarray)
     assert_same(torch.from_numpy(arrays["y"]), wanted["y"])
     by_name = engine({"x": x, "parts_shift": parts["shift"], "bias": bias})
-    assert engine.input_names == ("x", "parts_shift", "bias") and isinstance(by_name[engine.output_names[0]], torch.Tensor)
+    assert engine.input_names == ("x", "parts_shift", "bias") and isinstance(
+        by_name[engine.output_names[0]], torch.Tensor
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,9 @@ def test_ranges_of_sizes_are_those_of_the_export() -> None:
         x = torch.randn(rows, 4)
         assert_same(engine(x), module(x).detach())
     assert engine.compiles <= 2
-    with pytest.raises(mi.InvalidInputError, match=r"input 'input': dimension 0 \(batch\) is 9, but must be from 1 to 8"):
+    with pytest.raises(
+        mi.InvalidInputError, match=r"input 'input': dimension 0 \(batch\) is 9, but must be from 1 to 8"
+    ):
         engine(torch.randn(9, 4))
 
 
@@ -155,7 +159,7 @@ def test_exported_programs_and_onnx_programs() -> None:
     assert_same(mi.compile(onnx, 1)(x), wanted)
     assert "weight" in onnx.model.graph.initializers  # it is unchanged
     for each in (program, onnx):
-        with pytest.raises(mi.ConfigError, match="args, kwargs and dynamic_shapes are for an nn.Module; a"):
+        with pytest.raises(mi.ConfigError, match=r"args, kwargs and dynamic_shapes are for an nn\.Module; a"):
             mi.compile(each, 1, args=(x,))
 
 
