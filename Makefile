@@ -17,7 +17,7 @@ demo: $(VENV)/.installed
 # All checks are run, whichever fails, on as many processes as there are cores; pytest's summary comes last but for
 # complaints about types: pyright is one process, which runs beside all others. test-all runs the slow tests too, and
 # checks kernels on an emulated GPU beside the CPU. A process that dies has its test's name reported and the others go on.
-test-all: $(VENV)/.installed-ray
+test-all: $(VENV)/.installed-ray $(VENV)/.installed-torch
 test test-all: $(VENV)/.installed-dev
 	@mkdir -p build; $(BIN)/pyright >build/types.txt 2>&1 & types=$$!; \
 	$(MAKE) --no-print-directory --keep-going --output-sync --jobs=2 $(filter-out check-types,$(CHECKS)); checks=$$?; \
@@ -85,6 +85,12 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 $(VENV)/.installed-ray: $(VENV)/.installed-dev
 	@echo "installing Ray into $(VENV)"
 	@$(PIP) install --editable '.[ray]'
+	@touch $@
+
+# PyTorch, whose modules are compiled: only for all tests.
+$(VENV)/.installed-torch: $(VENV)/.installed-dev
+	@echo "installing PyTorch into $(VENV)"
+	@$(PIP) install --editable '.[torch]'
 	@touch $@
 
 # What sows faults and notes which test runs which line.

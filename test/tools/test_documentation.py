@@ -152,7 +152,7 @@ def run_snippets(page: str) -> str:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=pytest.mark.slow) if page == "docs/ray.md" else page
+        pytest.param(page, marks=pytest.mark.slow) if page in ("docs/ray.md", "docs/pytorch.md") else page
         for page in PAGES
         if page != "docs/api.md"  # signatures without bodies, held to the code by test_api_page
     ],
@@ -161,6 +161,11 @@ def test_snippets_run(page: str, folder: Path) -> None:
     if page == "docs/ray.md":
         pytest.importorskip("ray", reason="Ray is not installed: pip install 'mini-infer[ray]'")
         run_apart(page)  # a process that had a cluster can't be forked: its threads hold locks
+        return
+    if page == "docs/pytorch.md":
+        for package in ("torch", "onnxscript"):
+            pytest.importorskip(package, reason="PyTorch is not installed: pip install 'mini-infer[torch]'")
+        run_apart(page)  # PyTorch has threads of its own
         return
     import_tools()
     assert isolated(lambda: run_snippets(page), 280) == ""

@@ -40,12 +40,14 @@ def compiled(module: Any, **options: Any) -> Any:
 class Forward(Module):
     """A module that is one function, of itself and its arguments."""
 
-    def __init__(self, function: Callable[..., Any], **parts: Any) -> None:
-        super().__init__()
+    function: Callable[..., Any]
+
+    def __init__(self, function: Callable[[Any, Any], Any], **parts: Any) -> None:
+        Module.__init__(self)
         self.function = function
         for name, part in parts.items():
             if isinstance(part, torch.Tensor):
-                self.register_buffer(name, part)
+                Module.register_buffer(self, name, part)
             else:
                 setattr(self, name, part)
 
@@ -81,7 +83,7 @@ def test_the_name_is_found_by_its_entry_point() -> None:
     assert_same(torch.compile(module, backend="mini_infer", options={"threads": 1})(x), module(x))
 
 
-RESULTS: dict[str, Callable[..., Any]] = {
+RESULTS: dict[str, Callable[[Any, Any], Any]] = {
     "dict": lambda self, x: {"a": x + 1, "b": [x * 2, (x.sum(), None)], "n": 3},
     "none": lambda self, x: (None, x + 1),
     "size": lambda self, x: (x * 2, x.shape[0], x.shape[0] * 2 + 1),
@@ -138,7 +140,10 @@ def test_arguments_of_any_layout_and_type(name: str) -> None:
 
 
 def test_keyword_arguments_and_defaults() -> None:
-    module = Forward(lambda self, x, scale=2.0, *, mask=None: x * scale if mask is None else x * scale + mask)
+    def scaled(self: Any, x: Any, scale: float = 2.0, *, mask: Any = None) -> Any:
+        return x * scale if mask is None else x * scale + mask
+
+    module = Forward(scaled)
     x = torch.randn(3, 4)
     code = compiled(module)
     for given in ({}, {"scale": 3.0}, {"mask": torch.ones(4)}, {"scale": 0.5, "mask": torch.randn(3, 4)}):
@@ -196,7 +201,10 @@ def test_a_dynamic_batch_has_few_engines(engines: list[str]) -> None:
 
 
 def test_sizes_that_are_arguments(engines: list[str]) -> None:
-    module = Forward(lambda self, x, count: (x[:, :count] * count, count + 1))
+    def first(self: Any, x: Any, count: int = 1) -> Any:
+        return x[:, :count] * count, count + 1
+
+    module = Forward(first)
     code = compiled(module, dynamic=True)
     x = torch.randn(3, 10)
     for count in (4, 7, 5):

@@ -24,8 +24,11 @@ Module: Any = torch.nn.Module
 class Several(Module):
     """A module with arguments and results of all kinds."""
 
+    linear: Any
+    norm: Any
+
     def __init__(self) -> None:
-        super().__init__()
+        Module.__init__(self)
         self.linear = torch.nn.Linear(16, 32)
         self.norm = torch.nn.BatchNorm1d(32)
 
@@ -67,23 +70,23 @@ def test_arguments_and_results_are_the_modules() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda e, x, s: e(x), "argument 'parts' is missing; the module was exported with x, parts, factor"),
-        (lambda e, x, s: e(x, {"shift": s}, 3), "an argument is 3; the module was exported with 2"),
-        (lambda e, x, s: e(x, {"shift": s}, 2.0), "an argument is 2.0; the module was exported with 2"),
-        (lambda e, x, s: e(x, [s], 2), r"the arguments are built as .*list.*; the module was exported with .*dict"),
-        (lambda e, x, s: e(x, {"shift": s}, 2, 3), "4 arguments are given; the module was exported with 3: x, parts"),
-        (lambda e, x, s: e(x, {"shift": s}, 2, x=x), "argument 'x' is given twice"),
-        (lambda e, x, s: e(x, {"shift": s}, 2, bias=s), "there is no argument 'bias'; the module was exported with x"),
-        (lambda e, x, s: e(x[:2], {"shift": s}, 2), r"input 'x' has shape \[2, 16\] instead of \[4, 16\]"),
-        (lambda e, x, s: e(x.double(), {"shift": s}, 2), "input 'x' has type float64 instead of float32"),
-        (lambda e, x, s: e(x.to("meta"), {"shift": s}, 2), "input 'x': .*meta"),
-        (lambda e, x, s: e(x.to_sparse(), {"shift": s}, 2), "input 'x': .*[Ss]parse"),
-    ],
-)
-def test_wrong_arguments_are_named(call: Callable[..., Any], message: str) -> None:
+WRONG: list[tuple[Callable[[Any, Any, Any], Any], str]] = [
+    (lambda e, x, s: e(x), "argument 'parts' is missing; the module was exported with x, parts, factor"),
+    (lambda e, x, s: e(x, {"shift": s}, 3), "an argument is 3; the module was exported with 2"),
+    (lambda e, x, s: e(x, {"shift": s}, 2.0), "an argument is 2.0; the module was exported with 2"),
+    (lambda e, x, s: e(x, [s], 2), r"the arguments are built as .*list.*; the module was exported with .*dict"),
+    (lambda e, x, s: e(x, {"shift": s}, 2, 3), "4 arguments are given; the module was exported with 3: x, parts"),
+    (lambda e, x, s: e(x, {"shift": s}, 2, x=x), "argument 'x' is given twice"),
+    (lambda e, x, s: e(x, {"shift": s}, 2, bias=s), "there is no argument 'bias'; the module was exported with x"),
+    (lambda e, x, s: e(x[:2], {"shift": s}, 2), r"input 'x' has shape \[2, 16\] instead of \[4, 16\]"),
+    (lambda e, x, s: e(x.double(), {"shift": s}, 2), "input 'x' has type float64 instead of float32"),
+    (lambda e, x, s: e(x.to("meta"), {"shift": s}, 2), "input 'x': .*meta"),
+    (lambda e, x, s: e(x.to_sparse(), {"shift": s}, 2), "input 'x': .*[Ss]parse"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), WRONG)
+def test_wrong_arguments_are_named(call: Callable[[Any, Any, Any], Any], message: str) -> None:
     x, shift = torch.randn(4, 16), torch.randn(32)
     with pytest.raises(mi.InvalidInputError, match=message):
         call(_engine(), x, shift)
@@ -177,9 +180,11 @@ def test_weights_are_part_of_the_models_identity(with_cache: Path, monkeypatch: 
 
 
 class Counting(Module):
+    count: Any
+
     def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("count", torch.zeros(()))
+        Module.__init__(self)
+        Module.register_buffer(self, "count", torch.zeros(()))
 
     def forward(self, x: Any) -> Any:
         self.count += 1
