@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from ...dialects.errors import UnsupportedError
 from ..device import Array
-from ..from_torch.onnx_program import graph_of, is_random, onnx_program
+from ..from_torch.onnx_program import flat_program, graph_of, is_random, onnx_program
 from ..from_torch.tensors import array_of
 from ..from_torch.torch_package import torch_module
 
@@ -203,8 +203,7 @@ def _place_inputs(graph: Any, inputs: Mapping[Any, int], static: set[int], found
 
 def _program(module: Any) -> Any:
     """An ATen graph as an ExportedProgram, all of whose inputs are a call's."""
-    torch, export = torch_module("torch"), torch_module("torch.export.exported_program")
-    kinds, flatten = torch_module("torch.export.graph_signature"), torch_module("torch.utils._pytree").tree_flatten
+    torch, kinds = torch_module("torch"), torch_module("torch.export.graph_signature")
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
     (outputs,) = next(node for node in module.graph.nodes if node.op == "output").args
 
@@ -214,14 +213,5 @@ def _program(module: Any) -> Any:
 
     given = [kinds.InputSpec(kinds.InputKind.USER_INPUT, argument(node), None) for node in inputs]
     made = [kinds.OutputSpec(kinds.OutputKind.USER_OUTPUT, argument(node), None) for node in outputs]
-    call = export.ModuleCallSignature(
-        inputs=[],
-        outputs=[],
-        in_spec=flatten(((0,) * len(given), {}))[1],
-        out_spec=flatten((0,) * len(made))[1],
-        forward_arg_names=[node.name for node in inputs],
-    )
-    signature = kinds.ExportGraphSignature(given, made)
-    return export.ExportedProgram(
-        module, module.graph, signature, {}, {}, [export.ModuleCallEntry("", call)], constants={}
-    )
+    arguments = torch_module("torch.utils._pytree").tree_flatten(((0,) * len(given), {}))[1]
+    return flat_program(module, module.graph, kinds.ExportGraphSignature(given, made), arguments)

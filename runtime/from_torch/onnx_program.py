@@ -6,7 +6,7 @@ import logging
 import warnings
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 from ...dialects.arguments import shown
@@ -15,7 +15,6 @@ from ..device import Array
 from .torch_package import is_onnx_program, torch_module
 
 KEPT_BYTES = 1024  # weights up to this size stay in the model, which then shows them
-OPSET = 20  # of the exporter's operators
 _TALKATIVE = ("torch.onnx", "torch.onnx._internal.exporter", "torch.export._trace", "torch._subclasses.fake_tensor")
 
 
@@ -91,30 +90,45 @@ def _of_program(program: Any) -> tuple[Any, Any]:
 
 
 def _has_constants(program: Any) -> bool:
-    """Whether a module's result has parts that are numbers or texts, which the exporter doesn't take."""
-    return any(getattr(each.arg, "value", None) is not None for each in program.graph_signature.output_specs)
+    """Whether a module's result has parts that are no tensors, which not every version of the exporter takes."""
+    return any(hasattr(each.arg, "value") for each in program.graph_signature.output_specs)
 
 
 def _without_constants(program: Any) -> Any:
-    """The same program, with None for constants of the result."""
-    torch, export = torch_module("torch"), torch_module("torch.export.exported_program")
-    kinds = torch_module("torch.export.graph_signature")
+    """The same program with the tensors and sizes of the result only."""
+    torch, kinds = torch_module("torch"), torch_module("torch.export.graph_signature")
     graph = torch.fx.Graph()
     copied: dict[Any, Any] = {}
     results = graph.graph_copy(program.graph, copied)
-    graph.output(tuple(each if isinstance(each, torch.fx.Node) else None for each in results))
-    outputs = [
-        replace(each, arg=kinds.ConstantArgument("", None)) if hasattr(each.arg, "value") else each
-        for each in program.graph_signature.output_specs
-    ]
+    for node, copy in copied.items():
+        copy.meta = dict(node.meta)
+    graph.output(tuple(each for each in results if isinstance(each, torch.fx.Node)))
+    outputs = [each for each in program.graph_signature.output_specs if not hasattr(each.arg, "value")]
+    signature = kinds.ExportGraphSignature([*program.graph_signature.input_specs], outputs)
+    return flat_program(program.graph_module, graph, signature, program.call_spec.in_spec, program)
+
+
+def flat_program(module: Any, graph: Any, signature: Any, arguments: Any, like: Any = None) -> Any:
+    """A graph as an ExportedProgram: `arguments` is the tree of its arguments, its result is a tuple.
+
+    Weights, constants and the ranges of sizes are those of the program `like`.
+    """
+    export, flatten = torch_module("torch.export.exported_program"), torch_module("torch.utils._pytree").tree_flatten
+    made = sum(each.kind.name == "USER_OUTPUT" for each in signature.output_specs)
+    given = [node.name for node in graph.nodes if node.op == "placeholder"]
+    if like is not None:
+        given = like.module_call_graph[0].signature.forward_arg_names
+    call = export.ModuleCallSignature(
+        inputs=[], outputs=[], in_spec=arguments, out_spec=flatten((0,) * made)[1], forward_arg_names=given
+    )
     return export.ExportedProgram(
-        program.graph_module,
+        module,
         graph,
-        kinds.ExportGraphSignature([*program.graph_signature.input_specs], outputs),
-        program.state_dict,
-        program.range_constraints,
-        program.module_call_graph,
-        constants=program.constants,
+        signature,
+        {} if like is None else like.state_dict,
+        {} if like is None else like.range_constraints,
+        [export.ModuleCallEntry("", call)],
+        constants={} if like is None else like.constants,
     )
 
 
@@ -170,7 +184,6 @@ def onnx_program(
                 dynamo=True,
                 verbose=False,
                 optimize=False,
-                opset_version=OPSET,
                 **options,
             )
     except MiniInferError:
