@@ -107,6 +107,7 @@ def _without_changes(graph: Any, inputs: Mapping[Any, int]) -> list[tuple[int, A
 def _lift_constants(module: Any, found: AtenGraph) -> None:
     """Makes tensors that the module holds inputs of the graph."""
     torch = torch_module("torch")
+    fake = torch_module("torch._guards").TracingContext.get().fake_mode
     for node in [node for node in module.graph.nodes if node.op == "get_attr"]:
         value = module
         for part in str(node.target).split("."):
@@ -116,7 +117,7 @@ def _lift_constants(module: Any, found: AtenGraph) -> None:
         with module.graph.inserting_before(next(iter(module.graph.nodes))):
             lifted = module.graph.placeholder(f"constant_{node.name}")
         lifted.meta.update(node.meta)
-        lifted.meta.setdefault("val", value)
+        lifted.meta["val"] = fake.from_tensor(value, static_shapes=True)
         node.replace_all_uses_with(lifted)
         module.graph.erase_node(node)
         found.constants[lifted.name] = array_of(value)

@@ -55,7 +55,7 @@ class Roles:
     weights: Mapping[int, str]
     """Constants, as long as they are the same."""
     inputs: Mapping[int, str]
-    """Tensors, then sizes."""
+    """Tensors and sizes, in the order of the ONNX graph's inputs, which is that of the arguments."""
     sizes: Mapping[int, str]
     """Sizes that are constants, of which each value has an engine."""
     bindings: OrderedDict[tuple[int, ...], Binding] = field(default_factory=OrderedDict[tuple[int, ...], Binding])
@@ -79,7 +79,7 @@ class GraphCode:
         """`refuse` is told why there is no engine, and may raise."""
         self._graph, self._cache, self._eager, self._refuse = graph, cache, eager, refuse
         self._config = replace(config, enable_dynamic_shapes=graph.is_dynamic)
-        self._roles = Roles(graph.weights, {**graph.tensors, **graph.sizes}, {})
+        self._roles = Roles(graph.weights, _ordered({**graph.tensors, **graph.sizes}), {})
         self._is_eager = False
         self._changes = 0
         self._lock = threading.RLock()
@@ -148,7 +148,7 @@ class GraphCode:
             LOG.info("tensors that were changed between calls are inputs from now on")
             kept = {place: name for place, name in roles.weights.items() if place not in moved}
             added = {place: roles.weights[place] for place in moved}
-            self._roles = Roles(kept, {**added, **roles.inputs}, roles.sizes)
+            self._roles = Roles(kept, _ordered({**added, **roles.inputs}), roles.sizes)
 
     def _specialize_sizes(self, roles: Roles) -> bool:
         """Makes sizes that are arguments constants; whether that changes anything."""
@@ -170,6 +170,10 @@ class GraphCode:
         for argument, output in self._graph.changes:
             args[argument].copy_(tensor_of(outputs[output]))
         return tuple(_result(each, args, outputs) for each in self._graph.results)
+
+
+def _ordered(names: Mapping[int, str]) -> dict[int, str]:
+    return dict(sorted(names.items()))
 
 
 def _value(argument: Any) -> Any:

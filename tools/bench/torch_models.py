@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from importlib.util import find_spec
 from statistics import median
 from typing import Annotated, Any
 
@@ -90,6 +91,8 @@ def _torchvision() -> Any:
 
 def text_model(name: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """A model of Transformers with an example of its arguments."""
+    if find_spec("torchvision") is not None:
+        _torchvision()  # which Transformers imports
     torch, transformers = torch_module("torch"), torch_module("transformers")
     kind, config, options = TEXTS[name]
     unknown = {"vocab_size": WORDS, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0, "use_cache": False}
