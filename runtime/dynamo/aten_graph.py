@@ -108,6 +108,7 @@ def _lift_constants(module: Any, found: AtenGraph) -> None:
     """Makes tensors that the module holds inputs of the graph."""
     torch = torch_module("torch")
     fake = torch_module("torch._guards").TracingContext.get().fake_mode
+    real = torch_module("torch._subclasses.fake_tensor").unset_fake_temporarily
     for node in [node for node in module.graph.nodes if node.op == "get_attr"]:
         value = module
         for part in str(node.target).split("."):
@@ -120,7 +121,8 @@ def _lift_constants(module: Any, found: AtenGraph) -> None:
         lifted.meta["val"] = fake.from_tensor(value, static_shapes=True)
         node.replace_all_uses_with(lifted)
         module.graph.erase_node(node)
-        found.constants[lifted.name] = array_of(value)
+        with real():  # not as the tracing around this would have it
+            found.constants[lifted.name] = array_of(value)
 
 
 def _place_outputs(graph: Any, inputs: Mapping[Any, int], changed: Sequence[tuple[int, Any]], found: AtenGraph) -> None:

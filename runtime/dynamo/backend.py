@@ -11,7 +11,7 @@ from typing import Any
 from ...dialects.arguments import check_kind, check_options, checked_mapping
 from ...dialects.errors import ConfigError, MiniInferError, UnsupportedError
 from ..config import EngineConfig
-from ..from_torch.torch_package import torch_module
+from ..from_torch.torch_package import exporting_torch, torch_module
 from ..kept.cache_folders import Cache
 from .aten_graph import exported_graph
 from .graph_code import GraphCode
@@ -55,8 +55,7 @@ def mini_infer(
     warning says why. Raises ConfigError for wrong options.
     """
     del mode
-    torch = torch_module("torch")
-    torch_module("onnxscript")
+    torch = exporting_torch()
     settings = Settings.of(options)
     if torch.is_grad_enabled() and any(isinstance(each, torch.Tensor) and each.requires_grad for each in inputs):
         _refuse(

@@ -12,7 +12,7 @@ from typing import Any, cast
 from ...dialects.arguments import shown
 from ...dialects.errors import ConfigError, InvalidModelError, MiniInferError, UnsupportedError
 from ..device import Array
-from .torch_package import is_onnx_program, torch_module
+from .torch_package import exporting_torch, is_onnx_program, torch_module
 
 KEPT_BYTES = 1024  # weights up to this size stay in the model, which then shows them
 _TALKATIVE = ("torch.onnx", "torch.onnx._internal.exporter", "torch.export._trace", "torch._subclasses.fake_tensor")
@@ -46,7 +46,7 @@ def exported_module(
     Raises ConfigError for arguments that don't go with the model, InvalidModelError for weights that have no values,
     and UnsupportedError for what PyTorch can't export, or what ONNX can't express.
     """
-    torch = torch_module("torch")
+    torch = exporting_torch()
     if not isinstance(cast("object", args), tuple | list):
         raise ConfigError(f"args is {shown(args)}; it must be a tuple of the module's arguments, such as (x,)")
     if kwargs is not None and not isinstance(cast("object", kwargs), Mapping):
@@ -141,8 +141,6 @@ def _check_values(module: Any) -> None:
 
 def _check_unchanged(program: Any) -> None:
     """Raises UnsupportedError for a module that draws random numbers, or changes its buffers or arguments."""
-    if getattr(program, "_report", None) is not None:  # of a draft: some versions make one where all else fails
-        raise UnsupportedError("PyTorch can't export it to ONNX: values that a call computes decide what it does")
     for node in program.graph.nodes:
         if node.op == "call_function" and is_random(node):
             raise UnsupportedError(f"{node.target} draws random numbers: call eval() if it is for training")
@@ -175,8 +173,7 @@ def onnx_program(
     model: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None, **options: Any
 ) -> Any:
     """torch.onnx.export in memory, in silence. Raises UnsupportedError with the exporter's reason."""
-    torch = torch_module("torch")
-    torch_module("onnxscript")
+    torch = exporting_torch()
     try:
         with _quiet():
             return torch.onnx.export(

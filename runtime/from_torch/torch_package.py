@@ -9,12 +9,25 @@ from typing import Any
 from ...dialects.errors import ConfigError
 
 
+OLDEST = (2, 9)  # version of PyTorch
+
+
 def torch_module(name: str) -> Any:
     """A module of PyTorch. Raises ConfigError if PyTorch is not installed."""
     try:
         return import_module(name)
     except ImportError as error:
         raise ConfigError(f"{name} can't be imported ({error}): pip install 'mini-infer[torch]'") from None
+
+
+def exporting_torch() -> Any:
+    """PyTorch with its exporter to ONNX. Raises ConfigError if one of them is missing or too old."""
+    torch = torch_module("torch")
+    torch_module("onnxscript")
+    version = tuple(int(part) for part in str(torch.__version__).partition("+")[0].split(".")[:2])
+    if version < OLDEST:  # whose exporter fixes what a call decides, where all else fails
+        raise ConfigError(f"PyTorch {torch.__version__} is too old; {OLDEST[0]}.{OLDEST[1]} is needed")
+    return torch
 
 
 def is_torch_model(model: object) -> bool:

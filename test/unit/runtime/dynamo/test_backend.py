@@ -200,6 +200,23 @@ def test_a_dynamic_batch_has_few_engines(engines: list[str]) -> None:
     assert len(engines) == 2  # for 4, then for any
 
 
+def test_a_cache_that_grows(engines: list[str]) -> None:
+    """As one of keys and values does: it begins empty, and each call appends to it."""
+
+    def attend(self: Any, x: Any, past: Any = None) -> Any:
+        past = torch.cat([torch.tensor([]) if past is None else past, self.linear(x)], 0)
+        return torch.softmax(x @ past.T, 1) @ past, past
+
+    module = Forward(attend, linear=torch.nn.Linear(6, 6))
+    code = compiled(module)
+    found, wanted = None, None
+    for rows in (3, 1, 1, 1, 1, 1):
+        x = torch.randn(rows, 6)
+        (y, found), (z, wanted) = code(x, found), module(x, wanted)
+        assert_same((y, found), (z, wanted))
+    assert len(engines) <= 4
+
+
 def test_sizes_that_are_arguments(engines: list[str]) -> None:
     def first(self: Any, x: Any, count: int = 1) -> Any:
         return x[:, :count] * count, count + 1

@@ -254,3 +254,14 @@ def test_what_imports_pytorch() -> None:
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"
+
+
+def test_an_old_pytorch_and_one_without_its_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
+    module, x = torch.nn.Linear(4, 4), torch.ones(2, 4)
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "__version__", "2.8.1+cpu")
+        with pytest.raises(mi.ConfigError, match=r"PyTorch 2\.8\.1\+cpu is too old; 2\.9 is needed"):
+            mi.compile(module, args=(x,))
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    with pytest.raises(mi.ConfigError, match=r"onnxscript can't be imported .*: pip install 'mini-infer\[torch\]'"):
+        mi.compile(module, args=(x,))
