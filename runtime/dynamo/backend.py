@@ -14,6 +14,7 @@ from ..config import EngineConfig
 from ..from_torch.torch_package import exporting_torch, torch_module
 from ..kept.cache_folders import Cache
 from .aten_graph import exported_graph
+from .decompositions import decompositions
 from .graph_code import GraphCode
 
 _DYNAMOS = ("profile", "enable_dynamic_shapes", "dims", "shapes", "specialize", "caches", "check_memory")
@@ -72,17 +73,10 @@ def mini_infer(
     aot = common.aot_autograd(
         fw_compiler=compiled,
         inference_compiler=compiled,
-        decompositions=_decompositions(),
+        decompositions=decompositions(),
         keep_inference_input_mutations=True,
     )
     return aot(module, inputs)
-
-
-def _decompositions() -> Mapping[Any, Callable[..., Any]]:
-    """PyTorch's own definitions of what its exporter takes for something else: statistics of the batch itself."""
-    aten = torch_module("torch").ops.aten
-    names = ("_native_batch_norm_legit_functional", "_native_batch_norm_legit", "native_batch_norm")
-    return torch_module("torch._decomp").get_decompositions([getattr(aten, name) for name in names])
 
 
 def _compiled(graph: Any, settings: Settings) -> Callable[..., Any]:

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, cast
 from weakref import ref
 
@@ -23,6 +24,7 @@ from ..progress import LOG
 from .aten_graph import AtenGraph, Result
 
 MOST_ENGINES = 64  # of one graph: for modules that share their code, and for values of sizes that are arguments
+UNCOUNTED = -1  # the version of a tensor whose changes aren't counted
 MOST_CHANGES = 4  # of parameters in place, each of which makes code again; later ones are inputs
 
 
@@ -31,21 +33,30 @@ class Binding:
     """An engine, and the tensors that are constants in it."""
 
     engine: Engine
-    weights: tuple[Callable[[], Any], ...]
-    versions: tuple[int, ...]
+    weights: tuple[tuple[int, Callable[[], Any], int], ...]
+    """The places of the tensors among the arguments, the tensors, and their versions."""
 
-    def is_for(self, weights: Sequence[Any]) -> bool:
+    def is_for(self, args: Sequence[Any]) -> bool:
         """Whether these are the tensors, perhaps with other elements."""
-        return all(known() is weight for known, weight in zip(self.weights, weights, strict=True))
+        return all(known() is args[place] for place, known, _ in self.weights)
 
-    def suits(self, weights: Sequence[Any]) -> bool:
+    def suits(self, args: Sequence[Any]) -> bool:
         """Whether these are the tensors, unchanged."""
-        return self.is_for(weights) and self.versions == tuple(map(version_of, weights))
+        for place, known, version in self.weights:
+            weight = args[place]
+            if known() is not weight or (version != UNCOUNTED and weight._version != version):
+                return False
+        return True
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether some of the tensors aren't there any more."""
+        return any(known() is None for _, known, _ in self.weights)
 
 
 def version_of(tensor: Any) -> int:
     """How often a tensor's elements were changed in place, as PyTorch counts; tensors of inference_mode aren't."""
-    return -1 if tensor.is_inference() else tensor._version
+    return UNCOUNTED if tensor.is_inference() else tensor._version
 
 
 @dataclass(frozen=True)
@@ -60,9 +71,13 @@ class Roles:
     """Sizes that are constants, of which each value has an engine."""
     bindings: OrderedDict[tuple[int, ...], Binding] = field(default_factory=OrderedDict[tuple[int, ...], Binding])
 
+    @cached_property
+    def _first(self) -> tuple[int, ...]:
+        return tuple(self.weights)[:1]
+
     def key(self, args: Sequence[Any]) -> tuple[int, ...]:
         """Tells apart the engines that are kept: by the first of the weights, and the sizes."""
-        return (*(id(args[place]) for place in [*self.weights][:1]), *(int(args[place]) for place in self.sizes))
+        return (*[id(args[place]) for place in self._first], *[int(args[place]) for place in self.sizes])
 
 
 class GraphCode:
@@ -113,34 +128,33 @@ class GraphCode:
 
     def _engine(self, roles: Roles, args: Sequence[Any]) -> Engine | None:
         """The engine for these weights; None if roles were changed."""
-        weights = [args[place] for place in roles.weights]
         key = roles.key(args)
         known = roles.bindings.get(key)
-        if known is not None and known.suits(weights):
+        if known is not None and known.suits(args):
             return known.engine
         with self._lock:
             if roles is not self._roles:
                 return None
             known = roles.bindings.get(key)
-            if known is not None and known.suits(weights):
+            if known is not None and known.suits(args):
                 return known.engine
-            if known is not None and known.is_for(weights):
-                self._note_changes(roles, known, weights)
+            if known is not None and known.is_for(args):
+                self._note_changes(roles, known, args)
                 if roles is not self._roles:
                     return None
-            made = Binding(self._compiled(roles, args), tuple(map(ref, weights)), tuple(map(version_of, weights)))
-            for gone in [each for each, old in roles.bindings.items() if any(get() is None for get in old.weights)]:
+            weights = [(place, ref(args[place]), version_of(args[place])) for place in roles.weights]
+            made = Binding(self._compiled(roles, args), tuple(weights))
+            for gone in [each for each, old in roles.bindings.items() if old.is_gone]:
                 del roles.bindings[gone]
             roles.bindings[key] = made
             if len(roles.bindings) > MOST_ENGINES:
                 roles.bindings.popitem(last=False)
             return made.engine
 
-    def _note_changes(self, roles: Roles, known: Binding, weights: Sequence[Any]) -> None:
+    def _note_changes(self, roles: Roles, known: Binding, args: Sequence[Any]) -> None:
         """Makes what was changed in place an input: buffers at once, parameters if it was often."""
         parameter = torch_module("torch").nn.Parameter
-        versions = zip(roles.weights, weights, known.versions, strict=True)
-        changed = {place: weight for place, weight, version in versions if version_of(weight) != version}
+        changed = {place: args[place] for place, _, version in known.weights if version_of(args[place]) != version}
         self._changes += any(isinstance(weight, parameter) for weight in changed.values())
         often = self._changes > MOST_CHANGES
         moved = [place for place, weight in changed.items() if often or not isinstance(weight, parameter)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ...dialects.arguments import shown
@@ -37,6 +38,29 @@ class ModuleSignature:
     ranges: Mapping[str, Sequence[tuple[int, str, int, int | None]]]
     """Input -> (axis, dimension, smallest size, largest or None)."""
 
+    @cached_property
+    def is_flat(self) -> bool:
+        """Whether no argument is built of others."""
+        return self.arguments is None or all(map(_is_leaf, self._arguments()))
+
+    def _arguments(self) -> list[Any]:
+        return [each for kind in _children(self.arguments) for each in _children(kind)]
+
+    @cached_property
+    def _returns(self) -> str:
+        """What the results are, in the cases that need no tree: "tensor" or "tuple"."""
+        if any(self.outputs):
+            return ""
+        if self.results is None:
+            return "tuple"
+        if _is_leaf(self.results):
+            return "tensor"
+        return "tuple" if self.results.type is tuple and all(map(_is_leaf, _children(self.results))) else ""
+
+    @cached_property
+    def _has_ranges(self) -> bool:
+        return any(self.ranges.values())
+
     def takes(self, given: Mapping[str, Any]) -> bool:
         """Whether a mapping is the module's one argument, rather than inputs by name."""
         if self.positional != 1 or len(self.names) != 1 or self.arguments is None:
@@ -45,10 +69,12 @@ class ModuleSignature:
 
     def inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """The values of the inputs, in order. Raises InvalidInputError for arguments unlike those of the export."""
-        placed = self._placed(args, kwargs)
-        values = [placed[name] for name in self.names]
-        if self.arguments is None:
-            return values
+        values: Sequence[Any] = args
+        if kwargs or len(args) != len(self.names):
+            placed = self._placed(args, kwargs)
+            values = [placed[name] for name in self.names]
+        if self.is_flat:
+            return list(values) if self.leaves == self.names else self._checked(values)
         pytree = torch_module("torch.utils._pytree")
         keywords = dict(zip(self.names[self.positional :], values[self.positional :], strict=True))
         leaves, tree = pytree.tree_flatten((tuple(values[: self.positional]), keywords))
@@ -56,6 +82,10 @@ class ModuleSignature:
             raise InvalidInputError(
                 f"the arguments are built as {_text(tree)}; the module was exported with {_text(self.arguments)}"
             )
+        return self._checked(leaves)
+
+    def _checked(self, leaves: Sequence[Any]) -> list[Any]:
+        """The tensors of the arguments' leaves. Raises InvalidInputError for another constant."""
         found: list[Any] = []
         for leaf, value in zip(self.leaves, leaves, strict=True):
             if not isinstance(leaf, _Constant):
@@ -91,7 +121,7 @@ class ModuleSignature:
 
     def check_sizes(self, values: Sequence[Any]) -> None:
         """Raises InvalidInputError for a size outside of the range that the module was exported for."""
-        for name, value in zip(self.ranges, values, strict=True) if any(self.ranges.values()) else ():
+        for name, value in zip(self.ranges, values, strict=True) if self._has_ranges else ():
             shape = getattr(value, "shape", ())
             for axis, dimension, least, most in self.ranges[name]:
                 if axis < len(shape) and (shape[axis] < least or (most is not None and shape[axis] > most)):
@@ -102,8 +132,9 @@ class ModuleSignature:
 
     def result(self, outputs: Sequence[Any]) -> Any:
         """What the module returns, made of the outputs in order."""
-        if self.results is None:
-            return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        if self._returns:
+            single = self._returns == "tensor" or (self.results is None and len(outputs) == 1)
+            return outputs[0] if single else tuple(outputs)
         left = iter(outputs)
         leaves = [leaf.value if isinstance(leaf, _Constant) else _leaf(leaf, next(left)) for leaf in self.outputs]
         return torch_module("torch.utils._pytree").tree_unflatten(leaves, self.results)
@@ -149,6 +180,10 @@ def signature_of(exported: ExportedModule) -> ModuleSignature:
 
 def _children(tree: Any) -> Sequence[Any]:
     return tree.children() if hasattr(tree, "children") else tree.children_specs  # in the other order a warning
+
+
+def _is_leaf(tree: Any) -> bool:
+    return tree.is_leaf()
 
 
 def _kind(argument: Any) -> str:

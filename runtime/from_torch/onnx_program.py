@@ -193,16 +193,23 @@ def onnx_program(
 
 @contextmanager
 def _quiet() -> Generator[None]:
-    """Without the exporter's remarks on itself; what it can't do it raises."""
+    """Without the exporter's remarks on itself; what it can't do it raises.
+
+    And without PyTorch's fused operations for whole layers, which it can't export.
+    """
+    attention = torch_module("torch").backends.mha
+    fused = attention.get_fastpath_enabled()
     loggers = [logging.getLogger(name) for name in _TALKATIVE]
     levels = [logger.level for logger in loggers]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
+            attention.set_fastpath_enabled(False)
             for logger in loggers:
                 logger.setLevel(logging.CRITICAL)
             yield
         finally:
+            attention.set_fastpath_enabled(fused)
             for logger, level in zip(loggers, levels, strict=True):
                 logger.setLevel(level)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, cast
 
 import ml_dtypes
@@ -19,24 +20,30 @@ _WORDS = {  # numpy's types that PyTorch takes no arrays of: the integers of tha
 _NAMED = {f"torch.{name}": (words.name, dtype) for dtype, (words, name) in _WORDS.items()}
 
 
+@cache
+def _torch() -> Any:
+    return torch_module("torch")
+
+
 def array_of(tensor: Any) -> Array:
     """The elements of a tensor on the CPU as an array over the same memory; the tensor's gradient is left alone.
 
     Raises TypeError or RuntimeError for a tensor without such memory, such as a sparse or a quantised one.
     """
-    plain = tensor.detach()
-    if plain.is_conj() or plain.is_neg():  # not computed yet
-        plain = plain.resolve_conj().resolve_neg()
+    try:
+        return cast("Array", tensor.numpy())  # as nearly all can
+    except (RuntimeError, TypeError):
+        plain = tensor.detach().resolve_conj().resolve_neg()  # which are not computed before they are needed
     words = _NAMED.get(str(plain.dtype))
     if words is None:
         return cast("Array", plain.numpy())
-    torch = torch_module("torch")
+    torch = _torch()
     return cast("Array", plain.view(getattr(torch, words[0])).numpy().view(words[1]))
 
 
 def tensor_of(array: Array | Tensor) -> Any:
     """A tensor over the memory of an output."""
-    torch = torch_module("torch")
+    torch = _torch()
     if isinstance(array, Tensor):
         return torch.from_dlpack(array)
     words = _WORDS.get(array.dtype)

@@ -8,7 +8,6 @@ from typing import Any
 
 from ...dialects.errors import ConfigError
 
-
 OLDEST = (2, 9)  # version of PyTorch
 
 

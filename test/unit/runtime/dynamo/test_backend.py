@@ -179,6 +179,40 @@ def test_normalisation_in_training_mode_changes_its_means() -> None:
         assert_same([*ours.buffers()], [*theirs.buffers()])
 
 
+LAYER: dict[str, Any] = {"d_model": 8, "nhead": 2, "dim_feedforward": 16, "batch_first": True}
+PADDED = torch.tensor([[False, False, True], [False, True, True]])
+OPERATIONS: dict[str, tuple[Any, Callable[[], tuple[Any, ...]]]] = {
+    "encoder layer": (torch.nn.TransformerEncoderLayer(**LAYER), lambda: (torch.randn(2, 3, 8),)),
+    "encoder layer, gelu, norms first": (
+        torch.nn.TransformerEncoderLayer(**LAYER, activation="gelu", norm_first=True),
+        lambda: (torch.randn(2, 3, 8),),
+    ),
+    "encoder layer, mask": (
+        torch.nn.TransformerEncoderLayer(**LAYER),
+        lambda: (torch.randn(2, 3, 8), torch.ones(3, 3, dtype=torch.bool).triu(1)),
+    ),
+    "encoder layer, padding": (torch.nn.TransformerEncoderLayer(**LAYER), lambda: (torch.randn(2, 3, 8), None, PADDED)),
+    "encoder layer, mask and padding": (
+        torch.nn.TransformerEncoderLayer(**LAYER),
+        lambda: (torch.randn(2, 3, 8), torch.ones(3, 3, dtype=torch.bool).triu(1), PADDED),
+    ),
+    "grouped heads": (
+        Forward(
+            lambda self, x: torch.nn.functional.scaled_dot_product_attention(x, x[:, :2], x[:, :2], enable_gqa=True)
+        ),
+        lambda: (torch.randn(2, 4, 5, 8),),
+    ),
+    "distances": (Forward(lambda self, x: torch.cdist(x, x + 1)), lambda: (torch.randn(3, 4),)),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operations_that_the_exporter_lacks(name: str) -> None:
+    module, arguments = OPERATIONS[name]
+    given = arguments()
+    assert_same(compiled(module.eval())(*given), module(*given))
+
+
 def test_a_graph_break_leaves_two_graphs(engines: list[str]) -> None:
     def broken(self: Any, x: Any) -> Any:
         y = self.first(x)
