@@ -47,6 +47,7 @@ class Result:
     argument: int | None = None
     constant: Any = None
     is_number: bool = False
+    is_complex: bool = False
     order: tuple[int, ...] | None = None
     """The axes of the output in the order of the result's."""
 
@@ -142,7 +143,7 @@ def _place_outputs(graph: Any, inputs: Mapping[Any, int], changed: Sequence[tupl
                     moved = graph.call_function(torch.ops.aten.permute.default, (value, list(order)))
                 moved.meta["val"] = value.meta["val"].permute(order)
                 value = moved
-            found.results.append(Result(output=len(made), order=order))
+            found.results.append(Result(len(made), is_complex=value.meta["val"].is_complex(), order=order))
             made.append(value)
         else:
             found.results.append(Result(output=len(made), is_number=True))

@@ -58,8 +58,8 @@ def _encoder_layer(
 ) -> Any:
     """torch.nn.TransformerEncoderLayer without a gradient, a single operation of PyTorch's.
 
-    A mask is added, or True where nothing is attended to: of kind 0 for pairs of tokens, of kind 1 for the tokens of each
-    sequence, of kind 2 for pairs of tokens of each sequence and head.
+    A mask is added, or True where nothing is attended to: of kind 0 for pairs of tokens, of kind 1 for the tokens of
+    each sequence, of kind 2 for pairs of tokens of each sequence and head.
     """
     functional = torch_module("torch.nn.functional")
     if mask is not None and mask_type not in (0, 1, 2):

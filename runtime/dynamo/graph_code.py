@@ -182,7 +182,7 @@ class GraphCode:
 
     def _results(self, args: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
         for argument, output in self._graph.changes:
-            args[argument].copy_(tensor_of(outputs[output]))
+            args[argument].copy_(tensor_of(outputs[output], args[argument].is_complex()))
         return tuple(_result(each, args, outputs) for each in self._graph.results)
 
 
@@ -201,7 +201,7 @@ def _result(result: Result, args: Sequence[Any], outputs: Sequence[Any]) -> Any:
         return result.constant
     if result.is_number:
         return int(outputs[result.output])
-    tensor = tensor_of(outputs[result.output])
+    tensor = tensor_of(outputs[result.output], result.is_complex)
     if result.order is None:
         return tensor
     return tensor.permute([result.order.index(axis) for axis in range(len(result.order))])

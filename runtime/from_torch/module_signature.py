@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from ...dialects.arguments import shown
 from ...dialects.errors import InvalidInputError
 from .onnx_program import ExportedModule
@@ -34,7 +36,7 @@ class ModuleSignature:
     results: Any
     """The tree of the result; None for a model exported elsewhere, which returns a tensor or a tuple."""
     outputs: tuple[_Constant | str, ...]
-    """The result's leaves: "" for a tensor, "number" for a size."""
+    """The result's leaves: "" for a tensor, "complex" for one of complex numbers, "number" for a size."""
     ranges: Mapping[str, Sequence[tuple[int, str, int, int | None]]]
     """Input -> (axis, dimension, smallest size, largest or None)."""
 
@@ -141,7 +143,16 @@ class ModuleSignature:
 
 
 def _leaf(kind: str, value: Any) -> Any:
-    return int(value) if kind == "number" else value
+    if kind == "number":
+        return int(value)
+    return value if not kind else _complex(value)
+
+
+def _complex(pairs: Any) -> Any:
+    """Complex numbers of a tensor's or an array's pairs along its last axis."""
+    if isinstance(pairs, np.ndarray):
+        return pairs[..., 0] + 1j * pairs[..., 1]
+    return torch_module("torch").view_as_complex(pairs)
 
 
 def _text(tree: Any) -> str:
@@ -174,7 +185,8 @@ def signature_of(exported: ExportedModule) -> ModuleSignature:
     given, left = [each.arg for each in signature.input_specs if each.kind.name == "USER_INPUT"], iter(inputs)
     leaves = tuple(_Constant(arg.value) if hasattr(arg, "value") else next(left) for arg in given)
     made = [each.arg for each in signature.output_specs if each.kind.name == "USER_OUTPUT"]
-    outputs = tuple(_Constant(arg.value) if hasattr(arg, "value") else _kind(arg) for arg in made)
+    nodes = {node.name: node for node in program.graph.nodes}
+    outputs = tuple(_Constant(arg.value) if hasattr(arg, "value") else _kind(nodes[arg.name]) for arg in made)
     return ModuleSignature(tuple(names), count, spec.in_spec, leaves, spec.out_spec, outputs, ranges)
 
 
@@ -186,5 +198,7 @@ def _is_leaf(tree: Any) -> bool:
     return tree.is_leaf()
 
 
-def _kind(argument: Any) -> str:
-    return "number" if type(argument).__name__.startswith("Sym") else ""
+def _kind(node: Any) -> str:
+    if not isinstance(node.meta["val"], torch_module("torch").Tensor):
+        return "number"
+    return "complex" if node.meta["val"].is_complex() else ""

@@ -158,14 +158,15 @@ def _check_unchanged(program: Any) -> None:
 
 
 def is_random(node: Any) -> bool:
-    """Whether an operation draws random numbers, which attention does for a dropout only."""
+    """Whether an operation draws random numbers, which one with a dropout does only if that is in use."""
     tags, schema = getattr(node.target, "tags", ()), getattr(node.target, "_schema", None)
     if torch_module("torch").Tag.nondeterministic_seeded not in tags or schema is None:
         return False
+    share = ("dropout", "dropout_p", "p") if "dropout" in schema.name else ("dropout", "dropout_p")
     for place, argument in enumerate(schema.arguments):
-        if argument.name == "dropout_p":
-            given = node.args[place] if place < len(node.args) else node.kwargs.get(argument.name, 0.0)
-            return given != 0.0
+        given = node.args[place] if place < len(node.args) else node.kwargs.get(argument.name, argument.default_value)
+        if (argument.name in share and given == 0) or (argument.name in ("train", "training") and given is False):
+            return False
     return True
 
 

@@ -28,8 +28,11 @@ def _torch() -> Any:
 def array_of(tensor: Any) -> Array:
     """The elements of a tensor on the CPU as an array over the same memory; the tensor's gradient is left alone.
 
+    Complex numbers are pairs along a last axis, as in an exported model.
     Raises TypeError or RuntimeError for a tensor without such memory, such as a sparse or a quantised one.
     """
+    if tensor.is_complex():
+        tensor = _torch().view_as_real(tensor.detach().resolve_conj())
     try:
         return cast("Array", tensor.numpy())  # as nearly all can
     except (RuntimeError, TypeError):
@@ -41,8 +44,10 @@ def array_of(tensor: Any) -> Array:
     return cast("Array", plain.view(getattr(torch, words[0])).numpy().view(words[1]))
 
 
-def tensor_of(array: Array | Tensor) -> Any:
-    """A tensor over the memory of an output."""
+def tensor_of(array: Array | Tensor, is_complex: bool = False) -> Any:
+    """A tensor over the memory of an output; with `is_complex` of complex numbers."""
+    if is_complex:
+        return _torch().view_as_complex(tensor_of(array))
     torch = _torch()
     if isinstance(array, Tensor):
         return torch.from_dlpack(array)

@@ -121,6 +121,8 @@ ARGUMENTS: dict[str, Callable[[], Any]] = {
     "flipped": lambda: torch.randn(4, 6).flip(0),
     "conjugated": lambda: torch.randn(4, 6, dtype=torch.complex64).conj().imag,
     "empty": lambda: torch.randn(0, 6),
+    "complex": lambda: torch.randn(4, 6, dtype=torch.complex64),
+    "conjugate": lambda: torch.randn(4, 6, dtype=torch.complex64).conj(),
     "half": lambda: torch.randn(4, 6).half(),
     "bfloat16": lambda: torch.randn(4, 6).bfloat16(),
     "float64": lambda: torch.randn(4, 6).double(),
@@ -202,6 +204,7 @@ OPERATIONS: dict[str, tuple[Any, Callable[[], tuple[Any, ...]]]] = {
         ),
         lambda: (torch.randn(2, 4, 5, 8),),
     ),
+    "recurrent": (torch.nn.LSTM(4, 5, 2, batch_first=True, dropout=0.5), lambda: (torch.randn(2, 3, 4),)),
     "distances": (Forward(lambda self, x: torch.cdist(x, x + 1)), lambda: (torch.randn(3, 4),)),
 }
 

@@ -153,6 +153,31 @@ def test_tensors_of_any_type_and_layout(kind: str) -> None:
     assert found.dtype == x.dtype and torch.equal(found, torch.where(y > 0, x, x[:1]))
 
 
+class Rotating(Module):
+    def forward(self, x: Any, by: Any) -> Any:
+        return x * by, by.abs(), by.T
+
+
+def test_complex_numbers() -> None:
+    x, by = torch.randn(3, 4, dtype=torch.complex64), torch.randn(3, 4, dtype=torch.complex64).conj()
+    engine = mi.compile(Rotating(), 1, args=(x, by))
+    assert_same(engine(x, by), Rotating()(x, by))
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        torch.nn.LSTM(8, 5, batch_first=True, num_layers=2, dropout=0.5),
+        torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True),
+    ],
+)
+def test_layers_that_pytorch_fuses(module: Any) -> None:
+    x = torch.randn(2, 3, 8)
+    with torch.no_grad():
+        assert_same(mi.compile(module.eval(), 1, args=(x,))(x), module(x))
+    assert torch.backends.mha.get_fastpath_enabled()
+
+
 def test_exported_programs_and_onnx_programs() -> None:
     module, x = torch.nn.Linear(64, 64), torch.randn(2, 64)
     wanted = module(x).detach()
