@@ -31,8 +31,8 @@ class ModuleEngine(Engine):
         self.config = engine.config
 
     def __getattr__(self, name: str) -> Any:
-        """What engines of one kind only have, or only after the first call."""
-        if name.startswith("_"):
+        """What is the compiled engine's alone: its contexts, and what only some engines have."""
+        if name in ("_engine", "_signature") or name.startswith("__"):  # not there yet
             raise AttributeError(name)
         return getattr(self._engine, name)
 

@@ -14,7 +14,7 @@ import mini_infer as mi
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mini-infer[torch]'")
 pytest.importorskip("onnxscript", reason="onnxscript is not installed: pip install 'mini-infer[torch]'")
 
-from mini_infer.runtime.dynamo.backend import mini_infer as backend  # noqa: E402
+from mini_infer.runtime.dynamo.dynamo_backend import mini_infer as backend  # noqa: E402
 from mini_infer.runtime.dynamo.graph_code import GraphCode  # noqa: E402
 
 pytestmark = pytest.mark.slow  # Dynamo and the exporter take a second for anything
