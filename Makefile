@@ -87,10 +87,11 @@ $(VENV)/.installed-ray: $(VENV)/.installed-dev
 	@$(PIP) install --editable '.[ray]'
 	@touch $@
 
-# PyTorch, whose modules are compiled: only for all tests.
+# PyTorch, whose modules are compiled: only for all tests. TORCH=torch==2.13.0+cpu chooses a build, which is smaller
+# without what GPUs need.
 $(VENV)/.installed-torch: $(VENV)/.installed-dev
 	@echo "installing PyTorch into $(VENV)"
-	@$(PIP) install --editable '.[torch]'
+	@$(PIP) install --editable '.[torch]' $(TORCH)
 	@touch $@
 
 # What sows faults and notes which test runs which line.
