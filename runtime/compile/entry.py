@@ -62,7 +62,7 @@ def compile(
     config = EngineConfig.of(threads=threads, **options)
     if progress is not None:
         check_function("progress", progress)
-    if is_torch_model(model):
+    if is_torch_model(type(model)):
         from .torch_source import exported_source
 
         exported = exported_source(model, args, kwargs, dynamic_shapes, config)

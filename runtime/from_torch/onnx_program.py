@@ -61,7 +61,9 @@ def exported_module(
             raise ConfigError(
                 f"args, kwargs and dynamic_shapes are for an nn.Module; a {type(model).__name__} has them"
             )
-        program, found = (model, cast("Any", model).exported_program) if is_onnx_program(model) else _of_program(model)
+        program, found = (
+            (model, cast("Any", model).exported_program) if is_onnx_program(type(model)) else _of_program(model)
+        )
     if found is not None:
         _check_unchanged(found)
     return ExportedModule(graph_of(program), found, {} if found is None else _ranges(found, program))

@@ -29,24 +29,22 @@ def exporting_torch() -> Any:
     return torch
 
 
-def is_torch_model(model: object) -> bool:
-    """Whether it is an nn.Module, an ExportedProgram or an ONNXProgram.
+def is_torch_model(kind: type) -> bool:
+    """Whether it is a class of nn.Modules, or that of ExportedPrograms or ONNXPrograms.
 
     Where nobody has imported PyTorch there are no such objects, and it isn't imported.
     """
     torch: Any = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "nn"):
         return False
-    if isinstance(model, torch.nn.Module):
-        return True
     exported: Any = sys.modules.get("torch.export")
-    if exported is not None and isinstance(model, exported.ExportedProgram):
+    if issubclass(kind, torch.nn.Module) or (exported is not None and issubclass(kind, exported.ExportedProgram)):
         return True
-    return is_onnx_program(model)
+    return is_onnx_program(kind)
 
 
-def is_onnx_program(model: object) -> bool:
-    """Whether it is the result of torch.onnx.export."""
+def is_onnx_program(kind: type) -> bool:
+    """Whether it is the class of torch.onnx.export's results."""
     exporter: Any = sys.modules.get("torch.onnx")
     program = getattr(exporter, "ONNXProgram", None)
-    return program is not None and isinstance(model, program)
+    return program is not None and issubclass(kind, program)

@@ -118,6 +118,9 @@ def measured(name: str, threads: int, rounds: int, backends: Sequence[str]) -> t
     torch, dynamo = torch_module("torch"), torch_module("torch._dynamo")
     torch.manual_seed(0)
     model, args, kwargs = picture_model(name) if name in PICTURES else text_model(name)
+    for parameter in model.parameters():  # of which some begin as zeros, as would their results
+        if not parameter.any():
+            torch.nn.init.normal_(parameter, std=0.02)
     ways = {"PyTorch": Runs(lambda: model(*args, **kwargs))}
     for backend in backends:
         options = {"threads": threads, "cache": False} if backend == "mini_infer" else None
