@@ -22,10 +22,11 @@ from ..dialects.kernel.targets import CpuAttr
 from ..lowering.levels import level_of
 from ..lowering.pipelines import PassRun
 from ..passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
-from ..runtime.compile.entry import build_engine, compile
+from ..runtime.compile.entry import compile
 from ..runtime.compile.module_to_plan import pass_names
 from ..runtime.compile.plan_builder import Builder, import_all
 from ..runtime.compile.source import source_of
+from ..runtime.compile.source_to_engine import build_engine
 from ..runtime.config import EngineConfig
 from ..runtime.engine import Engine
 from ..runtime.kept.artifact import load

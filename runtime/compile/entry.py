@@ -1,32 +1,25 @@
-"""The public entry points `compile` and `plan_memory`: look-up in the cache, else a compile.
-
-The compiler is imported only if something has to be compiled.
-"""
+"""The public entry points `compile` and `plan_memory`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import Unpack
 
-from ...dialects.arguments import check_function, checked_seconds
+from ...dialects.arguments import check_function
 from ...dialects.errors import ConfigError
-from ..compute_device import compute_device
 from ..config import CompileOptions, EngineConfig
 from ..engine import Engine
 from ..from_torch.torch_package import is_torch_model
-from ..kept.cache_folders import Cache, cache_folder
-from ..progress import LOG, Progress
-from ..shapes.start_engine import start_engine
-from .cached_build import CachedBuild
-from .source import Source, configured_source
+from ..kept.cache_folders import Cache
+from ..progress import Progress
+from .source import configured_source
+from .source_to_engine import compile_source
 
 if TYPE_CHECKING:
     from ...lowering.onnx_to_graph.model_file import ModelSource
     from ...passes.memory.report.memory_plan import MemoryPlan
-    from .plan_builder import Builder
 
 
 def compile(
@@ -72,44 +65,6 @@ def compile(
         raise ConfigError("args, kwargs and dynamic_shapes are for an nn.Module of PyTorch")
     given = cast("ModelSource", model)
     return compile_source(*configured_source(given, config), cache=cache, progress=progress, tune=tune)
-
-
-def compile_source(
-    source: Source,
-    config: EngineConfig,
-    *,
-    cache: Cache = None,
-    progress: Callable[[Progress], None] | None = None,
-    tune: float | None = None,
-) -> Engine:
-    """`compile` of a source, for the configuration that goes with it."""
-    if tune is not None:
-        from .tuner import tune as measure_kernels
-
-        seconds = checked_seconds("tune", tune)
-        measure_kernels(source, config, seconds, now=lambda what: LOG.info("tuning: %s", what))
-    folder = cache_folder(cache)
-
-    def builder() -> Builder:
-        from .plan_builder import Builder
-
-        return Builder(source, config, progress, objects=None if folder is None else folder.objects)
-
-    if folder is None or compute_device(config.place).kind != "cpu" or config.check_memory:
-        return build_engine(builder())
-    kept = CachedBuild(source, config, folder, lambda best: builder()(best), progress)
-    return start_engine(config, kept, kept.input_names, compiled_once=source.compiled_once)
-
-
-def build_engine(builder: Builder) -> Engine:
-    """Compiles an engine, without the cache. Raises as `compile` does."""
-    config = builder.config
-    if config.check_memory:
-        from .checking.memory_check import CheckedEngine
-
-        return CheckedEngine.built(builder)
-    source = builder.source
-    return start_engine(config, builder, partial(source.input_names, config), compiled_once=source.compiled_once)
 
 
 def plan_memory(model: ModelSource, threads: int | None = None, **options: Unpack[CompileOptions]) -> MemoryPlan:

@@ -13,8 +13,8 @@ from weakref import ref
 import numpy as np
 
 from ...dialects.errors import InvalidInputError, MiniInferError, UnknownValueError
-from ..compile.entry import compile_source
 from ..compile.source import WeightsApart
+from ..compile.source_to_engine import compile_source
 from ..config import EngineConfig
 from ..engine import Engine
 from ..from_torch.tensors import array_of, tensor_of

@@ -26,9 +26,9 @@ from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.main_steps import calls_of
 from ...passes.memory.insert_barriers import InsertBarriers
 from ...passes.work_bounds import Work, work_of_kernel
-from ...runtime.compile.entry import build_engine
 from ...runtime.compile.plan_builder import Builder
 from ...runtime.compile.source import source_of
+from ...runtime.compile.source_to_engine import build_engine
 from ...runtime.config import EngineConfig
 from ...runtime.devices.cpu.machine_limits import MachineLimits
 from ...runtime.plan import InferencePlan, KernelTime

@@ -32,10 +32,10 @@ from ...dialects.graph.ops.structure import CallOp
 from ...dialects.graph.values import Array
 from ...lowering.levels import level_of
 from ...lowering.onnx_to_graph.model_file import parts_of
-from ...runtime.compile.entry import build_engine
 from ...runtime.compile.module_to_plan import build_plan, schedule_kernels
 from ...runtime.compile.plan_builder import Builder
 from ...runtime.compile.source import source_of
+from ...runtime.compile.source_to_engine import build_engine
 from ...runtime.config import EngineConfig
 from ...runtime.kept.artifact import load
 from ...runtime.module_interface import input_specs

@@ -19,9 +19,9 @@ from ...dialects.graph.kv_cache_attributes import CACHE
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import Array
 from ...dialects.sizes.sizes import value_at
-from ...runtime.compile.entry import build_engine
 from ...runtime.compile.plan_builder import Builder
 from ...runtime.compile.source import source_of
+from ...runtime.compile.source_to_engine import build_engine
 from ...runtime.config import EngineConfig
 from ...runtime.specs import ordered_shapes
 from ..asked_shapes import Shape
