@@ -19,8 +19,8 @@ from ..file_cache import key_of
 from ..kept.cache_folders import CacheFolder
 from ..kept.keys import Digests, compiler_text, machine_text, options_text, stamp
 from ..kept.model_cache import find, keep
-from ..operators.operator_identity import operators_text
 from ..memory.host_memory import bytes_of
+from ..operators.operator_identity import operators_text
 from ..progress import Progress, StepCounter
 from .source import Best, ModuleSource, Source
 
