@@ -30,7 +30,6 @@ from ...dialects.kernel.calls import ReturnIfOp
 from ...dialects.symbols import symbol_named
 from ...passes.memory.analysis.buffers import add_argument
 from ...passes.memory.share_threads import SHARE, STAGE, TEAM
-from ...passes.statistics import count
 from ..levels import argument_roles
 from .lower_kernels import KERNEL
 
@@ -55,14 +54,13 @@ class InsertCancellationPoints(ModulePass):
             return
         position = roles.index("times" if "times" in roles else TEAM)
         stages = [each for each in op.ops if isinstance(each, func.FuncOp) and each.sym_name.data.startswith(STAGE)]
-        points = 0
+        found = False
         for function in (main, *stages):
             stop = add_argument(function, STOP_TYPE, STOP, position=position)
             for call in [each for each in function.walk() if isinstance(each, func.CallOp)]:
                 if call.callee.string_value().startswith((KERNEL, SHARE)):
                     stopped = func.CallOp(STOPPED, [stop], [i1])
                     Rewriter.insert_op([stopped, ReturnIfOp(stopped.results[0])], InsertPoint.before(call))
-                    points += 1
-        if points:
+                    found = True
+        if found:
             op.body.block.add_op(func.FuncOp.external(STOPPED, [STOP_TYPE], [i1]))
-        count(ctx, self.name, "cancellation point", points)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import override
 
@@ -16,6 +16,11 @@ from ..specs import SymbolicSpec, TensorSpec, ordered
 from ..storage import Tensor
 from .module_signature import ModuleSignature
 from .tensors import array_of, tensor_of
+
+if TYPE_CHECKING:
+    from ..asynchronous.background import Background
+    from ..asynchronous.batch_axis import BatchAxis
+    from ..asynchronous.cancellation import RunControl
 
 
 class ModuleEngine(Engine):
@@ -90,25 +95,44 @@ class ModuleEngine(Engine):
         return self._engine._chosen(inputs)
 
     @override
-    def _run(self, inputs: Sequence[Any]) -> tuple[InferencePlan, Sequence[Array | Tensor]]:
-        self._signature.check_sizes(inputs)
-        return self._engine._run(inputs)
+    def _have_background(self) -> Background:
+        return self._engine._have_background()
 
     @override
-    def __call__(self, *arrays: Any, **named: Any) -> Any:
-        """One inference, with the module's arguments. Raises InvalidInputError for any others, and as Engine does."""
+    def _batch_axis(self) -> BatchAxis:
+        return self._engine._batch_axis()
+
+    @override
+    def run_ready(self, inputs: Mapping[str, Any]) -> list[Array] | None:
+        """None: a call looks at the sizes first."""
+        return None
+
+    @override
+    def _run(
+        self, inputs: Sequence[Any], control: RunControl | None = None
+    ) -> tuple[InferencePlan, Sequence[Array | Tensor]]:
+        self._signature.check_sizes(inputs)
+        return self._engine._run([*map(_taken, self.input_names, inputs)], control)
+
+    @override
+    def _given(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[Sequence[Any], bool]:
         self._check_open()
         if len(arrays) == 1 and not named and isinstance(arrays[0], Mapping):
             given = cast("Mapping[str, Any]", arrays[0])
             if not self._signature.takes(given):
-                values = ordered(self.input_names, given)
-                plan, outputs = self._run([*map(_taken, self.input_names, values)])
-                made = [*map(tensor_of, outputs)] if any(map(_is_tensor, values)) else outputs
-                return dict(zip(plan.output_names, made, strict=True))
-        values = self._signature.inputs(arrays, named)
-        _, outputs = self._run([*map(_taken, self.input_names, values)])
-        made = [*map(tensor_of, outputs)] if any(map(_is_tensor, values)) else outputs
-        return self._signature.result(made)
+                return ordered(self.input_names, given), True
+        return self._signature.inputs(arrays, named), False
+
+    @override
+    def _controlled(self, control: RunControl | None, inputs: Sequence[Any], by_name: bool) -> Any:
+        plan, outputs = self._run(inputs, control)
+        made = [*map(tensor_of, outputs)] if any(map(_is_tensor, inputs)) else outputs
+        return dict(zip(plan.output_names, made, strict=True)) if by_name else self._signature.result(made)
+
+    @override
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        """One inference, with the module's arguments. Raises InvalidInputError for any others, and as Engine does."""
+        return self._controlled(None, *self._given(arrays, named))
 
 
 def _is_tensor(value: object) -> bool:

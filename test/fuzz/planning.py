@@ -142,7 +142,8 @@ def _compiled(m: Model, options: Options) -> tuple[_Code, Array]:
         pipelines.run_passes(m.ctx, one, pipelines.parse_passes(f"{buffers},{arena}"))
         planned.append(one)
     together, roles = _together(planned)
-    pipelines.run_passes(m.ctx, together, pipelines.parse_passes(shared_always(pipelines.LOOPS)))
+    loops = shared_always(pipelines.LOOPS.removesuffix(",insert-cancellation-points"))  # nobody stops this code
+    pipelines.run_passes(m.ctx, together, pipelines.parse_passes(loops))
     made = argument_texts(main_of(together), "graph.role")[len(roles) : -1]  # the last is the team
     roles += [(role, 0) for role in made]
     types = [memref_type(value) for value in main_of(together).args[: len(roles)]]

@@ -163,7 +163,7 @@ def test_threads_that_race_for_a_context_run_it_one_at_a_time() -> None:
     expected = [model(each)[OUTPUT] for each in given]
     inside, most, busy = [0], [0], [0] * 4
     session = cast("Any", context)._session
-    run = session.run
+    run = session.run_taken
 
     def counted(*buffers: Any) -> Any:
         inside[0] += 1
@@ -173,7 +173,7 @@ def test_threads_that_race_for_a_context_run_it_one_at_a_time() -> None:
         finally:
             inside[0] -= 1
 
-    session.run = counted
+    session.run_taken = counted
     barrier = threading.Barrier(4)
 
     def work(number: int) -> int:

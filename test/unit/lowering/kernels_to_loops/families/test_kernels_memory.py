@@ -32,7 +32,9 @@ NEVER_IN_PLACE = {
 
 def test_every_schedule_has_cases_and_code() -> None:
     names = schedules_of("cpu")
-    assert {*CASES, "rows_before_panels"} == {*names}  # which test_candidates.py runs
+    assert {*CASES, "rows_before_panels", "external"} == {
+        *names
+    }  # for which test_candidates.py, test_user_kernels.py are
     assert all(callable(lower_kernels.code_of(name)) for name in names)
 
 
