@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 import subprocess
 import sys
@@ -68,6 +69,21 @@ def test_arguments_and_results_are_the_modules() -> None:
     assert engine.input_names == ("x", "parts_shift", "bias") and isinstance(
         by_name[engine.output_names[0]], torch.Tensor
     )
+
+
+def test_runs_with_a_limit_and_in_the_background_take_and_give_the_same() -> None:
+    module = torch.nn.Linear(16, 4).eval()
+    x = torch.randn(3, 16)
+    with torch.no_grad():
+        wanted = module(x)
+    with mi.compile(module, 1, args=(x,)) as engine:
+        assert_same(engine.run(x, time_limit=60.0), wanted)
+        assert_same(engine.submit(x).result(), wanted)
+        assert_same(asyncio.run(engine.run_async(input=x)), wanted)
+        (name,) = engine.input_names
+        np.testing.assert_array_equal(engine.run({name: x.numpy()})[engine.output_names[0]], engine(x.numpy()))
+        with engine.batched(max_wait_ms=0.0) as queue:
+            np.testing.assert_array_equal(queue.submit(x.numpy()).result(), engine(x.numpy()))
 
 
 WRONG: list[tuple[Callable[[Any, Any, Any], Any], str]] = [
