@@ -11,6 +11,7 @@ import numpy as np
 from fuzz.caches import declare
 from fuzz.growth import Case, Growth, Maker, Misfit
 from fuzz.makers import (
+    classical,
     control,
     early,
     elementwise,
@@ -28,7 +29,7 @@ from fuzz.makers import (
 from onnx import defs
 
 MICROSOFT = (microsoft, microsoft_attention, microsoft_quantised, early)
-FAMILIES = (elementwise, movement, networks, control, numbers, space, tail, sequences, sizes, *MICROSOFT)
+FAMILIES = (elementwise, movement, networks, control, numbers, space, tail, sequences, sizes, classical, *MICROSOFT)
 MAKERS = {maker: weight for family in FAMILIES for maker, weight in family.MAKERS.items()}
 WEIGHTED = [maker for maker, weight in MAKERS.items() for _ in range(weight)]
 OTHER_TYPES = (np.int64, np.int32, np.bool_, np.uint8, np.int8)

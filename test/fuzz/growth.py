@@ -138,6 +138,8 @@ def evaluated(nodes: Sequence[NodeProto], opset: int, inputs: dict[str, Array], 
 
 def _model(graph: GraphProto, opset: int) -> ModelProto:
     domains = {node.domain: 1 for node in graph.node} | {"": opset}
+    if "ai.onnx.ml" in domains:  # the latest one has TreeEnsemble in place of older operators
+        domains["ai.onnx.ml"] = 5 if any(node.op_type == "TreeEnsemble" for node in graph.node) else 4
     imports = [helper.make_opsetid(domain, version) for domain, version in domains.items()]
     return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
@@ -355,13 +357,17 @@ class Growth:
         self._keep([node], values, taken)
         return values[0]
 
-    def chain(self, nodes: Sequence[NodeProto], taken: Sequence[Value]) -> Value:
-        """Adds nodes whose last one makes a tensor of what is taken, moved only, by way of what is none."""
+    def chain(self, nodes: Sequence[NodeProto], taken: Sequence[Value], moves: bool = True) -> Value:
+        """Adds nodes whose last one makes a tensor of what is taken, by way of what is none, or no basis for others.
+
+        `moves`: they compute nothing, or nothing that is rounded.
+        """
         names = {name: f"{name}_{len(self.nodes)}" for node in nodes for name in node.output}
         last = nodes[-1].output[0]
         names[last] = f"v{self._names}"
         for node in nodes:
-            self.schema(node.op_type)
+            if not node.domain:
+                self.schema(node.op_type)
             for listed in (node.input, node.output):
                 listed[:] = [names.get(name, name) for name in listed]
             node.name = f"{node.op_type}_{len(self.nodes)}_{node.output[0]}"
@@ -373,7 +379,8 @@ class Growth:
                 found.append(evaluated(made, self.opset, arrays, wide)[0])
             except Exception as error:
                 raise Misfit from error
-        value = Value(names[last], found[0], found[1], all(each.exact for each in taken))
+        exact = all(each.exact for each in taken) and (moves or found[0].dtype not in FLOATS)
+        value = Value(names[last], found[0], found[1], exact)
         self._check(value, value.exact)
         self._keep(nodes, [value], taken)
         return value
