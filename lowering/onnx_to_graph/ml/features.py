@@ -108,6 +108,8 @@ def _vectorizer(node: Node) -> SSAValue:
     sizes = node.integers("inputdimensions") or []
     if len(sizes) != len(node.proto.input):
         raise node.malformed(f"{len(sizes)} inputdimensions for {len(node.proto.input)} operands")
+    if min(sizes, default=0) < 0:
+        raise node.malformed(f"inputdimensions of {min(sizes)}")
     parts: list[SSAValue] = []
     for x, wanted in zip(node.operands(), sizes, strict=True):
         shape = shape_of(x)

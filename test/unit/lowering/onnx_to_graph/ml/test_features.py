@@ -137,6 +137,7 @@ def test_a_compiled_operator(number: int) -> None:
         (case("Imputer", X, imputed_value_floats=[1.0, 2.0]), "2 imputed values for 4 columns"),
         (case("Imputer", X), "imputed_value_floats is missing"),
         (case("FeatureVectorizer", X, inputdimensions=[1, 2]), "2 inputdimensions for 1 operands"),
+        (case("FeatureVectorizer", X, inputdimensions=[-1]), "inputdimensions of -1"),
         (case("OneHotEncoder", WHOLE, cats_strings=["a"]), "cats_strings: categories that are texts"),
         (case("OneHotEncoder", WHOLE, cats_int64s=[1], zeros=0), "zeros = 0: an error for an unknown category"),
         (case("LabelEncoder", WHOLE, version=2, keys_strings=["a"], values_int64s=[1]), "keys_strings: labels that"),
