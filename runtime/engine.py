@@ -217,7 +217,9 @@ class Engine(Stationary):
         """One value for each input, and whether they were given by name in a mapping."""
         if len(arrays) == 1 and not named and isinstance(arrays[0], Mapping):
             return ordered(self.input_names, cast("Mapping[str, Any]", arrays[0])), True
-        return self._collected(arrays, named), False
+        if named or len(arrays) != len(self.input_names):
+            arrays = self._collected(arrays, named)
+        return arrays, False
 
     def _controlled(self, control: RunControl | None, inputs: Sequence[Any], by_name: bool) -> Any:
         """A call under a control."""
@@ -236,17 +238,7 @@ class Engine(Stationary):
             ready = self.run_ready(cast("Mapping[str, Any]", arrays[0]))
             if ready is not None:
                 return dict(zip(self.output_names, ready, strict=True))
-            plan, outputs = self._run(ordered(self.input_names, cast("Mapping[str, Any]", arrays[0])))
-            if plan.has_labels:
-                outputs = labelled(plan.outputs, outputs)
-            return dict(zip(plan.output_names, outputs, strict=True))
-        names = self.input_names
-        if named or len(arrays) != len(names):
-            arrays = tuple(self._collected(arrays, named))
-        plan, outputs = self._run(arrays)
-        if plan.has_labels:
-            outputs = labelled(plan.outputs, outputs)
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        return self._controlled(None, *self._given(arrays, named))
 
     def run_ready(self, inputs: Mapping[str, Any]) -> list[Array] | None:
         """The outputs, in order, for one array for each input that code can read in place.

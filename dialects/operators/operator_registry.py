@@ -156,7 +156,7 @@ class Registry:
         for entry in entry_points(group=GROUP):
             try:
                 import_module(entry.value.partition(":")[0])
-            except Exception as error:
+            except Exception as error:  # another package's code may raise anything; models without it still compile
                 warnings.warn(
                     f"operators of {entry.name} ({entry.value}) can't be imported: {type(error).__name__}: {error}",
                     stacklevel=2,

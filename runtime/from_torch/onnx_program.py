@@ -78,7 +78,7 @@ def _of_module(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynam
         try:
             with _quiet():
                 found = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
-        except Exception:
+        except Exception:  # of any kind; what the exporter said first tells more
             raise error from error.__cause__
         if not _has_constants(found):
             raise
@@ -190,7 +190,7 @@ def onnx_program(
             )
     except MiniInferError:
         raise
-    except Exception as error:
+    except Exception as error:  # tracing runs the module's own code, which may raise anything
         raise UnsupportedError(f"PyTorch can't export it to ONNX: {_reason(error)}") from error
 
 

@@ -88,7 +88,7 @@ def _allocated_by(name: str, nbytes: int, alignment: int, device: str) -> Memory
         given = allocator.allocate(nbytes, alignment)
     except (MemoryError, MiniInferError):
         raise
-    except Exception as error:
+    except Exception as error:  # the user's function may raise anything
         raise ConfigError(f"allocator '{name}' raised {type(error).__name__}: {error}") from error
     owner = None if allocator.deallocate is None else Released(given, allocator.deallocate)
     try:

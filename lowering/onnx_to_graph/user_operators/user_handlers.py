@@ -224,7 +224,7 @@ def _telling(node: Node, operator: Operator) -> Generator[None]:
     except MiniInferError as error:
         error.args = (f"{error}; called at {_line(error, operator)}", *error.args[1:])
         raise
-    except Exception as error:
+    except Exception as error:  # the user's function may raise anything
         raise OperatorError(f"{where}: {_line(error, operator)}: {type(error).__name__}: {error}") from error
 
 
