@@ -8,13 +8,13 @@ which is imported when a model uses an operator that is not known yet.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import OperatorError
-from .signature import OperatorSignature
+
+if TYPE_CHECKING:
+    from .operator import Operator
 
 GROUP = "mini_infer.operators"
 BUILT_IN = "built in"
@@ -29,63 +29,12 @@ STANDARD_DOMAINS = (
 """Domains whose operators this package defines, or could."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kernel:
-    """The compiled function behind an operator, called on buffers."""
-
-    symbol: str
-    """Its name in the source; for a pointer, in messages."""
-    source: str
-    """Path of a C file (.c) or of LLVM IR (.ll); "" for a pointer."""
-    address: int = 0
-    flags: tuple[str, ...] = ()
-    """Further flags of the C compiler."""
-    threads: bool = False
-    """Whether it divides its work by (thread, threads); else one thread makes the whole call."""
-    scratch: Callable[..., int] | int = 0
-    cost: Callable[..., float] | float | None = None
-    inplace: tuple[tuple[int, int], ...] = ()
-    run: Callable[[Operator, Sequence[Any], Sequence[Any], int, Sequence[Any]], None]
-    """Calls it on numpy arrays: inputs (None where absent), outputs, bytes of scratch, values of attributes."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Operator:
-    """An operator from version `since` of its domain on.
-
-    Of an operator of this package only `handler` is set. A user's has a function: a composition of graph values, or
-    with a `kernel` the rule of result types.
-    """
-
-    domain: str
-    name: str
-    since: int
-    kind: str
-    """"built in", "composed", "C", "LLVM IR" or "function pointer"."""
-    origin: str
-    """Where it was defined: a module, or file:line."""
-    handler: Callable[[Any], Any] | None = None
-    function: Callable[..., Any] | None = None
-    signature: OperatorSignature | None = None
-    kernel: Kernel | None = None
-    depends: tuple[str, ...] = ()
-    """Further files that it is made of."""
-    override: bool = False
-
-    @property
-    def full_name(self) -> str:
-        """Domain and name: `my.domain.MyOp`; without the domain of ONNX itself."""
-        return f"{self.domain}.{self.name}" if self.domain else self.name
-
-
-@dataclass
 class Registry:
     """Operators by (domain, name), then by `since`."""
 
-    _operators: dict[tuple[str, str], dict[int, Operator]] = field(
-        default_factory=dict[tuple[str, str], dict[int, Operator]]
-    )
-    _loaded: bool = False
+    def __init__(self) -> None:
+        self._operators: dict[tuple[str, str], dict[int, Operator]] = {}
+        self._loaded = False
 
     def add(self, operator: Operator) -> None:
         """Registers an operator.

@@ -9,7 +9,8 @@ from onnx import FunctionProto, NodeProto, defs
 
 from ...dialects.errors import InvalidModelError, UnsupportedError
 from ...dialects.modules import modules_below
-from ...dialects.operators.operator_registry import BUILT_IN, OPERATORS, Operator
+from ...dialects.operators.operator import Operator
+from ...dialects.operators.operator_registry import BUILT_IN, OPERATORS
 from . import handlers, microsoft, ml
 from .check import OLDEST_OPSET, named_nodes
 from .functions import FunctionKey, Schema, function_key, function_opsets, plain_body, schema_of

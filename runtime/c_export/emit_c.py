@@ -26,7 +26,7 @@ from ..compile.source import configured_source
 from ..config import CompileOptions, EngineConfig
 from ..limits import memory_for
 from ..module_interface import WEIGHT_ALIGNMENT
-from ..native.allowed_calls import check_c_calls, undefined_symbols
+from ..native.call_checks import check_c_calls, undefined_symbols
 from ..native.cpu_targets import machine_of
 from ..native.llvmlite_calls import part_of
 from ..native.machine_code import MachineCode

@@ -24,7 +24,7 @@ from .keys import interface_text, options_text, version
 from .records import KeptError, Reader, Writer
 
 if TYPE_CHECKING:
-    from ..native.images.linked import Image
+    from ..native.images.image import Image
 
 _UNKNOWN_HERE = {"specialize", "best"}  # of the options, what is a digest only, or no option
 

@@ -16,7 +16,7 @@ from ..devices.cpu.cpu_device import DEVICE
 from ..engine import CompiledModel
 from ..limits import check_fits
 from ..native.allowed_calls import ALLOWED, KERNELS_MAY_CALL
-from ..native.images.linked import PAGE, Image, Links
+from ..native.images.image import PAGE, Image, Links
 from ..native.images.loaded import LoadedImage, UnloadedImage
 from ..native.team import have_team
 from ..plan import InferencePlan

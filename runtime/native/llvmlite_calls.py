@@ -16,7 +16,7 @@ from typing import Any
 from ...dialects.errors import CompileError, ConfigError
 from .. import forks
 from . import llvm_worker
-from .allowed_calls import check_calls
+from .call_checks import check_calls
 from .llvm_worker import Compiled, Part, binding
 
 # On an AVX2 machine 3 makes 40 % more code in 1.4 times the time, and models take 0.98 to 1.02 of their time with it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...dialects.operators.operator_registry import Operator
+from ...dialects.operators.operator import Operator
 
 _TEXT = """\
 /* The kernel of operator {full_name}, since version {since} of its domain.

@@ -14,9 +14,8 @@ import warnings
 
 from ..device import Code
 from ..forks import ForkSafeLock
-from .images.linked import Image, link
+from .images.image import Image
 from .images.loaded import LoadedImage
-from .loaded_code import loaded
 
 
 class Team:
@@ -24,7 +23,7 @@ class Team:
 
     def __init__(self, code: Code | None = None) -> None:
         """Loads the team's code, compiling it if it is not given."""
-        self.code = code or loaded([_compiled()])
+        self.code = code or _loaded()
         self.share = self.code.address("mini_infer_share")
         self._worker = ctypes.c_void_p(self.code.address("mini_infer_worker"))
         self._state = self.code.address("mini_infer_team")
@@ -90,7 +89,17 @@ def have_team(code: Code | None = None) -> Team:
 def team_image(triple: str = "") -> Image:
     """The team's code for this architecture, or that of an LLVM triple, for caching."""
     code = _TEAMS[0].code if _TEAMS else None
-    return code.image if isinstance(code, LoadedImage) and not triple else link([_compiled(triple)])
+    if isinstance(code, LoadedImage) and not triple:
+        return code.image
+    from .images.linked import link
+
+    return link([_compiled(triple)])
+
+
+def _loaded() -> Code:
+    from .loaded_code import loaded
+
+    return loaded([_compiled()])
 
 
 def _compiled(triple: str = "") -> bytes:

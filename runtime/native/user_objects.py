@@ -13,11 +13,13 @@ from xdsl.ir import Operation
 from ...dialects.errors import CompileError, OperatorError
 from ...dialects.graph.ops.external import missing
 from ...dialects.kernel.calls import OPERATOR
-from ...dialects.operators.operator_registry import OPERATORS, Operator
+from ...dialects.operators.operator import Operator
+from ...dialects.operators.operator_registry import OPERATORS
 from ...dialects.regular_file import read_regular
 from . import llvm_worker
-from .allowed_calls import KERNELS_MAY_CALL, defined_symbols, undefined_symbols
+from .allowed_calls import KERNELS_MAY_CALL
 from .c_compiler import compile_c
+from .call_checks import defined_symbols, undefined_symbols
 from .images.elf import ELF
 from .images.linked import link
 from .llvmlite_calls import OPT_LEVEL, Machine, compile_to_object, target_machine

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...dialects.operators.attribute_words import packed
-from ...dialects.operators.operator_registry import Operator
+from ...dialects.operators.operator import Operator
 
 if TYPE_CHECKING:
     from ..device import Code

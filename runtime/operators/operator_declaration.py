@@ -12,7 +12,8 @@ from typing import Any, Protocol, TypeAlias, cast, overload
 
 from ...dialects.arguments import check_kind, checked_sequence, is_integer, shown, wrong
 from ...dialects.errors import OperatorError
-from ...dialects.operators.operator_registry import OPERATORS, STANDARD_DOMAINS, Kernel, Operator
+from ...dialects.operators.operator import Kernel, Operator
+from ...dialects.operators.operator_registry import OPERATORS, STANDARD_DOMAINS
 from ...dialects.operators.signature import signature_of
 from .kernel_on_arrays import run_kernel, source_path
 

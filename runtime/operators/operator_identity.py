@@ -6,9 +6,13 @@ import inspect
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ...dialects.operators.operator_registry import BUILT_IN, OPERATORS, Operator
+from ...dialects.operators.operator_registry import BUILT_IN, OPERATORS
 from ..file_cache import key_of
+
+if TYPE_CHECKING:
+    from ...dialects.operators.operator import Operator
 
 
 def operators_text(used: Iterable[tuple[str, str, int]]) -> str | None:

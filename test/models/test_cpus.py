@@ -22,7 +22,8 @@ from mini_infer.lowering.registry import dialect_factories
 from mini_infer.runtime.compile import module_to_plan as build
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.devices.cpu.cpu_device import DEVICE
-from mini_infer.runtime.native.allowed_calls import ALLOWED, undefined_symbols
+from mini_infer.runtime.native.allowed_calls import ALLOWED
+from mini_infer.runtime.native.call_checks import undefined_symbols
 
 CPUS = (
     "x86_64-linux-gnu:x86-64-v2",

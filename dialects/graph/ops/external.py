@@ -31,7 +31,8 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, var_operand_def, var_result_def
 
 from ...errors import OperatorError
-from ...operators.operator_registry import OPERATORS, Operator
+from ...operators.operator import Operator
+from ...operators.operator_registry import OPERATORS
 from ..base import GraphOp, describe, require
 from ..values import AnyTensor, Array, flag_attr, int_attr, ints, ints_attr, numpy_dtype, type_of
 

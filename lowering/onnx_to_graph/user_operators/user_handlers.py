@@ -27,7 +27,7 @@ from ....dialects.graph.values import (
     tensor,
     type_of,
 )
-from ....dialects.operators.operator_registry import Kernel, Operator
+from ....dialects.operators.operator import Kernel, Operator
 from ....dialects.operators.signature import AttributeSpec, OperatorSignature
 from ....dialects.operators.tensor_type import TensorType
 from ....dialects.sizes.guards import unguarded

@@ -14,7 +14,6 @@ from ...asynchronous.cancellation import NOT_LIMITED, RunControl
 from ...compute_device import ComputeDevice, LoadedPlan, Session, Wrong
 from ...device import Array, Code, Memory
 from ...memory.host_memory import HostMemory, aligned_bytes, as_array, spanned_bytes
-from ...native.loaded_code import loaded
 from ...specs import Compilation, TensorSpec, check_placed
 from ...storage import Tensor
 
@@ -206,6 +205,8 @@ class Cpu(ComputeDevice):
 
     @override
     def load(self, objects: Sequence[bytes]) -> Code:
+        from ...native.loaded_code import loaded  # with the linker, which kept code has no use for
+
         return loaded(objects)
 
     @override

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from ....dialects.errors import CompileError
 from .elf import ALLOC, EXEC, INIT_ARRAY, THREAD, WRITE, ElfObject, Relocation
+from .image import PAGE, Image, Links
 
-PAGE = 1 << 16  # bytes: the largest page size of a system (aarch64), so that an image fits all
 _POINTER = 8
 _X86_64, _AARCH64 = 62, 183
 ARCHITECTURES = {_X86_64: "x86_64", _AARCH64: "aarch64"}
@@ -39,29 +39,6 @@ _KNOWN = (
     | {(_AARCH64, type) for type in _IN_PAGE}
     | {_POINTERS_PAGE, _POINTER_IN_PAGE}
 )
-
-
-@dataclass(frozen=True)
-class Links:
-    """The load-time relocations of an image. All numbers are byte offsets in it."""
-
-    architecture: str
-    writable: int
-    """Offset of the writable part: a multiple of PAGE."""
-    imports: tuple[tuple[str, int], ...]
-    """Imported C functions, and the offset of the pointer to each."""
-    moved: tuple[int, ...]
-    """Offsets of words to which the image's address is added."""
-    exports: tuple[tuple[str, int], ...]
-    """Exported functions and variables, with their offsets."""
-
-
-@dataclass(frozen=True)
-class Image:
-    """A linked image."""
-
-    data: bytes
-    links: Links
 
 
 @dataclass

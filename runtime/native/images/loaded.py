@@ -14,7 +14,7 @@ from functools import cache
 from typing import NoReturn
 
 from ....dialects.errors import CompileError
-from .linked import PAGE, Image
+from .image import PAGE, Image
 
 _MATH_LIBRARIES = ("libm.so.6", "libm.so")
 

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from mini_infer.dialects.errors import OperatorError
-from mini_infer.dialects.operators.operator_registry import BUILT_IN, Operator, Registry
+from mini_infer.dialects.operators.operator import Operator
+from mini_infer.dialects.operators.operator_registry import BUILT_IN, Registry
 from mini_infer.dialects.operators.signature import signature_of
 
 
@@ -95,7 +96,7 @@ def operator(since: int, kind: str = "composed", **options: Any) -> Operator:
 
 
 def test_a_node_gets_the_newest_version_that_its_model_imports() -> None:
-    registry = Registry(_loaded=True)
+    registry = Registry()
     for since in (2, 5):
         registry.add(operator(since))
     found = {version: registry.find("d", "Op", version) for version in (1, 2, 4, 5, 9)}
@@ -105,7 +106,7 @@ def test_a_node_gets_the_newest_version_that_its_model_imports() -> None:
 
 
 def test_a_second_operator_of_a_name_is_refused_unless_it_is_the_same_function() -> None:
-    registry = Registry(_loaded=True)
+    registry = Registry()
 
     def one() -> None:
         """The first."""
@@ -118,7 +119,7 @@ def test_a_second_operator_of_a_name_is_refused_unless_it_is_the_same_function()
 
 
 def test_an_operator_of_this_package_is_replaced_on_request_only() -> None:
-    registry = Registry(_loaded=True)
+    registry = Registry()
     registry.add(operator(0, BUILT_IN))
     with pytest.raises(OperatorError, match=r"operator d\.Op: mini_infer has it; override=True"):
         registry.add(operator(1))

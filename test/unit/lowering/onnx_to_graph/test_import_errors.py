@@ -13,7 +13,8 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from mini_infer.dialects.errors import InvalidInputError, InvalidModelError, UnsupportedError
 from mini_infer.dialects.graph.values import Array
-from mini_infer.dialects.operators.operator_registry import BUILT_IN, OPERATORS, Operator
+from mini_infer.dialects.operators.operator import Operator
+from mini_infer.dialects.operators.operator_registry import BUILT_IN, OPERATORS
 from mini_infer.lowering.onnx_to_graph import import_onnx
 
 X = random(2, 3)

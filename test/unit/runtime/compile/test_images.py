@@ -15,7 +15,8 @@ import pytest
 from mini_infer.dialects.errors import CompileError
 from mini_infer.runtime.native import llvm_worker
 from mini_infer.runtime.native.images.elf import ElfObject
-from mini_infer.runtime.native.images.linked import PAGE, Image, link
+from mini_infer.runtime.native.images.image import PAGE, Image
+from mini_infer.runtime.native.images.linked import link
 from mini_infer.runtime.native.images.loaded import LoadedImage
 from mini_infer.runtime.native.llvmlite_calls import Machine, compile_to_object, part_of
 

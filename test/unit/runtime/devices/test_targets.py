@@ -17,7 +17,7 @@ from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.runtime.compile import module_to_plan as build
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native import machine_code
-from mini_infer.runtime.native.allowed_calls import undefined_symbols
+from mini_infer.runtime.native.call_checks import undefined_symbols
 from mini_infer.runtime.native.cpu_targets import cpu_target, host_target, target_attribute
 from mini_infer.runtime.native.llvmlite_calls import Machine, compile_to_object
 from mini_infer.tools.mini_opt.command import main as mini_opt
