@@ -75,6 +75,7 @@ _INTRINSICS = {
     "math.absf": "llvm.fabs",
     "math.ceil": "llvm.ceil",
     "math.copysign": "llvm.copysign",
+    "math.ctpop": "llvm.ctpop",
     "math.floor": "llvm.floor",
     "math.fma": "llvm.fma",
     "math.round": "llvm.round",
@@ -82,6 +83,7 @@ _INTRINSICS = {
     "math.sqrt": "llvm.sqrt",
     "math.trunc": "llvm.trunc",
 }
+_EXACT = {"math.absi": "llvm.abs", "math.ctlz": "llvm.ctlz", "math.cttz": "llvm.cttz"}
 _OVERFLOW = {IntegerOverflowFlag.NSW: 1, IntegerOverflowFlag.NUW: 2}
 
 
@@ -240,9 +242,10 @@ def _rsqrt(body: FunctionBody, op: Operation) -> None:
     body.values[op.results[0]] = half_floats.computed(body, op, compute)
 
 
-def _absolute_integer(body: FunctionBody, op: Operation) -> None:
+def _exact_intrinsic(body: FunctionBody, op: Operation) -> None:
+    """An intrinsic whose second operand says that no integer gives poison."""
     (value,) = body.lowered(op.operands)
-    name = f"llvm.abs.{body.types.suffix(value.type)}"
+    name = f"{_EXACT[op.name]}.{body.types.suffix(value.type)}"
     result = body.intrinsic(name, (value, body.integer(0, i1)), value.type)
     assert result is not None
     body.values[op.results[0]] = result
@@ -301,6 +304,6 @@ HANDLERS: dict[str, Handler] = {
     "arith.ceildivsi": _floor_division,
     "arith.ceildivui": _ceil_division_unsigned,
     "math.rsqrt": _rsqrt,
-    "math.absi": _absolute_integer,
+    **dict.fromkeys(_EXACT, _exact_intrinsic),
     "builtin.unrealized_conversion_cast": _same_value,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from typing_extensions import override
@@ -44,6 +44,12 @@ class TreeEnsembleOp(GraphOp):
     Linked trees, where roots [G, P] are given: nodes [nodes, 4] of all trees, where a node is a feature, the bits of
     its threshold, and its children's numbers. The last ones are leaves, whose children are themselves, with weights
     [leaves, V]. A path has at most `depth` other nodes.
+
+    Small trees may be there in a second form, for many rows: tests [G, P, K, 2 + M], of each tree up to K inner nodes
+    in any order, where a test is a feature, the bits of a threshold, and a mask of M words, low bits first. Where x is
+    greater than the threshold, or NaN, the mask's zeros, the leaves on the node's left, are out of reach. The leaf that
+    a row reaches is the first of those left, from left to right. (Lucchese et al., "QuickScorer", SIGIR 2015.) Tests
+    that do nothing have a mask of ones. Then linked trees have equally many leaves each, from left to right.
     """
 
     name = "graph.tree_ensemble"
@@ -54,6 +60,7 @@ class TreeEnsembleOp(GraphOp):
     nodes = operand_def()
     weights = operand_def()
     roots = opt_operand_def()
+    tests = opt_operand_def()
     trees = prop_def(IntegerAttr[IntegerType])
     depth = prop_def(IntegerAttr[IntegerType])
     aggregate = prop_def(StringAttr)
@@ -67,13 +74,14 @@ class TreeEnsembleOp(GraphOp):
         nodes: SSAValue | Operation,
         weights: SSAValue | Operation,
         roots: SSAValue | Operation | None = None,
+        tests: SSAValue | Operation | None = None,
         *,
         trees: int,
         depth: int,
         aggregate: str = "sum",
         location: LocationAttr | None = None,
     ):
-        self._build((x, nodes, weights, roots), location, trees=trees, depth=depth, aggregate=aggregate)
+        self._build((x, nodes, weights, roots, tests), location, trees=trees, depth=depth, aggregate=aggregate)
 
     @property
     def groups(self) -> tuple[int, int]:
@@ -85,6 +93,11 @@ class TreeEnsembleOp(GraphOp):
     def inner_nodes(self) -> int:
         """The number of linked trees' nodes that are no leaves."""
         return shape_of(self.nodes)[0] - shape_of(self.weights)[0]
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves of each tree that has tests."""
+        return prod(shape_of(self.weights)[:-1]) // prod(self.groups)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -114,6 +127,13 @@ class TreeEnsembleOp(GraphOp):
             fits = len(weights) == 2 and 1 <= weights[0] <= nodes[0]
             require(fits, f"weights of shape {list(weights)} for nodes of shape {list(nodes)}")
         groups, padded = self.groups
+        if self.tests is not None:
+            require(element_type_of_value(self.tests) == word, f"tests of features of {element} are words of {word}")
+            shape, each = shape_of(self.tests), self.leaves
+            require(len(shape) == 4 and shape[:2] == (groups, padded), f"tests of shape {list(shape)}")
+            require(prod(weights[:-1]) == groups * padded * each, "trees with tests have equally many leaves")
+            bits = cast("IntegerType", word).width.data
+            require(each <= (shape[3] - 2) * bits, f"masks of {shape[3] - 2} words for {each} leaves")
         require(0 <= self.trees.value.data <= padded, f"{self.trees.value.data} trees of {padded}")
         return [tensor(element, (groups, x[0], weights[-1]))]
 
@@ -126,11 +146,13 @@ class TreeEnsembleOp(GraphOp):
     @override
     def operand_axes(self, result: int = 0) -> Axes:
         tables = ["gpab", "gpcv"] if self.roots is None else ["ab", "cv", "gp"]
-        return self.labelled_axes(["nf", *tables], "gnv", dict.fromkeys("fpabc", Whole))
+        tables += [] if self.tests is None else ["gpkm"]
+        return self.labelled_axes(["nf", *tables], "gnv", dict.fromkeys("fpabckm", Whole))
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
-        x, nodes, weights, *roots = arrays
+        x, nodes, weights, *others = arrays
+        roots = [] if self.roots is None else others[:1]
         words = nodes.reshape(-1, len(self.words))
         thresholds = np.ascontiguousarray(words[:, 1]).view(np.float32 if words.dtype.itemsize == 4 else np.float64)
         (groups, padded), depth = self.groups, self.depth.value.data

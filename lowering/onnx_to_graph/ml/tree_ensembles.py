@@ -110,7 +110,8 @@ def _scores(
     tables = build(trees, leaves, targets, weights, count, kind)
     nodes, held = node.array(tables.nodes), node.array(tables.weights)
     roots = None if tables.roots is None else node.array(tables.roots)
-    op = TreeEnsembleOp(x, nodes, held, roots, trees=tables.trees, depth=tables.depth, aggregate=kind)
+    tests = None if tables.tests is None else node.array(tables.tests)
+    op = TreeEnsembleOp(x, nodes, held, roots, tests, trees=tables.trees, depth=tables.depth, aggregate=kind)
     y, rows = node.emit(op), shape_of(x)[0]
     if shape_of(y)[2] == 1:
         y = node.emit(_REDUCTIONS[kind](node.reshape(y, (count, tables.parts, rows)), [1]))

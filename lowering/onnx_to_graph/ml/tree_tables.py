@@ -1,4 +1,7 @@
-"""The tables of a graph.tree_ensemble from the trees of a model: trees in groups, complete or linked."""
+"""The tables of a graph.tree_ensemble from the trees of a model: trees in groups, complete or linked.
+
+Small trees have a second table, of tests: each inner node with a mask of the leaves that its left side doesn't lead to.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,8 @@ MOST_COMPLETE = 10
 """Depth up to which trees may be made complete."""
 MOST_PADDING = 4
 """A complete tree may have so many times the leaves of the model's trees; else trees are linked."""
+MOST_TESTED = 64
+"""Leaves of a tree up to which there are tests. On trees of 32 and 64 leaves they take TESTED_TIME."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,7 @@ class Tables:
     nodes: Array
     weights: Array
     roots: Array | None
+    tests: Array | None
     trees: int
     depth: int
     parts: int
@@ -64,8 +70,77 @@ def build(trees: Trees, leaves: Array, targets: Array, weights: Array, count: in
         np.append(trees.tree, len(trees.roots)),
     )
     is_complete = depth <= MOST_COMPLETE and len(trees.roots) << depth <= MOST_PADDING * int(trees.is_leaf.sum())
-    made = _complete(more, held, max(depth, 1)) if is_complete else _linked(more, held)
-    return Tables(*made, longest, max(depth, 1) if is_complete else depth, parts)
+    depth = max(depth, 1) if is_complete else depth
+    sides = _Sides.of(more, 1 << depth if is_complete else None)
+    made = _complete(more, held, depth) if is_complete else _linked(more, held, sides)
+    return Tables(*made, None if sides is None else _tests(more, sides), longest, depth, parts)
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """For each node of trees: the place of the first leaf that it leads to, of its tree's from left to right."""
+
+    first: Array
+    leaves: int
+    """Places of each tree, with padding."""
+
+    @classmethod
+    def of(cls, trees: Trees, complete: int | None) -> _Sides | None:
+        """With `complete` places a leaf that is nearer to the root takes as many as the tree of its depth has.
+
+        None if trees have too many leaves for tests, or no other nodes, or if two nodes lead to the same one.
+        """
+        if trees.is_leaf.all():
+            return None
+        children = np.concatenate([trees.left, trees.right])
+        if len(np.unique(children[children >= 0])) < np.count_nonzero(children >= 0):
+            return None
+        levels = [np.unique(trees.roots)]
+        while len(inner := levels[-1][~trees.is_leaf[levels[-1]]]):
+            levels.append(np.concatenate([trees.left[inner], trees.right[inner]]))
+        size = np.ones(len(trees.feature), np.int64)
+        for height, level in reversed([*enumerate(levels)]):
+            inner = level[~trees.is_leaf[level]]
+            if complete is None:
+                size[inner] = size[trees.left[inner]] + size[trees.right[inner]]
+            else:
+                size[level] = complete >> height
+        leaves = int(size[levels[0]].max())
+        if leaves > MOST_TESTED:
+            return None
+        first = np.zeros(len(trees.feature), np.int64)
+        for level in levels:
+            inner = level[~trees.is_leaf[level]]
+            left, right = trees.left[inner], trees.right[inner]
+            first[left], first[right] = first[inner], first[inner] + size[left]
+        return cls(first, leaves)
+
+
+def _places(trees: Trees) -> Array:
+    """The place of each tree among all of all groups; the last is that of padding, if there is any."""
+    places = np.zeros(int(trees.tree.max()) + 1, np.int64)
+    places[trees.tree[trees.roots.reshape(-1)]] = np.arange(trees.roots.size)
+    return places
+
+
+def _tests(trees: Trees, sides: _Sides) -> Array:
+    """[G, P, K, 2 + M]: for each tree's inner nodes the feature, the threshold's bits, the mask's words (low first)."""
+    feature, bits = _words(trees.feature, trees.threshold)
+    word = feature.dtype.itemsize * 8
+    inner = np.flatnonzero(~trees.is_leaf)
+    inner = inner[np.argsort(trees.tree[inner], kind="stable")]
+    _, start, counts = np.unique(trees.tree[inner], return_index=True, return_counts=True)
+    number = np.arange(len(inner)) - np.repeat(start, counts)
+    words = -(-sides.leaves // word)
+    tests = np.zeros((trees.roots.size, max(1, int(counts.max(initial=0))), 2 + words), feature.dtype)
+    tests[..., 2:] = -1
+    low = sides.first[inner].astype(np.uint64)
+    high = sides.first[trees.right[inner]].astype(np.uint64)
+    one = np.uint64(1)
+    masks = np.ascontiguousarray(~((one << high) - (one << low))).view(feature.dtype).reshape(len(inner), 64 // word)
+    columns = (feature[inner, None], bits[inner, None], masks[:, :words])
+    tests[_places(trees)[trees.tree[inner]], number] = np.concatenate(columns, axis=1)
+    return tests.reshape(*trees.roots.shape, *tests.shape[1:])
 
 
 def _groups(trees: Trees, leaves: Array, targets: Array, count: int) -> tuple[list[Array], int]:
@@ -108,14 +183,22 @@ def _complete(trees: Trees, held: Array, depth: int) -> tuple[Array, Array, None
     return nodes, held[level], None
 
 
-def _linked(trees: Trees, held: Array) -> tuple[Array, Array, Array]:
+def _linked(trees: Trees, held: Array, sides: _Sides | None) -> tuple[Array, Array, Array]:
+    """Leaves come last: with `sides`, as many for each tree, from left to right."""
     feature, bits = _words(trees.feature, trees.threshold)
     is_leaf = trees.is_leaf
     inner, leaves = np.flatnonzero(~is_leaf), np.flatnonzero(is_leaf)
+    if sides is None:
+        places, count = np.arange(len(leaves)), len(leaves)
+    else:
+        places = _places(trees)[trees.tree[leaves]] * sides.leaves + sides.first[leaves]
+        count = trees.roots.size * sides.leaves
     number = np.empty(len(is_leaf), feature.dtype)
-    number[inner], number[leaves] = np.arange(len(inner)), len(inner) + np.arange(len(leaves))
-    children = [np.where(is_leaf, number, number[side]) for side in (trees.left, trees.right)]
-    order = np.concatenate([inner, leaves])
-    words = (np.where(is_leaf, 0, feature), np.where(is_leaf, 0, bits), *children)
-    nodes = np.stack([each[order] for each in words], axis=-1).astype(feature.dtype)
-    return nodes, held[leaves], number[trees.roots]
+    number[inner], number[leaves] = np.arange(len(inner)), len(inner) + places
+    nodes = np.zeros((len(inner) + count, 4), feature.dtype)
+    nodes[:, 2:] = np.arange(len(nodes))[:, None]
+    words = (feature, bits, number[trees.left], number[trees.right])
+    nodes[: len(inner)] = np.stack([each[inner] for each in words], axis=-1)
+    weights = np.full((count, held.shape[1]), held[-1, 0], held.dtype)
+    weights[places] = held[leaves]
+    return nodes, weights, number[trees.roots]

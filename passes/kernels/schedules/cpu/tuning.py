@@ -160,3 +160,9 @@ TREE_WALKS = 16
 5.8 with 32; one row takes 13.5 us with 16, 17 with 8 and 14.5 with 32 (Zen 5, one thread)."""
 TREE_ROWS = 128
 """Rows of a block: 32 take 1.14 times as long, 512 as long (Zen 5, 32 features)."""
+TREE_VECTORS = 4
+"""Vectors of rows that a tree tests at once."""
+TREE_FEW = 4
+"""Rows that are left of whole vectors up to which they walk."""
+TREE_CACHE = 4
+"""Columns of a block's features take at most this part of the second-level cache."""

@@ -134,3 +134,21 @@ def test_scalar_loops_are_vectorised(name: str, cpu: str, register: str) -> None
     text = assembly(elementwise(f"%r = math.{name} %a : f32"), cpu, 512 if cpu.endswith("4") else 256)
     assert len(re.findall(rf"\tvfm?n?m?add\w+ps\t.*%{register}", text)) >= 5
     assert "\tcall" not in text
+
+
+@pytest.mark.parametrize("lanes", [1, 16])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ctlz", [32, 31, 0, 24]),
+        ("cttz", [32, 0, 31, 6]),
+        ("ctpop", [0, 1, 1, 2]),
+    ],
+)
+def test_counts_of_bits(name: str, expected: list[int], lanes: int) -> None:
+    """Those of 0 as well."""
+    code = Code(elementwise(f"%r = math.{name} %a : $T", "i32", lanes))
+    values = np.resize(np.array([0, 1, 1 << 31, 0b11000000], np.uint32), COUNT)
+    results = np.empty_like(values)
+    code("f", values, results, COUNT)
+    np.testing.assert_array_equal(results, np.resize(np.array(expected, np.uint32), COUNT))

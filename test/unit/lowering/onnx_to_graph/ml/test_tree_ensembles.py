@@ -15,6 +15,7 @@ from random_trees import RandomTrees
 
 import mini_infer as mi
 from mini_infer.dialects.errors import InvalidModelError, UnsupportedError
+from mini_infer.dialects.graph.ops.tree_ensemble import TreeEnsembleOp
 from mini_infer.lowering.onnx_to_graph import import_onnx
 
 ALL_MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
@@ -222,15 +223,33 @@ def test_a_regressor_on_an_emulated_gpu(number: int) -> None:
     np.testing.assert_allclose(found, onnxruntime(model, inputs)[0], rtol=1e-5, atol=1e-6)
 
 
-def test_rows_of_any_number_on_any_number_of_threads() -> None:
-    """Results are the same bits however many rows and threads there are."""
-    case = regression(24, count=70, depth=5, rows=300)
+@pytest.mark.parametrize(
+    ("facts", "tested"),
+    [
+        ({"depth": 5}, True),
+        pytest.param({"depth": 6}, True, marks=pytest.mark.slow),
+        pytest.param({"depth": 7}, False, marks=pytest.mark.slow),
+        pytest.param({"depth": 8, "full": 0.5}, True, marks=pytest.mark.slow),
+        ({"depth": 9, "full": 0.5, "targets": 3, "missing": 0.5, "nan": 0.2}, True),
+        ({"depth": 12, "full": 0.8}, False),
+        pytest.param({"depth": 5, "double": True}, True, marks=pytest.mark.slow),
+        pytest.param({"depth": 5, "targets": 2, "one_target": False}, True, marks=pytest.mark.slow),
+        pytest.param({"depth": 3, "modes": ("BRANCH_EQ",)}, False, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_rows_of_any_number_on_any_number_of_threads(facts: dict[str, Any], tested: bool) -> None:
+    """Results are the same bits however many rows and threads there are, by tests of trees or by walks."""
+    case = regression(24, count=70, rows=300, **facts)
     model, inputs = model_of(case, [TensorProto.FLOAT])
+    made = next(op for op in mi.import_onnx(model).walk() if isinstance(op, TreeEnsembleOp))
+    assert (made.tests is not None) is tested
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "rows"
     ranges = mi.OptimizationProfile(dims={"rows": (1, 16, 512)})
     engines = [mi.compile(model, profile=ranges, threads=threads) for threads in (1, 3)]
-    x, whole = inputs["x0"], onnxruntime(model, inputs)[0]
-    for rows in (1, 7, 8, 9, 130, 300):
-        one, three = (engine(x[:rows]) for engine in engines)
-        np.testing.assert_array_equal(one, three)
-        np.testing.assert_allclose(one, whole[:rows], rtol=1e-5, atol=1e-5)
+    x, expected = inputs["x0"], onnxruntime(model, inputs)[0]
+    whole = engines[0](x)
+    np.testing.assert_allclose(whole, expected, rtol=1e-5, atol=1e-5)
+    for rows in (1, 3, 7, 8, 9, 16, 17, 20, 63, 64, 67, 130, 300):
+        for engine in engines:
+            np.testing.assert_array_equal(engine(x[:rows]), whole[:rows])
