@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ..axes import Axes, Whole
-from ..base import GraphOp, require, require_same_element_type
+from ..base import GraphOp, require
 from ..values import AnyTensor, Array, element_type_of_value, shape_of, tensor
 
 AGGREGATES = {"sum": 0.0, "min": np.inf, "max": -np.inf}
@@ -34,6 +34,8 @@ def word_type(element: Attribute) -> Attribute:
 @irdl_op_definition
 class TreeEnsembleOp(GraphOp):
     """x [N, F] -> [G, N, V]: for each row the aggregate of V weights of the leaves it reaches in G groups of trees.
+
+    Weights are added one after the other in their own type, which may be wider than that of x.
 
     At a node a row goes left where x[feature] <= threshold, and right where it is greater or NaN.
 
@@ -108,7 +110,8 @@ class TreeEnsembleOp(GraphOp):
     def infer_types(self) -> Sequence[AnyTensor]:
         element, depth = element_type_of_value(self.x), self.depth.value.data
         require(element in (f32, f64), f"features must be f32 or f64, not {element}")
-        require_same_element_type(self.x, self.weights)
+        sums = element_type_of_value(self.weights)
+        require(sums in (f32, f64), f"weights must be f32 or f64, not {sums}")
         word = word_type(element)
         require(element_type_of_value(self.nodes) == word, f"nodes of features of {element} are words of {word}")
         require(self.aggregate.data in AGGREGATES, f"there is no aggregate '{self.aggregate.data}'")
@@ -135,7 +138,7 @@ class TreeEnsembleOp(GraphOp):
             bits = cast("IntegerType", word).width.data
             require(each <= (shape[3] - 2) * bits, f"masks of {shape[3] - 2} words for {each} leaves")
         require(0 <= self.trees.value.data <= padded, f"{self.trees.value.data} trees of {padded}")
-        return [tensor(element, (groups, x[0], weights[-1]))]
+        return [tensor(sums, (groups, x[0], weights[-1]))]
 
     @property
     @override

@@ -118,6 +118,7 @@ def _scores(
         y = node.reshape(y, (rows, 1)) if count == 1 else node.emit(TransposeOp(y, (1, 0)))
     else:
         y = node.emit(_REDUCTIONS[kind](y, [0]))
+    y = node.cast(y, element_type_of_value(x))
     if kind != "sum":
         y = node.emit(WhereOp(node.emit(EqualOp(y, node.scalar(AGGREGATES[kind], y))), node.scalar(0.0, y), y))
     return node.emit(MulOp(y, node.scalar(1 / len(trees.roots), y))) if aggregate == "AVERAGE" else y
@@ -141,7 +142,11 @@ def _regressor(node: Node) -> SSAValue:
     count, base = node.integer("n_targets", 1), numbers(node, "base_values", dtype)
     try:
         raw, tree, number = _old_nodes(node, dtype)
-        scores = _scores(node, raw, *_leaves(node, "target", tree, number, dtype), count, _aggregate(node))
+        leaves, targets, weights = _leaves(node, "target", tree, number, dtype)
+        if count == 1:  # of several weights of a leaf ONNX Runtime takes the first; trees of scikit-learn have them
+            _, first = np.unique(leaves, return_index=True)
+            leaves, targets, weights = leaves[first], targets[first], weights[first]
+        scores = _scores(node, raw, leaves, targets, weights, count, _aggregate(node))
     except TreeError as error:
         raise node.malformed(str(error)) from error
     if base is not None and len(base) not in (0, count):

@@ -41,7 +41,10 @@ class Tables:
 
 
 def build(trees: Trees, leaves: Array, targets: Array, weights: Array, count: int, aggregate: str) -> Tables:
-    """The tables of trees whose leaves have weights for some of `count` targets. Raises TreeError."""
+    """The tables of trees whose leaves have weights for some of `count` targets. Raises TreeError.
+
+    Weights to be added are f64: sums of votes that are equal, 10 times 0.05 say, are then equal to 0.5 once rounded.
+    """
     if not trees.is_leaf[leaves].all():
         raise TreeError("a node with a weight is not a leaf")
     if len(targets) and not 0 <= targets.min() <= targets.max() < count:
@@ -50,8 +53,9 @@ def build(trees: Trees, leaves: Array, targets: Array, weights: Array, count: in
     update = {"sum": np.add, "min": np.minimum, "max": np.maximum}[aggregate]
     groups, parts = _groups(trees, leaves, targets, count)
     apart = len(groups) > parts or count == 1
-    held = np.full((len(trees.feature) + 1, 1 if apart else count), nothing, trees.threshold.dtype)
-    update.at(held, (leaves, np.zeros_like(targets) if apart else targets), weights.astype(held.dtype))
+    dtype = np.dtype(np.float64) if aggregate == "sum" else trees.threshold.dtype
+    held = np.full((len(trees.feature) + 1, 1 if apart else count), nothing, dtype)
+    update.at(held, (leaves, np.zeros_like(targets) if apart else targets), weights.astype(dtype))
     # The last leaf is that of the trees that are padding.
     padding = len(trees.feature)
     padded = -(-max(map(len, groups)) // WALKS) * WALKS

@@ -162,7 +162,7 @@ TREE_ROWS = 128
 """Rows of a block: 32 take 1.14 times as long, 512 as long (Zen 5, 32 features)."""
 TREE_VECTORS = 4
 """Vectors of rows that a tree tests at once."""
-TREE_FEW = 4
+TREE_FEW = 3
 """Rows that are left of whole vectors up to which they walk."""
 TREE_CACHE = 4
 """Columns of a block's features take at most this part of the second-level cache."""

@@ -223,6 +223,45 @@ def test_a_regressor_on_an_emulated_gpu(number: int) -> None:
     np.testing.assert_allclose(found, onnxruntime(model, inputs)[0], rtol=1e-5, atol=1e-6)
 
 
+def votes(rows: np.ndarray[Any, np.dtype[np.float32]]) -> Case:
+    """Each feature above 0 is a vote of 0.05 for the second of two classes, written as exporters do."""
+    trees = range(rows.shape[1])
+    nodes = {
+        "nodes_treeids": [tree for tree in trees for _ in range(3)],
+        "nodes_nodeids": [0, 1, 2] * len(trees),
+        "nodes_featureids": [tree for tree in trees for _ in range(3)],
+        "nodes_values": [0.0] * 3 * len(trees),
+        "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"] * len(trees),
+        "nodes_truenodeids": [1, 0, 0] * len(trees),
+        "nodes_falsenodeids": [2, 0, 0] * len(trees),
+    }
+    weights = {"treeids": [*trees, *trees], "nodeids": [2] * len(trees) + [1] * len(trees), "ids": [0] * 2 * len(trees)}
+    held = {f"class_{name}": column for name, column in weights.items()}
+    held["class_weights"] = [0.05] * len(trees) + [0.0] * len(trees)
+    given = {**nodes, **held, "classlabels_int64s": [0, 1]}
+    return Case("TreeEnsembleClassifier", [rows], given, results=(0, 1), domain="ai.onnx.ml", version=3)
+
+
+@pytest.mark.parametrize("rows", [1, 40])
+def test_half_of_the_votes_are_no_majority(rows: int) -> None:
+    """Ten times 0.05 is 0.50000006 if each sum is rounded to float32."""
+    x = np.random.default_rng(0).permuted(np.tile(np.float32([-1.0, 1.0]), (rows, 10)), axis=1)
+    model, inputs = model_of(votes(x))
+    found = mi.compile(model)(inputs)
+    np.testing.assert_array_equal(found["y0"], np.zeros(rows))
+    np.testing.assert_array_equal(found["y1"], np.full((rows, 2), 0.5, np.float32))
+
+
+def test_a_leaf_with_several_weights_for_the_only_target_has_the_first() -> None:
+    """As ONNX Runtime has it, which skl2onnx counts on."""
+    case = regression(30)
+    column = case.attributes
+    for name in ("target_treeids", "target_nodeids", "target_ids", "target_weights"):
+        column[name] = [*column[name], *column[name]]
+    column["target_weights"][len(column["target_weights"]) // 2 :] = [7.0] * (len(column["target_weights"]) // 2)
+    check(case)
+
+
 @pytest.mark.parametrize(
     ("facts", "tested"),
     [
