@@ -99,7 +99,7 @@ def test_full_standard_output_is_one_error(module: Path) -> None:
 
 
 def test_closed_pipe_is_silent(module: Path) -> None:
-    module.write_text(MODULE * 1 + "".join(MODULE.replace("@f", f"@f{i}") for i in range(3000)))
+    module.write_text(MODULE * 1 + "".join(MODULE.replace("@f", f"@f{i}") for i in range(1500)))
     command = f"{sys.executable} -m mini_infer.tools.mini_opt.command {module} | head -n 1"
     result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert (result.stdout, result.stderr) == ("builtin.module {\n", "")

@@ -60,9 +60,9 @@ def _small(build: Callable[..., ModelProto], **dims: str) -> tuple[Callable[[], 
 
 
 MODELS: Mapping[str, tuple[Callable[[], ModelProto], EngineConfig]] = {
-    "a decoder with caches": (partial(llama, "concat", SMALL), DECODER),
-    "resnet": _small(resnet, batch="batch"),
     "transformer": _small(transformer, batch="batch", tokens="tokens"),
+    "resnet": _small(resnet, batch="batch"),
+    "a decoder with caches": (partial(llama, "concat", SMALL), DECODER),
     "unet": _small(unet, batch="batch"),
     "decoder": _small(decoder, batch="rows of it", tokens="tokens"),
     **{
@@ -94,8 +94,12 @@ def code_of(ctx: MiniContext, module: ModuleOp, config: EngineConfig) -> tuple[s
     return "\n".join(part.text for part in compilation.parts), guards
 
 
-@pytest.mark.thinned(4)
-@pytest.mark.parametrize("name", MODELS)
+LARGE = {"transformer", "resnet", "a decoder with caches", "decoder", "convolutions", "attention"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in MODELS]
+)
 def test_every_level_reads_back_and_goes_on(name: str) -> None:
     make, config = MODELS[name]
     module, ctx = source_of(make()).load(config)
