@@ -207,6 +207,31 @@ def halving_classes(b: LoopBuilder, pixels: int, largest: int) -> list[TileClass
     return classes
 
 
+def classes_of_rows(b: LoopBuilder, count: Index, row: int, largest: int) -> list[TileClass]:
+    """`count` consecutive rows of `row` pixels, a run-time number of them, in tiles of few sizes.
+
+    Tiles have several whole rows where these are short: the largest number that fits, and for the remainder halves of
+    it, rounded up, so that there is one tile of each at most.
+    """
+    if row > largest:
+        return [
+            replace(
+                each, first=b.mul(each.first, count), count=b.mul(each.count, count), start=b.mul(each.start, count)
+            )
+            for each in tile_classes(b, row, largest)
+        ]
+    classes: list[TileClass] = []
+    first: Index = 0
+    done: Index = 0
+    rows = 2 * (largest // row)
+    while rows > 1:
+        rows = -(-rows // 2)
+        tiles = b.div(b.sub(count, done), rows)
+        classes.append(TileClass(first, tiles, b.mul(done, row), rows * row, ((0, rows * row),)))
+        first, done = b.add(first, tiles), b.add(done, b.mul(tiles, rows))
+    return classes
+
+
 def inner_classes(
     b: LoopBuilder, pixels: int, largest: int, taps: int, stride: int, pad: int, dilation: int, width: int
 ) -> list[TileClass]:

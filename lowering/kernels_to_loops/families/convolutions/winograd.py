@@ -9,7 +9,9 @@
 
 For tiles at the border of the image, the numbers of rows and columns inside are arguments of the transforms; no padded
 copy is made. The register tiles are those of panels: see tiles/microkernel.py. A share that begins within a block
-repeats its input transforms. Where the batch is symbolic, a block has tiles of one image.
+repeats its input transforms. Where the batch is symbolic, a block has tiles of one image, or all those of several. Then
+blocks have nearly equally many images, whose numbers are run-time values, and register tiles hold a part of an image's
+tiles or those of several images.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.packing.winograd_filters import FILTER
 from .....dialects.sizes.sizes import is_fixed
 from .....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
-from .....passes.kernels.schedules.cpu.winograd import Winograd, tiles_together
+from .....passes.kernels.schedules.cpu.winograd import Winograd, images_together, tiles_together
 from ....kernel_code.extents import Extent
 from ....kernel_code.loop_builder import Index, memref_type
 from ....kernel_code.merged_axes import picture_strides
@@ -35,7 +37,7 @@ from ...tiles.fused_ops import FusedOps
 from ...tiles.inner_steps import MultiplyAdd
 from ...tiles.microkernel import MemoryRows, Strip, Tile, call_tiles
 from ...tiles.split_sums import Parts, chains_of
-from ...tiles.tile_classes import TileClass, by_class, tile_classes
+from ...tiles.tile_classes import TileClass, by_class, classes_of_rows, tile_classes
 from ...tiles.winograd_transforms import (
     FilterRow,
     InputShape,
@@ -73,15 +75,17 @@ class Columns:
 class Sizes:
     """Run-time arguments of the code: tiles per image, blocks, chunks, and strides of buffers.
 
-    The first `longer` blocks have `block` tiles, the others one less. `row` is the stride between tiles of a
-    coordinate's matrix, `next` that between matrices, of pixels and of sums.
+    The first `longer` blocks have `block` tiles, the others one less. Where blocks have whole images, `image` is the
+    number of tiles of one, and `block` that of the largest block; else `image` is 0. `row` is the stride between tiles
+    of a coordinate's matrix, `next` that between matrices, of pixels and of sums.
     """
 
     groups: Index  # groups of tiles that blocks don't cross: symbolic images, or 1
     together: Index  # tiles of each group
-    blocks: Index
+    blocks: Index  # of each group; of all groups where they have whole images
     longer: Index
     block: int
+    image: int
     rows: Index  # tiles per image
     columns: Index
     pad: tuple[Index, Index]
@@ -127,6 +131,16 @@ class Code:
         return self.options.tile // 2 if self.pooled else self.options.tile
 
 
+@dataclass(frozen=True)
+class Block:
+    """`count` tiles from tile `start` on, of those of all images: of `images` whole ones, or `longer` than others."""
+
+    start: Index
+    count: Index
+    images: Index = 0
+    longer: SSAValue | None = None
+
+
 def lower(k: KernelInstance) -> None:
     """Builds the kernel's loops."""
     form = contraction_form(k.kernel)
@@ -150,9 +164,10 @@ def _sizes_of(
 ) -> tuple[Sizes, Code]:
     tile, lanes = options.tile, options.lanes
     together = tiles_together(g, tile)
-    blocks = -(-together // options.block)
-    shorter, longer = divmod(together, blocks)
-    chains = chains_of(-(-g.out_height // tile) * -(-g.out_width // tile), g.channels)
+    images = images_together(g, tile, options.block)
+    blocks = -(-g.batch // images) if images else -(-together // options.block)
+    shorter, longer = (images * together, 0) if images else divmod(together, blocks)
+    chains = 1 if images else chains_of(together, g.channels)
     parts: Parts = "runs" if g.channels > LONG and chains == 1 else "none"
     tiles, sums = k.scratch_part("tiles"), k.scratch_part("sums")
     filters = k.scratch_part("filters") if options.half else None
@@ -168,6 +183,7 @@ def _sizes_of(
         blocks=Extent(blocks),
         longer=Extent(longer or blocks),
         block=shorter + (longer > 0),
+        image=together if images else 0,
         rows=Extent(-(-g.out_height // tile)),
         columns=Extent(-(-g.out_width // tile)),
         pad=(Extent(g.pad[0]), Extent(g.pad[1])),
@@ -241,28 +257,41 @@ class _Writer:
         b, s = self.b, self.sizes
 
         def item(index: Index, first: Index, last: Index) -> None:
-            group, block = b.delinearize(index, [s.groups, s.blocks])
-            start = b.sub(b.mul(block, s.block), b.max(b.sub(block, s.longer), 0))
-            whole = b.compare("slt", block, s.longer)
-            count = b.sub(s.block, b.select(whole, b.index(0), b.index(1)))
-            b.loop(0, count, lambda number, _: self._input(group, start, number))
+            block = self._whole_images(index) if s.image else self._tiles(index)
+            b.loop(0, block.count, lambda number, _: self._input(block, number))
 
             def chunk(chunk: Index, _: Sequence[SSAValue]) -> None:
                 if s.made is None:
-                    self._products(chunk, whole)
+                    self._products(chunk, block)
                 else:
-                    self._products_of_rows(chunk, whole, s.made)
-                b.loop(0, count, lambda number, _: self._output(group, start, number, chunk))
+                    self._products_of_rows(chunk, block, s.made)
+                b.loop(0, block.count, lambda number, _: self._output(block, number, chunk))
 
             b.loop(first, last, chunk)
 
-        self.k.runs(b.mul(s.groups, s.blocks), s.chunks, item)
+        self.k.runs(s.blocks if s.image else b.mul(s.groups, s.blocks), s.chunks, item)
 
-    def _tile(self, group: Index, start: Index, number: Index) -> tuple[Index, Index, Index]:
-        """The image, row and column of the tile `number` of a block."""
+    def _tiles(self, index: Index) -> Block:
+        """Block `index` of all groups' blocks."""
         b, s = self.b, self.sizes
-        index = b.add(b.mul(group, s.together), b.add(start, number))
-        image, row, column = b.delinearize(index, [1, s.rows, s.columns])
+        group, block = b.delinearize(index, [s.groups, s.blocks])
+        start = b.sub(b.mul(block, s.block), b.max(b.sub(block, s.longer), 0))
+        longer = b.compare("slt", block, s.longer)
+        count = b.sub(s.block, b.select(longer, b.index(0), b.index(1)))
+        return Block(b.add(b.mul(group, s.together), start), count, longer=longer)
+
+    def _whole_images(self, index: Index) -> Block:
+        """Block `index` of nearly equally many images."""
+        b, s = self.b, self.sizes
+        fewer, rest = b.div(s.groups, s.blocks), b.rem(s.groups, s.blocks)
+        first = b.add(b.mul(index, fewer), b.min(index, rest))
+        images = b.add(fewer, b.select(b.compare("slt", index, rest), b.index(1), b.index(0)))
+        return Block(b.mul(first, s.image), b.mul(images, s.image), images)
+
+    def _tile(self, block: Block, number: Index) -> tuple[Index, Index, Index]:
+        """The image, row and column of a block's tile `number`."""
+        b, s = self.b, self.sizes
+        image, row, column = b.delinearize(b.add(block.start, number), [1, s.rows, s.columns])
         return image, row, column
 
     def _place(self, of: Access, image: Index, y: Index, x: Index, channel: Index = 0) -> SSAValue:
@@ -274,9 +303,9 @@ class _Writer:
         row, column = (self.b.index(each) if each != 0 else 0 for each in of.pixels[1:])
         return Pixels(self._place(of, image, y, x, channel), row, column)
 
-    def _input(self, group: Index, start: Index, number: Index) -> None:
+    def _input(self, block: Block, number: Index) -> None:
         b, s = self.b, self.sizes
-        image, row, column = self._tile(group, start, number)
+        image, row, column = self._tile(block, number)
         top = b.sub(b.mul(row, self.tile), s.pad[0])
         left = b.sub(b.mul(column, self.tile), s.pad[1])
         first = b.min(b.max(b.sub(0, top), 0), self.side)
@@ -295,7 +324,7 @@ class _Writer:
 
         by_class(b, s.classes, column, transform)
 
-    def _products(self, chunk: Index, whole: SSAValue) -> None:
+    def _products(self, chunk: Index, block: Block) -> None:
         """The sums of a chunk's output channels, for all coordinates."""
         b, s, nr = self.b, self.sizes, self.options.nr
         size = b.mul(s.channels, nr)  # of a panel
@@ -307,12 +336,12 @@ class _Writer:
             weights = b.add(begin, b.mul(number, size))
             ahead = MemoryRows(b.place(self.weights, b.add(weights, size)), nr)
             self._panel(
-                coordinate, b.add(b.mul(chunk, s.panels), panel), panel, b.place(self.weights, weights), ahead, whole
+                coordinate, b.add(b.mul(chunk, s.panels), panel), panel, b.place(self.weights, weights), ahead, block
             )
 
         b.loop(0, coordinates * s.panels, panel)
 
-    def _products_of_rows(self, chunk: Index, whole: SSAValue, made: SSAValue) -> None:
+    def _products_of_rows(self, chunk: Index, block: Block, made: SSAValue) -> None:
         """The same for half-transformed filters: their columns are transformed here, one row of coordinates at a time.
 
         The first and last columns need no transform. The next row's source is prefetched meanwhile, a part during each
@@ -338,14 +367,14 @@ class _Writer:
                 weights = b.place(made, b.mul(b.sub(column, 1), s.made_next))
                 weights = b.select(first, b.place(self.weights, at), weights)
                 weights = b.select(last, b.place(self.weights, b.add(at, b.mul(size, FILTER - 1))), weights)
-                self._panel(b.add(b.mul(row, self.side), column), chunk, 0, weights, ahead, whole)
+                self._panel(b.add(b.mul(row, self.side), column), chunk, 0, weights, ahead, block)
 
             b.loop(0, self.side, column)
 
         b.loop(0, self.side, row)
 
     def _panel(
-        self, coordinate: Index, number: Index, panel: Index, weights: SSAValue, ahead: MemoryRows, whole: SSAValue
+        self, coordinate: Index, number: Index, panel: Index, weights: SSAValue, ahead: MemoryRows, block: Block
     ) -> None:
         """The products of one coordinate with panel `number`, which is `panel` of its chunk."""
         b, s = self.b, self.sizes
@@ -358,10 +387,13 @@ class _Writer:
                 self._strip(each, a, weights, out, ahead, columns, last=each is classes[-1])
 
         def rows(columns: int) -> None:
-            if s.longer == s.blocks:
+            if s.image:
+                for each in classes_of_rows(b, block.images, s.image, min(s.block, self.options.mr)):
+                    self._strip(each, a, weights, out, ahead, columns, last=True)  # any of them may be the last
+            elif block.longer is None or s.longer == s.blocks:
                 strips(s.block, columns)
             else:
-                b.when(whole, lambda: strips(s.block, columns), lambda: strips(s.block - 1, columns))
+                b.when(block.longer, lambda: strips(s.block, columns), lambda: strips(s.block - 1, columns))
 
         tail, nr = self.code.tail, self.options.nr
         if tail == nr:
@@ -405,9 +437,9 @@ class _Writer:
         lines = -(-(FILTER * nr // self.side) // line)
         return max(line, nr // lines)
 
-    def _output(self, group: Index, start: Index, number: Index, chunk: Index) -> None:
+    def _output(self, block: Block, number: Index, chunk: Index) -> None:
         b, s = self.b, self.sizes
-        image, row, column = self._tile(group, start, number)
+        image, row, column = self._tile(block, number)
         y, x, channel = b.mul(row, self.tile), b.mul(column, self.tile), b.mul(chunk, self.chunk)
         stored = self.code.stored
         to_y, to_x = b.mul(row, stored), b.mul(column, stored)

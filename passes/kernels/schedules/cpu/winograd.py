@@ -99,19 +99,13 @@ class Winograd(Schedule[CpuAttr]):
         count = -(-g.filters // nr)
         together = max(each for each in range(1, max(1, WINOGRAD_CHUNK // nr) + 1) if count % each == 0)
         for tile in sorted(POINTS, reverse=True):
-            tiles = tiles_together(g, tile)
-            threads = target.threads.data
             most = -(-WINOGRAD_BLOCK // mr) * mr
             filters = (tile + FILTER - 1) ** 2 * g.channels * g.filters * item_bytes(form.rhs)
             larger = most if filters <= target.l2.data else 2 * most
-            blocks = max(-(-tiles // larger), min(-(-tiles // most), threads))
-            if now(blocks) >= threads:  # as many for each: 8 of 56x56x64 take 2 threads 0.86 of what 7 do (Zen 5)
-                blocks = -(-blocks // threads) * threads
-            block = -(-tiles // blocks)
             inline, line = tiled_product.runs_inline(form), target.CACHE_LINE // 4
+            block = _block_size(g, tile, most, larger, target.threads.data)
             yield cls(tile, block, mr, nr, together, lanes, inline, line)
-            blocks = -(-tiles // (2 * most))
-            yield cls(tile, -(-tiles // blocks), mr, nr, 1, lanes, inline, line, half=True)
+            yield cls(tile, _block_size(g, tile, 2 * most, 2 * most), mr, nr, 1, lanes, inline, line, half=True)
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
@@ -168,8 +162,9 @@ class Winograd(Schedule[CpuAttr]):
         """Number of blocks; every share of a block's chunks repeats its input transforms."""
         assert isinstance(root, ConvOp)
         g = conv_geometry(root)
-        together = tiles_together(g, self.tile)
-        return now(-(-together // self.block) * (1 if is_fixed(g.batch) else g.batch))
+        if images := images_together(g, self.tile, self.block):
+            return -(-now(g.batch) // images)
+        return -(-tiles_together(g, self.tile) // self.block) * (1 if is_fixed(g.batch) else now(g.batch))
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
@@ -216,5 +211,29 @@ def pools(pool: MaxPoolOp) -> bool:
 
 def tiles_together(g: ConvGeometry, tile: int) -> int:
     """Tiles that are divided into blocks: those of all images, or of one if the batch is symbolic."""
-    each = -(-g.out_height // tile) * -(-g.out_width // tile)
+    each = tiles_of_image(g, tile)
     return each * g.batch if is_fixed(g.batch) else each
+
+
+def tiles_of_image(g: ConvGeometry, tile: int) -> int:
+    """Tiles of one image."""
+    return -(-g.out_height // tile) * -(-g.out_width // tile)
+
+
+def images_together(g: ConvGeometry, tile: int, block: int) -> int:
+    """Whole images of a block of so many tiles, at most, if the batch is symbolic and several fit; else 0."""
+    images = 0 if is_fixed(g.batch) else block // tiles_of_image(g, tile)
+    return images if images > 1 else 0
+
+
+def _block_size(g: ConvGeometry, tile: int, most: int, largest: int, threads: int = 1) -> int:
+    """Tiles of a block: of nearly equal blocks of `largest` at most, and of `most` while there are fewer than threads.
+
+    Of whole images of a symbolic batch if there are several in a block.
+    """
+    images = images_together(g, tile, largest)
+    unit, count = (tiles_of_image(g, tile), now(g.batch)) if images else (1, tiles_together(g, tile))
+    blocks = max(-(-count // (largest // unit)), min(-(-count * unit // most), threads))
+    if blocks >= threads:  # as many for each: 8 of 56x56x64 take 2 threads 0.86 of what 7 do (Zen 5)
+        blocks = -(-blocks // threads) * threads
+    return -(-count // blocks) * unit

@@ -36,6 +36,7 @@ from mini_infer.runtime.compile.module_to_plan import engine_phases
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import machine_of, target_attribute
 from mini_infer.runtime.native.llvmlite_calls import emit_assembly
+from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
 
 TARGETS = (Target(512, 1), Target(512, 2), Target(256, 2), Target(128, 1))
 PADS = [(1, 1, 1, 1), (0, 0, 0, 0), (0, 1, 2, 1), (4, 0, 1, 3), (2, 2, 0, 5)]
@@ -164,28 +165,72 @@ def test_a_result_takes_the_place_of_a_residual_and_of_no_input(tile: int) -> No
     assert inplace(of_itself) == {"conv_add_0": []}
 
 
-def test_batches_of_run_time() -> None:
+FILTERS = 36
+
+
+def of_any_batch(size: tuple[int, int], pooled: bool, channels: int = 20) -> tuple[Any, Any, Any]:
+    """An ONNX model of pictures "x" of any number "n", its weight and its bias."""
     import onnx
     from onnx import TensorProto, helper
 
-    random = np.random.default_rng(0)
-    weight = (random.standard_normal((64, 64, 3, 3)) / 24).astype(np.float32)
-    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1], name="conv")
+    random, (height, width) = np.random.default_rng(0), size
+    weight = (random.standard_normal((FILTERS, channels, 3, 3)) / 13).astype(np.float32)
+    bias = random.standard_normal(FILTERS).astype(np.float32)
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1], name="conv"),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("MaxPool", ["r"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+    ]
+    result, shape = ("p", [height // 2, width // 2]) if pooled else ("r", [height, width])
     graph = helper.make_graph(
-        [node],
+        nodes if pooled else nodes[:2],
         "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 64, 14, 14])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 64, 14, 14])],
-        [onnx.numpy_helper.from_array(weight, "w")],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", channels, height, width])],
+        [helper.make_tensor_value_info(result, TensorProto.FLOAT, ["n", FILTERS, *shape])],
+        [onnx.numpy_helper.from_array(weight, "w"), onnx.numpy_helper.from_array(bias, "b")],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    profile = mi.OptimizationProfile(dims={"n": (1, 2, 5)})
-    engine = mi.compile(model, threads=2, profile=profile)
+    return model, weight, bias
+
+
+def in_float64(x: Any, weight: Any, bias: Any, pooled: bool) -> Any:
+    """What the model computes."""
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+    sums = np.einsum("nchwij,fcij->nfhw", windows, weight.astype(np.float64), optimize=True)
+    result = np.maximum(sums + bias[:, None, None], 0)
+    if not pooled:
+        return result
+    height, width = (each // 2 for each in result.shape[2:])
+    return result[:, :, : 2 * height, : 2 * width].reshape(len(x), FILTERS, height, 2, width, 2).max((3, 5))
+
+
+@pytest.mark.thinned(7)
+@pytest.mark.parametrize(("best", "threads", "bits"), [(64, 1, 512), (5, 2, 512), (64, 3, 256)])
+@pytest.mark.parametrize(
+    ("size", "pooled"),
+    [((7, 7), False), ((14, 14), False), ((5, 9), False), ((4, 2), False), ((14, 14), True), ((5, 9), True)],
+)
+def test_batches_of_run_time(
+    tile: int, size: tuple[int, int], pooled: bool, best: int, threads: int, bits: Any
+) -> None:
+    """Blocks of whole pictures, any number of them, with register tiles of parts of a picture and of several."""
+    del tile
+    model, weight, bias = of_any_batch(size, pooled)
+    profile = mi.OptimizationProfile(dims={"n": (1, best, 64)})
+    engine = mi.compile(model, threads=threads, vector_bits=bits, profile=profile)
+    assert isinstance(engine, DynamicEngine)
     assert any(call.kernel.startswith("conv") for call in engine.plan.calls)
-    for batch in (1, 2, 5):
-        x = random.standard_normal((batch, 64, 14, 14)).astype(np.float32)
-        fixed = mi.compile(model, threads=1, dims={"n": batch})
-        np.testing.assert_allclose(engine({"x": x})["y"], fixed({"x": x})["y"], rtol=0, atol=2e-5)
+    random = np.random.default_rng(1)
+    for batch in (*range(1, 10), 15, 29, 64):
+        x = random.standard_normal((batch, 20, *size)).astype(np.float32)
+        (got,) = engine({"x": x}).values()
+        wanted = in_float64(x, weight, bias, pooled)
+        assert np.abs(got - wanted).max() <= 1e-5 * np.abs(wanted).max()
+        if batch == 7:
+            (fixed,) = mi.compile(model, threads, vector_bits=bits, dims={"n": batch})({"x": x}).values()
+            assert np.abs(got - fixed).max() <= 1e-5 * np.abs(wanted).max()
+    assert engine.compiles == 1
 
 
 CPUS = ["x86_64-linux-gnu:znver5", "x86_64-linux-gnu:x86-64-v3", "aarch64-linux-gnu:neoverse-n1"]
