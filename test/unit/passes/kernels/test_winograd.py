@@ -254,6 +254,16 @@ def test_no_vector_is_spilled(tile: int, cpu: str) -> None:
         assert not spills, f"{name}: {spills}"
 
 
+def test_no_sums_of_many_small_pictures_are_spilled(tile: int) -> None:
+    """One picture's few rows would be summed in several chains."""
+    m = build([plain((14, tile, tile, 64), 64)])
+    m.module.attributes["kernel.target"] = target_attribute(EngineConfig(threads=1), CPUS[0])
+    pipelines.run_phases(m.ctx, m.module, pipelines.phases())
+    text = emit_assembly(emit_llvm_ir(m.module), machine_of(cpu_of(m.module)))
+    (body,) = re.findall(r"^tile_14x32:\n(.*?)^\.Lfunc_end", text, re.MULTILINE | re.DOTALL)
+    assert not [line for line in body.splitlines() if "%zmm" in line and "(%rsp)" in line]
+
+
 @pytest.mark.parametrize(("tile", "half"), WAYS)
 @pytest.mark.parametrize("shape", [(6, 3), (33, 5), (16, 1), (70, 64)])
 def test_packed_filters_mean_what_they_were(tile: int, half: bool, shape: tuple[int, int]) -> None:
