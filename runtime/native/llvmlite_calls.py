@@ -113,8 +113,9 @@ def compile_to_object(ir_text: str, machine: Machine, opt_level: int = OPT_LEVEL
 
 
 def emit_assembly(ir_text: str, machine: Machine, opt_level: int = OPT_LEVEL, *, link: Sequence[str] = ()) -> str:
-    """The assembly text of what compile_to_object compiles."""
+    """The assembly text of what compile_to_object compiles, with LLVM's comments on loops and spilled registers."""
     target = target_machine(machine, opt_level)
+    target.set_asm_verbosity(True)
     return str(target.emit_assembly(_optimized(ir_text, target, opt_level, link)))
 
 

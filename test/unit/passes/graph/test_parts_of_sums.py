@@ -23,7 +23,7 @@ from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import machine_of, target_attribute
 from mini_infer.runtime.native.llvmlite_calls import emit_assembly
 
-LOOP = re.compile(r"^(\.\w+):((?:\n(?!\.L).*)*?)\n\s+(?:j\w+|b\.\w+)\s+\1$", re.MULTILINE)
+LOOP = re.compile(r"^(\.\w+):.*((?:\n(?!\.L).*)*?)\n\s+(?:j\w+|b\.\w+)\s+\1$", re.MULTILINE)
 LONG: list[Case] = [
     product(7, 6000, 20, weight=True),
     product(7, 6000, 20),
