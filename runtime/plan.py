@@ -160,18 +160,23 @@ class ExecutionContext(Stationary):
         self._arena, self._allocator = _arena_storage(plan, arena, allocator), allocator
         # The bytes that code works on, whatever becomes of the storage; the caller's, where others may lie in them.
         self._memory, self._is_lent = self._arena.memory, arena is not None
-        self._session = plan.session(self._memory)
         self._names = (*plan.input_names, *(spec.name for spec in plan.written[: len(plan.written) - len(plan.counts)]))
         self._bound: list[tuple[int, int] | None] = [None] * len(self._names)  # addresses, [start, end)
         self._bound_are_apart = False
         self._counts = [Tensor.empty((), np.int64, device=plan.config.place) for _ in plan.counts]
-        for place, (spec, count) in enumerate(zip(plan.counts, self._counts, strict=True), len(self._names)):
-            self._session.bind(place, spec, count, written=True)
+        self._session = self._new_session(plan)
         self._found: list[int] = []  # the counts of the last run
         # Whether a call returns just what code writes, and inputs can't lie in the arena.
         self._is_plain = not (plan.caches or plan.counts or plan.has_labels or self._is_lent)
         self._run_guard = _RunGuard(self._session)
         self._workers: Workers | None = None
+
+    def _new_session(self, plan: InferencePlan) -> Session:
+        """A session with the present arena, to which nothing but the counts is bound."""
+        session = plan.session(self._memory)
+        for place, (spec, count) in enumerate(zip(plan.counts, self._counts, strict=True), len(self._names)):
+            session.bind(place, spec, count, written=True)
+        return session
 
     @property
     def arena(self) -> Storage:
@@ -245,7 +250,7 @@ class ExecutionContext(Stationary):
                 raise InvalidInputError(f"the arena has {self._memory.nbytes} bytes; the plan needs {plan.arena_bytes}")
             self._arena = _arena_storage(plan, None, self._allocator)
             self._memory = self._arena.memory
-            self._session = self._run_guard.session = plan.session(self._memory)
+            self._session = self._run_guard.session = self._new_session(plan)
             kept = [None] * len(self._names)
         else:
             self._session.use(plan)

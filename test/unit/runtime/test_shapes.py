@@ -13,6 +13,7 @@ import pytest
 from import_cases import reference
 from models.build import ModelBuilder, example_inputs
 from onnx import ModelProto, helper
+from onnx.parser import parse_model
 
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
@@ -314,6 +315,29 @@ def test_set_shapes_on_bound_memory() -> None:
         context.bind_output(output, y[:rows])
         context.execute()
         assert np.array_equal(y[:rows], engine(dense_inputs(rows))[output])
+
+
+def test_a_larger_arena_leaves_counts_bound() -> None:
+    model = parse_model("""<ir_version: 8, opset_import: ["": 17]>
+        g (float[N, N] x, float[5] z) => (float[N, N] y, int64[1, K] places) {
+            a = MatMul (x, x)
+            b = MatMul (a, a)
+            y = Add (a, b)
+            places = NonZero (z)
+        }""")
+    engine = mi.compile(model, 1, enable_dynamic_shapes=True)
+    z, places = np.array([1, 0, 1, 1, 0], np.float32), np.zeros((1, 5), np.int64)
+    context = engine.plan_for({"x": (3, 3), "z": (5,)}).create_execution_context()
+    capacity = context.arena.capacity
+    context.set_shapes({"x": (100, 100), "z": (5,)})
+    assert context.arena.capacity > capacity
+    for name, memory in {"x": np.eye(100, dtype=np.float32), "z": z}.items():
+        context.bind_input(name, memory)
+    context.bind_output("y", np.empty((100, 100), np.float32))
+    context.bind_output("places", places)
+    context.execute()
+    assert context.output_shape("places") == (1, 3)
+    assert places[0, :3].tolist() == [0, 2, 3]
 
 
 def test_plans_fit_and_tell_their_own_shapes() -> None:
