@@ -112,7 +112,8 @@ class LearningEngine:
         key = "" if not known else key_of(*map(_value_text, known, known.values()))
         history = self._histories.get(key)
         if history is None:
-            history = self._histories[key] = self._history(key, known)
+            kept = {name: value.copy() for name, value in known.items()}  # the caller may write to its arrays
+            history = self._histories[key] = self._history(key, kept)
             if len(self._histories) > MOST_VALUES:
                 self._histories.popitem(last=False)
         self._histories.move_to_end(key)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnxruntime_models as models
 import pytest
+from onnx.parser import parse_model
 
 import mini_infer as mi
 from mini_infer.dialects.errors import UnsupportedError
@@ -120,6 +121,17 @@ def test_values_that_must_be_known_are_built_in(with_cache: Path, compiles: list
     assert later.needs_values
     assert outputs(later, x=x, shape=np.array((1, 8))).tolist() == x.reshape(1, 8).tolist()
     assert len(compiles) == made
+
+
+def test_a_value_is_kept_when_the_caller_writes_to_its_array() -> None:
+    model = parse_model("""<ir_version: 8, opset_import: ["": 17]>
+        g (float[N] x, int64[1] times) => (float[M] y) { y = Tile (x, times) }""")
+    engine = LearningEngine(model, {}, 1, cache=False)
+    x, times = np.arange(4, dtype=np.float32), np.array([2])
+    assert outputs(engine, x=x[:3], times=times).shape == (6,)
+    times[0] = 3
+    assert outputs(engine, x=x[:3], times=times).shape == (9,)
+    assert outputs(engine, x=x, times=np.array([2])).shape == (8,)
 
 
 def test_a_value_that_isnt_there_is_asked_for() -> None:
