@@ -361,7 +361,7 @@ class ExecutionContext(Stationary):
         written.append(("the arena", start, start + self.plan.arena_bytes))
         for index, (what, low, high) in enumerate(written):
             for other, start, end in (*read, *written[:index]):
-                if low < end and start < high:
+                if max(low, start) < min(high, end):
                     raise InvalidInputError(f"the memory of {what} overlaps that of {other}")
         self._bound_are_apart = True
 

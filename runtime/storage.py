@@ -208,8 +208,9 @@ class Storage:
     def overlaps(self, other: Storage) -> bool:
         """Whether the storages share a byte."""
         check_kind("the other memory", other, Storage, InvalidInputError)
-        start, end = self.address, self.address + self.capacity
-        return self.device == other.device and start < other.address + other.capacity and other.address < end
+        start = max(self.address, other.address)
+        end = min(self.address + self.capacity, other.address + other.capacity)
+        return self.device == other.device and start < end
 
 
 @dataclass(eq=False, repr=False)

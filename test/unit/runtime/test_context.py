@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from engine_cases import engine, inputs, perceptron
 from models.build import ModelBuilder
+from onnx.parser import parse_model
 
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
@@ -228,6 +229,18 @@ def test_an_input_may_begin_where_an_output_ends() -> None:
     block[32:] = inputs(NAME)["x"].reshape(-1)
     run.execute()
     np.testing.assert_array_equal(block[:32].reshape(4, 8), expected())
+
+
+def test_an_input_without_elements_may_lie_anywhere() -> None:
+    model = parse_model("""<ir_version: 8, opset_import: ["": 17]>
+        g (float[0] x, float[4] y) => (float[4] z) { z = Concat <axis=0> (x, y) }""")
+    run = mi.compile(model, 1).plan.create_execution_context()
+    y, z = np.arange(4, dtype=np.float32), np.empty(4, np.float32)
+    for name, array in {"x": np.ndarray(0, np.float32, z.data, offset=8), "y": y}.items():
+        run.bind_input(name, array)
+    run.bind_output("z", z)
+    run.execute()
+    np.testing.assert_array_equal(z, y)
 
 
 def test_outputs_must_not_overlap_each_other_but_inputs_may() -> None:

@@ -161,7 +161,9 @@ def test_overlap_is_a_byte_in_common() -> None:
     first, second, third = (mi.Storage.borrow(whole[i : i + 48]) for i in (0, 48, 47))
     assert not first.overlaps(second) and not second.overlaps(first)
     assert first.overlaps(third) and third.overlaps(second) and first.overlaps(first)
-    assert not mi.Storage.borrow(whole[:0]).overlaps(first)
+    for start in (0, 7):
+        empty = mi.Storage.borrow(whole, offset=start, capacity=0)
+        assert not empty.overlaps(first) and not first.overlaps(empty)
 
 
 def test_tensor_is_row_major_and_may_be_smaller_than_its_storage() -> None:
