@@ -185,9 +185,20 @@ class Engine(Stationary):
         Raises UnsupportedError for outputs, and ConfigError for inputs, that don't have one row for each of a batch,
         and ConfigError for wrong arguments.
         """
+        specs, names = self.outputs, self.output_names
+
+        def shaped(outputs: Sequence[Array], form: Any) -> Any:
+            return self._shaped(names, labelled(specs, outputs), form)
+
+        return self._queue(shaped, max_batch, max_wait_ms, workers)
+
+    def _queue(
+        self, shaped: Callable[[Sequence[Array], Any], Any], max_batch: int, max_wait_ms: float, workers: int
+    ) -> BatchingQueue:
+        """`batched`, with results that are made of the outputs and a call's form by `shaped`."""
         from .asynchronous.batching import BatchedModel, BatchingQueue
 
-        model = BatchedModel(self._batch_axis(), self._given, self._run_rows, partial(_shaped, self.output_names))
+        model = BatchedModel(self._batch_axis(), self._given, self._run_rows, shaped)
         queue = BatchingQueue(model, max_batch, max_wait_ms, workers)
         self._have_background().queues.add(queue)
         return queue
@@ -213,20 +224,26 @@ class Engine(Stationary):
                 self._background = Background(max(1, replace(self.config, threads=None).thread_count // threads))
             return self._background
 
-    def _given(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[Sequence[Any], bool]:
-        """One value for each input, and whether they were given by name in a mapping."""
+    def _given(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
+        """One value for each input, and the call's form: whether they were given by name in a mapping."""
         if len(arrays) == 1 and not named and isinstance(arrays[0], Mapping):
             return ordered(self.input_names, cast("Mapping[str, Any]", arrays[0])), True
         if named or len(arrays) != len(self.input_names):
             arrays = self._collected(arrays, named)
         return arrays, False
 
-    def _controlled(self, control: RunControl | None, inputs: Sequence[Any], by_name: bool) -> Any:
+    def _controlled(self, control: RunControl | None, inputs: Sequence[Any], form: Any) -> Any:
         """A call under a control."""
         plan, outputs = self._run(inputs, control)
         if plan.has_labels:
             outputs = labelled(plan.outputs, outputs)
-        return _shaped(plan.output_names, outputs, by_name)
+        return self._shaped(plan.output_names, outputs, form)
+
+    def _shaped(self, names: Sequence[str], outputs: Sequence[Any], form: Any) -> Any:
+        """The outputs as a call of this form returns them."""
+        if form:
+            return dict(zip(names, outputs, strict=True))
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """One inference.
@@ -335,10 +352,3 @@ class Engine(Stationary):
     def output_names(self) -> tuple[str, ...]:
         """Names of the outputs, in the model's order."""
         return self.plan.output_names
-
-
-def _shaped(names: Sequence[str], outputs: Sequence[Array | Tensor], by_name: bool) -> Any:
-    """The outputs as a call returns them."""
-    if by_name:
-        return dict(zip(names, outputs, strict=True))
-    return outputs[0] if len(outputs) == 1 else tuple(outputs)

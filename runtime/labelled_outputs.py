@@ -10,11 +10,11 @@ import numpy as np
 from .device import Array
 
 if TYPE_CHECKING:
-    from .specs import TensorSpec
+    from .specs import SymbolicSpec, TensorSpec
     from .storage import Tensor
 
 
-def labelled(specs: Sequence[TensorSpec], outputs: Sequence[Array | Tensor]) -> list[Any]:
+def labelled(specs: Sequence[TensorSpec | SymbolicSpec], outputs: Sequence[Array | Tensor]) -> list[Any]:
     """The outputs, in their specs' order.
 
     One with `labels` [...], which holds places among them, becomes an array of the texts, of type object. One with
@@ -26,7 +26,7 @@ def labelled(specs: Sequence[TensorSpec], outputs: Sequence[Array | Tensor]) -> 
     ]
 
 
-def _labelled(spec: TensorSpec, output: Array | Tensor) -> Any:
+def _labelled(spec: TensorSpec | SymbolicSpec, output: Array | Tensor) -> Any:
     array = output if isinstance(output, np.ndarray) else output.to("cpu").numpy()
     if spec.labels:
         return np.array(spec.labels, object)[array]

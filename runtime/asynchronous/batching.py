@@ -36,18 +36,18 @@ class BatchedModel:
     """A model whose requests a queue joins."""
 
     axis: BatchAxis
-    given: Callable[[Sequence[Any], Mapping[str, Any]], tuple[Sequence[Any], bool]]
-    """The values of a call in the order of the inputs, and whether they were given in a mapping."""
+    given: Callable[[Sequence[Any], Mapping[str, Any]], tuple[Sequence[Any], Any]]
+    """The values of a call in the order of the inputs, and the call's form, which its result depends on."""
     run: Callable[[Sequence[Array], RunControl], Sequence[Array]]
-    shaped: Callable[[Sequence[Array], bool], Any]
-    """The result of a call, from its outputs."""
+    shaped: Callable[[Sequence[Array], Any], Any]
+    """The result of a call, from its outputs and its form."""
 
 
 class _Request:
     """One request: its arrays, and the future of its result."""
 
-    def __init__(self, arrays: Sequence[Array], by_name: bool, control: RunControl, patience: float) -> None:
-        self.arrays, self.by_name, self.control = arrays, by_name, control
+    def __init__(self, arrays: Sequence[Array], form: Any, control: RunControl, patience: float) -> None:
+        self.arrays, self.form, self.control = arrays, form, control
         self.rows = len(arrays[0])
         self.key = tuple(array.shape[1:] for array in arrays)
         """Equal for requests that can be joined."""
@@ -131,9 +131,9 @@ class BatchingQueue(Stationary):
 
         Raises InvalidInputError for names, types and shapes that don't fit the model, and when the queue is closed.
         """
-        values, by_name = self._model.given(arrays, named)
+        values, form = self._model.given(arrays, named)
         control = RunControl(time_limit)
-        request = _Request(self._model.axis.request(values, self.max_batch), by_name, control, self.max_wait_ms / 1000)
+        request = _Request(self._model.axis.request(values, self.max_batch), form, control, self.max_wait_ms / 1000)
         handle = RunHandle(control, partial(self._leave, request))
         with self._changed:
             if self._is_closed:
@@ -245,7 +245,7 @@ class BatchingQueue(Stationary):
         try:
             outputs = self._model.run(axis.joined([request.arrays for request, _ in requests]), batch.control)
             found = [
-                self._model.shaped(each, request.by_name)
+                self._model.shaped(each, request.form)
                 for each, (request, _) in zip(axis.split(outputs, counts), requests, strict=True)
             ]
         except (RunCancelledError, TimeLimitError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -41,8 +41,16 @@ class Rows:
         return found
 
     def queue(self, wait: float) -> BatchingQueue:
-        """A queue of requests, of which the first of a batch waits at most `wait` seconds for others."""
-        return self._engine.batched(self.most, wait * 1000)
+        """A queue of requests, of which the first of a batch waits at most `wait` seconds for others.
+
+        Results are tensors by name.
+        """
+        names = self._engine.output_names
+
+        def shaped(outputs: Sequence[Array], _: object) -> dict[str, Array]:
+            return dict(zip(names, outputs, strict=True))
+
+        return self._engine._queue(shaped, self.most, wait * 1000, 1)  # pyright: ignore[reportPrivateUsage]
 
     def _part(self, rows: Array) -> Array:
         if len(rows) < self.most and not self._engine.config.is_dynamic:

@@ -115,19 +115,19 @@ class ModuleEngine(Engine):
         return self._engine._run([*map(_taken, self.input_names, inputs)], control)
 
     @override
-    def _given(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[Sequence[Any], bool]:
+    def _given(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
+        """Arrays over the memory of tensors, and (whether they were given by name, whether any was a tensor)."""
         self._check_open()
-        if len(arrays) == 1 and not named and isinstance(arrays[0], Mapping):
-            given = cast("Mapping[str, Any]", arrays[0])
-            if not self._signature.takes(given):
-                return ordered(self.input_names, given), True
-        return self._signature.inputs(arrays, named), False
+        given: Any = arrays[0] if len(arrays) == 1 and not named else None
+        by_name = isinstance(given, Mapping) and not self._signature.takes(cast("Mapping[str, Any]", given))
+        values = ordered(self.input_names, cast("Any", given)) if by_name else self._signature.inputs(arrays, named)
+        return [*map(_taken, self.input_names, values)], (by_name, any(map(_is_tensor, values)))
 
     @override
-    def _controlled(self, control: RunControl | None, inputs: Sequence[Any], by_name: bool) -> Any:
-        plan, outputs = self._run(inputs, control)
-        made = [*map(tensor_of, outputs)] if any(map(_is_tensor, inputs)) else outputs
-        return dict(zip(plan.output_names, made, strict=True)) if by_name else self._signature.result(made)
+    def _shaped(self, names: Sequence[str], outputs: Sequence[Any], form: Any) -> Any:
+        by_name, as_tensors = form
+        made = [*map(tensor_of, outputs)] if as_tensors else outputs
+        return dict(zip(names, made, strict=True)) if by_name else self._signature.result(made)
 
     @override
     def __call__(self, *arrays: Any, **named: Any) -> Any:

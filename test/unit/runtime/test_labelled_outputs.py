@@ -12,6 +12,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 import mini_infer as mi
 from mini_infer import onnxruntime
 from mini_infer.dialects.errors import UnsupportedError
+from mini_infer.runtime.cluster.batched_rows import Rows
 
 LABELS = ["cat", "dog", "émeu"]
 X = np.array([[3.0, 1.0, 2.0], [0.0, -1.0, 4.0]], np.float32)
@@ -70,6 +71,22 @@ def test_compiled_and_found_in_the_cache() -> None:
 def test_a_compiled_file(tmp_path: Path) -> None:
     mi.build(model(), tmp_path / "labels.mi", dims={"rows": 2})
     check(mi.load(tmp_path / "labels.mi"))
+
+
+def test_a_queue() -> None:
+    engine = mi.compile(model(), profile=mi.OptimizationProfile(dims={"rows": (1, 2, 8)}))
+    with engine.batched() as queue:
+        texts, rows = queue(X)
+        assert texts.tolist() == TEXTS and rows == ROWS
+        assert queue.submit({"x": X[1:]}).result()["scores"] == ROWS[1:]
+
+
+def test_a_queue_for_a_server_has_tensors() -> None:
+    engine = mi.compile(model(), profile=mi.OptimizationProfile(dims={"rows": (1, 2, 8)}))
+    with Rows(engine).queue(0.0) as queue:
+        found = queue({"x": X})
+        assert found["label"].tolist() == [0, 2]
+        np.testing.assert_array_equal(found["scores"], X)
 
 
 def test_many_shapes() -> None:

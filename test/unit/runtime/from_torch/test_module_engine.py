@@ -84,6 +84,18 @@ def test_runs_with_a_limit_and_in_the_background_take_and_give_the_same() -> Non
         np.testing.assert_array_equal(engine.run({name: x.numpy()})[engine.output_names[0]], engine(x.numpy()))
         with engine.batched(max_wait_ms=0.0) as queue:
             np.testing.assert_array_equal(queue.submit(x.numpy()).result(), engine(x.numpy()))
+            assert_same(queue(input=x.requires_grad_()), wanted)
+
+
+def test_a_queue_gives_what_the_module_returns() -> None:
+    class Named(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return {"doubled": x * 2, "scale": 2, "both": [x + 1, None]}
+
+    x = torch.randn(4, 16)
+    with mi.compile(Named(), 1, args=(x,)) as engine, engine.batched(max_wait_ms=0.0) as queue:
+        assert_same(queue(x), Named()(x))
+        assert isinstance(queue(x.numpy())["both"][0], np.ndarray)
 
 
 WRONG: list[tuple[Callable[[Any, Any, Any], Any], str]] = [
