@@ -12,8 +12,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Generator
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -332,6 +334,31 @@ def test_compositions_are_known_by_the_files_of_their_functions(
         exec(compile(module.read_text(), str(module), "exec"), names)
         assert [found_again(model, caplog) for _ in range(2)] == hits
         np.testing.assert_array_equal(mi.compile(model, threads=1, dims={"N": 4})(np.zeros(4, np.float32)), added)
+
+
+def test_values_from_around_a_function_are_part_of_it(with_cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "mini_infer")
+
+    def register(added: Any) -> None:
+        mi.operator("my.domain", "Variable")(lambda x: x + added)
+        mi.operator("my.domain", "Default")(lambda x, *, more=added: x + more)
+
+    for name in ("Variable", "Default"):
+        model = model_with(f"g (float[N] x) => (float[N] y) {{ y = my.domain.{name} (x) }}")
+        for added, hits in ((1, [False, True]), (2, [False, True]), (1, [True, True])):
+            register(added)
+            assert [found_again(model, caplog) for _ in range(2)] == hits
+            np.testing.assert_array_equal(mi.compile(model, threads=1, dims={"N": 4})(np.zeros(4, np.float32)), added)
+
+
+@pytest.mark.parametrize("scratch", [partial(lambda n, a, b, scale: n, 256), mock.Mock(return_value=256)])
+def test_a_function_with_a_state_is_not_cached(
+    scratch: Any, tmp_path: Path, with_cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "mini_infer")
+    source = written(tmp_path, "scaled_add.c", SCALED_ADD)
+    mi.operator("my.domain", "ScaledAdd", kernel=source, scratch=scratch, shape=scaled_add)
+    assert [found_again(model_with(TEXT), caplog) for _ in range(2)] == [False, False]
 
 
 def test_a_function_that_was_typed_in_is_not_cached(with_cache: Path, caplog: pytest.LogCaptureFixture) -> None:
