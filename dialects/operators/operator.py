@@ -29,7 +29,7 @@ class Kernel:
     """Calls it on numpy arrays: inputs (None where absent), outputs, bytes of scratch, values of attributes."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)  # by identity: a function's defaults need not be hashable
 class Operator:
     """An operator from version `since` of its domain on.
 

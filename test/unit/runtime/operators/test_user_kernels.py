@@ -343,7 +343,12 @@ def test_values_from_around_a_function_are_part_of_it(with_cache: Path, caplog: 
         mi.operator("my.domain", "Variable")(lambda x: x + added)
         mi.operator("my.domain", "Default")(lambda x, *, more=added: x + more)
 
-    for name in ("Variable", "Default"):
+        def listed(x: mi.GraphValue, *, more: list[int] = [added]) -> mi.GraphValue:  # noqa: B006
+            return x + more[0]
+
+        mi.operator("my.domain", "Listed")(listed)
+
+    for name in ("Variable", "Default", "Listed"):
         model = model_with(f"g (float[N] x) => (float[N] y) {{ y = my.domain.{name} (x) }}")
         for added, hits in ((1, [False, True]), (2, [False, True]), (1, [True, True])):
             register(added)
