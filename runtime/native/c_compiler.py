@@ -93,8 +93,8 @@ def source_files(source: Path) -> Iterator[Path]:
     pending, seen = [source.absolute()], set[Path]()
     while pending:
         each = pending.pop()
-        if each in seen or not each.is_file():
+        if not each.is_file() or (found := each.resolve()) in seen:  # two files may include each other
             continue
-        seen.add(each)
+        seen.add(found)
         yield each
         pending += [each.parent / os.fsdecode(name) for name in _INCLUDE.findall(each.read_bytes())]

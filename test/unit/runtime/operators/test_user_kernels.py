@@ -33,6 +33,7 @@ from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.values import Array
 from mini_infer.dialects.operators.operator_registry import OPERATORS
 from mini_infer.lowering.module_text import module_context
+from mini_infer.runtime.native.c_compiler import source_files
 from mini_infer.tools.mini_opt.command import main
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -285,6 +286,14 @@ def found_again(model: ModelProto, caplog: pytest.LogCaptureFixture) -> bool:
     caplog.clear()
     mi.compile(model, threads=1, dims={"N": 4})
     return "found compiled" in caplog.text
+
+
+def test_files_that_include_each_other_are_found_once(tmp_path: Path) -> None:
+    source = written(tmp_path, "kernel.c", '#include "more/one.h"\n#include "stdint.h"\n')
+    (tmp_path / "more").mkdir()
+    for name, other in (("one", "two"), ("two", "one")):
+        written(tmp_path, f"more/{name}.h", f'#pragma once\n#include "../more/{other}.h"\n')
+    assert sorted(each.name for each in source_files(source)) == ["kernel.c", "one.h", "two.h"]
 
 
 def test_the_cache_knows_kernels_by_their_content(
