@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias, cast
 
-from ...dialects.errors import InvalidInputError, MiniInferError, UnknownValueError
+from ...dialects.errors import InvalidInputError, UnknownValueError
 from ..compile.learning_engine import LearningEngine
 from ..config import CompileOptions
 from ..device import Array
@@ -204,10 +204,8 @@ class InferenceSession(Stationary):
             text = ""
             try:
                 found = self.run(output_names, input_feed, run_options)
-            except StatusError as error:
-                text = error.message
-            except (MiniInferError, RuntimeError, TypeError, ValueError) as error:
-                text = str(error)
+            except Exception as error:  # of any kind: the caller learns of it by the callback only
+                text = error.message if isinstance(error, StatusError) else str(error) or type(error).__name__
             callback(found, user_data, text)
 
         threading.Thread(target=work, daemon=True).start()

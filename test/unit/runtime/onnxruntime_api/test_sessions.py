@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import pickle
+import queue
 import threading
 from collections.abc import Callable
 from types import ModuleType
@@ -327,6 +328,12 @@ def test_an_asynchronous_run_calls_back(ort: Any) -> None:
     assert done.wait(60)
     assert told == [(plain(session.run(["y"], {"x": X})), 7, ""), ([], 8, told[1][2])]
     assert "Invalid output name" in told[1][2]
+
+
+def test_any_error_of_an_asynchronous_run_calls_back() -> None:
+    session, told = ours.InferenceSession(models.product()), queue.Queue[Any]()
+    session.run_async(["y"], cast("Any", ["x"]), lambda found, about, error: told.put((found, about, error)), 9)
+    assert told.get(timeout=60) == ([], 9, "'list' object has no attribute 'keys'")
 
 
 @pytest.mark.parametrize("ort", BOTH, ids=["ours", "theirs"])
