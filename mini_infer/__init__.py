@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     from .runtime.profile import OptimizationProfile
     from .runtime.progress import Progress
     from .runtime.specs import SymbolicSpec, TensorSpec
-    from .runtime.storage import Storage, Tensor
+    from .runtime.memory.storage import Storage
+    from .runtime.memory.tensor import Tensor
     from .tools.allocation import allocate
     from .tools.reports import plan_table, pool_table, write_report
 
@@ -92,9 +93,9 @@ _HOME = {
     "RunCancelledError": "dialects.errors",
     "RunHandle": "runtime.asynchronous.run_handle",
     "STRATEGIES": "passes.planning",
-    "Storage": "runtime.storage",
+    "Storage": "runtime.memory.storage",
     "SymbolicSpec": "runtime.specs",
-    "Tensor": "runtime.storage",
+    "Tensor": "runtime.memory.tensor",
     "TensorRecord": "passes.memory.report.memory_plan",
     "TensorSpec": "runtime.specs",
     "TimeLimitError": "dialects.errors",

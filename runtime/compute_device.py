@@ -13,8 +13,8 @@ from ..dialects.errors import UnsupportedError
 from .asynchronous.cancellation import RunControl
 from .config import EngineConfig
 from .device import Array, Code, Device, Memory, device_named
+from .memory.tensor import Tensor
 from .specs import Compilation, PlanRecord, TensorSpec
-from .storage import Tensor
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

@@ -17,9 +17,10 @@ from .config import EngineConfig
 from .device import Array
 from .forks import ForkSafeLock
 from .labelled_outputs import labelled
-from .plan import ExecutionContext, InferencePlan, html_table, one_line
+from .memory.tensor import Tensor, is_remote
+from .plan import ExecutionContext, InferencePlan
+from .plan_reprs import html_table, one_line
 from .specs import Stationary, SymbolicSpec, TensorSpec, ordered, ordered_shapes
-from .storage import Tensor, is_remote
 
 if TYPE_CHECKING:
     from ..dialects.sizes.guards import Guards

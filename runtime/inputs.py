@@ -10,8 +10,8 @@ import numpy as np
 from ..dialects.errors import InvalidInputError
 from .device import Array
 from .memory.host_memory import as_array
+from .memory.tensor import Tensor, lies_on_gpu
 from .specs import TensorSpec, check_placed
-from .storage import Tensor, lies_on_gpu
 
 
 def checked(spec: TensorSpec, value: Any) -> Array:

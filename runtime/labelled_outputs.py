@@ -10,8 +10,8 @@ import numpy as np
 from .device import Array
 
 if TYPE_CHECKING:
+    from .memory.tensor import Tensor
     from .specs import SymbolicSpec, TensorSpec
-    from .storage import Tensor
 
 
 def labelled(specs: Sequence[TensorSpec | SymbolicSpec], outputs: Sequence[Array | Tensor]) -> list[Any]:

@@ -5,7 +5,7 @@ A context runs a plan; it has one arena and the buffers bound to the plan's inpu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, cast
@@ -15,23 +15,24 @@ from typing_extensions import override
 
 from ..dialects.arguments import check_kind, nearest, shown
 from ..dialects.bounded_crops import cut_shape, trimmed
-from ..dialects.errors import BusyError, ConfigError, InvalidInputError, OutOfMemoryError
+from ..dialects.errors import ConfigError, InvalidInputError, OutOfMemoryError
 from .asynchronous.cancellation import RunControl
 from .compute_device import LoadedPlan, Session, Wrong, compute_device
 from .device import Array, Memory, device_named
-from .forks import ForkSafeLock
 from .inputs import checked, typed
 from .memory.kv_cache_memory import CacheBuffer, beginning, lies_in, room_of
+from .memory.storage import Storage
+from .memory.tensor import Tensor, lies_on_gpu
+from .plan_reprs import html_table, interface, one_line
 from .reprs import size_text
+from .run_guard import RunGuard
 from .specs import Stationary, TensorSpec, check_placed, ordered_shapes
-from .storage import Storage, Tensor, lies_on_gpu
 
 if TYPE_CHECKING:
     from ..dialects.sizes.polynomials import Symbol
     from .asynchronous.run_handle import RunHandle
     from .asynchronous.workers import Workers
 
-SHOWN = 3  # inputs or outputs that a line names; more are counted
 Shapes = tuple[tuple[int, ...], ...]
 
 
@@ -112,38 +113,6 @@ class KernelTime:
     runs: int = 1
 
 
-class _RunGuard(ForkSafeLock):
-    """Ensures that a context has one run, or other use, at a time: a concurrent one is refused instead of waiting.
-
-    A child forked meanwhile has no such run.
-    """
-
-    def __init__(self, session: Session) -> None:
-        super().__init__()
-        self.session: Session | None = session
-        self.is_over = False
-
-    @override
-    def open(self) -> None:
-        super().open()
-        if self.session is not None:
-            self.session.watch(None)
-
-    @override
-    def __enter__(self) -> None:
-        lock = self._lock
-        if not lock.acquire(False):
-            raise BusyError("the context runs in another thread: create_execution_context makes one for each")
-        if self.is_over:
-            lock.release()
-            raise InvalidInputError("the context is closed")
-        self._held = lock
-
-    def leave(self) -> None:
-        """As the end of a `with` block."""
-        self._held.release()
-
-
 class ExecutionContext(Stationary):
     """Runs a plan with an arena of its own. A context serves one thread at a time; make one for each.
 
@@ -168,7 +137,7 @@ class ExecutionContext(Stationary):
         self._found: list[int] = []  # the counts of the last run
         # Whether a call returns just what code writes, and inputs can't lie in the arena.
         self._is_plain = not (plan.caches or plan.counts or plan.has_labels or self._is_lent)
-        self._run_guard = _RunGuard(self._session)
+        self._run_guard = RunGuard(self._session)
         self._workers: Workers | None = None
 
     def _new_session(self, plan: InferencePlan) -> Session:
@@ -305,10 +274,7 @@ class ExecutionContext(Stationary):
             self._execute(RunControl.of(time_limit))
 
     def _execute(self, control: RunControl | None) -> None:
-        session = self._session
-        wrong = session.execute() if control is None else control.run(session, session.execute)
-        if wrong is not None:
-            self._refuse(wrong)
+        self._perform(self._session.execute, control)
         self._found = [int(count.to("cpu").numpy()) for count in self._counts]
 
     def enqueue(self, *, time_limit: float | None = None) -> RunHandle:
@@ -342,6 +308,12 @@ class ExecutionContext(Stationary):
         if spec.bounded and not self._found:
             raise InvalidInputError(f"how large '{name}' is turns out in a run; there was none")
         return tuple(cut_shape(spec.shape, index, self.plan.cuts, self._found)) if spec.bounded else spec.shape
+
+    def _perform(self, inference: Callable[[], Wrong | None], control: RunControl | None) -> None:
+        """An inference of the session under a control. Raises as `execute` does after the run."""
+        wrong = inference() if control is None else control.run(self._session, inference)
+        if wrong is not None:
+            self._refuse(wrong)
 
     def _refuse(self, wrong: Wrong) -> NoReturn:
         """Raises InvalidInputError for a recorded run-time error: an index out of range, a branch that can't be run."""
@@ -390,7 +362,7 @@ class ExecutionContext(Stationary):
             return self._run_ordered(inputs, control)
 
     def _run_ordered(self, inputs: Sequence[Any], control: RunControl | None) -> list[Array]:
-        plan, session = self.plan, self._session
+        plan = self.plan
         check_kind("inputs", inputs, Sequence, InvalidInputError)
         if len(inputs) != len(plan.inputs):
             raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(plan.inputs)}")
@@ -409,12 +381,7 @@ class ExecutionContext(Stationary):
         except MemoryError:
             total = sum(spec.nbytes for spec in plan.written)
             raise OutOfMemoryError(f"there is no memory for {total} bytes of outputs") from None
-        if control is None:
-            wrong = session.run(arrays, outputs)
-        else:
-            wrong = control.run(session, lambda: session.run(arrays, outputs))
-        if wrong is not None:
-            self._refuse(wrong)
+        self._perform(partial(self._session.run, arrays, outputs), control)
         self._found = [int(outputs.pop()) for _ in plan.counts][::-1]
         for cache in sorted(plan.caches, key=lambda cache: cache.output):
             outputs.insert(cache.output, beginning(arrays[cache.input], plan.outputs[cache.output].shape))
@@ -450,7 +417,6 @@ class ExecutionContext(Stationary):
             return self._run_ordered_tensors(inputs, control)
 
     def _run_ordered_tensors(self, inputs: Sequence[Any], control: RunControl | None) -> list[Tensor]:
-        session = self._session
         plan, place = self.plan, self.plan.config.place
         if plan.caches:
             raise InvalidInputError(
@@ -458,12 +424,7 @@ class ExecutionContext(Stationary):
             )
         given = [self._placed(spec, value) for spec, value in zip(plan.inputs, inputs, strict=True)]
         outputs = [Tensor.empty(spec.shape, spec.dtype, device=place) for spec in plan.written]
-        if control is None:
-            wrong = session.run_tensors(given, outputs)
-        else:
-            wrong = control.run(session, lambda: session.run_tensors(given, outputs))
-        if wrong is not None:
-            self._refuse(wrong)
+        self._perform(partial(self._session.run_tensors, given, outputs), control)
         shown = len(plan.outputs)
         self._found = [int(count.to("cpu").numpy()) for count in outputs[shown:]]
         return [
@@ -542,37 +503,3 @@ def _arena_storage(plan: InferencePlan, arena: object | None, allocator: str | N
     if plan.arena_bytes and storage.address % plan.alignment:
         raise InvalidInputError(f"the arena at {storage.address:#x} is not aligned to {plan.alignment} bytes")
     return storage
-
-
-def one_line(plan: LoadedPlan, kind: str) -> str:
-    """Inputs, outputs and costs in one line, as the repr of a `kind`."""
-    return f"{kind}({interface(plan)}; {', '.join(f'{name} {value}' for name, value in _costs(plan))})"
-
-
-def interface(plan: LoadedPlan) -> str:
-    """Inputs and outputs."""
-    return f"{_named(plan.inputs, 'inputs')} -> {_named(plan.outputs, 'outputs')}"
-
-
-def html_table(plan: LoadedPlan) -> str:
-    """The same as an HTML table, a row for each input, output and cost."""
-    from html import escape
-
-    rows = [("input", str(spec)) for spec in plan.inputs] + [("output", str(spec)) for spec in plan.outputs]
-    cells = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in [*rows, *_costs(plan)])
-    return f"<table>{''.join(cells)}</table>"
-
-
-def _named(specs: Sequence[TensorSpec], kind: str) -> str:
-    return ", ".join(map(str, specs)) if len(specs) <= SHOWN else f"{len(specs)} {kind}"
-
-
-def _costs(plan: LoadedPlan) -> list[tuple[str, str]]:
-    bound = plan.memory.lower_bound_bytes
-    minimal = "minimal" if plan.arena_bytes == bound else f"lower bound {size_text(bound)}"
-    return [
-        ("kernel calls", str(len(plan.calls))),
-        ("weights", size_text(plan.weights.nbytes)),
-        ("arena", f"{size_text(plan.arena_bytes)} ({minimal}, {plan.memory.saving:.0%} saved)"),
-        ("on", plan.config.place) if plan.launches else ("threads", str(plan.threads)),
-    ]

@@ -13,8 +13,8 @@ from ..compute_device import LoadedPlan, Session, Wrong
 from ..device import DEFAULT_ALIGNMENT, Array, Memory, device_named
 from ..limits import memory_for
 from ..memory.host_memory import bytes_of
+from ..memory.tensor import Tensor, lies_on_gpu
 from ..specs import TensorSpec, check_placed
-from ..storage import Tensor, lies_on_gpu
 
 
 class RemoteSession(Session):

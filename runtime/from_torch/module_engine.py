@@ -11,9 +11,9 @@ from typing_extensions import override
 from ...dialects.errors import InvalidInputError
 from ..device import Array
 from ..engine import Engine
+from ..memory.tensor import Tensor
 from ..plan import ExecutionContext, InferencePlan
 from ..specs import SymbolicSpec, TensorSpec, ordered
-from ..storage import Tensor
 from .module_signature import ModuleSignature
 from .tensors import array_of, tensor_of
 

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from ..device import Array
-from ..storage import Tensor
+from ..memory.tensor import Tensor
 from .torch_package import torch_module
 
 _WORDS = {  # numpy's types that PyTorch takes no arrays of: the integers of that size, and PyTorch's name

@@ -22,8 +22,8 @@ from ...runtime.compile.module_to_plan import plan_memory
 from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.engine import Engine
+from ...runtime.memory.tensor import Tensor
 from ...runtime.plan import KernelTime
-from ...runtime.storage import Tensor
 
 Runner = Callable[[], Any]
 

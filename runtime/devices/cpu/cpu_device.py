@@ -14,8 +14,8 @@ from ...asynchronous.cancellation import NOT_LIMITED, RunControl
 from ...compute_device import ComputeDevice, LoadedPlan, Session, Wrong
 from ...device import Array, Code, Memory
 from ...memory.host_memory import HostMemory, aligned_bytes, as_array, spanned_bytes
+from ...memory.tensor import Tensor
 from ...specs import Compilation, TensorSpec, check_placed
-from ...storage import Tensor
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

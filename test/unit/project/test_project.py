@@ -190,7 +190,7 @@ def test_the_package_imports_nothing_heavy() -> None:
 
 
 def test_an_engine_runs_without_what_built_it() -> None:
-    names = "devices.cpu.cpu_device", "engine", "plan", "storage"
+    names = "devices.cpu.cpu_device", "engine", "plan", "memory.storage", "memory.tensor"
     modules = ", ".join(f"mini_infer.runtime.{name}" for name in names)
     assert not imported_by(f"import {modules}") & {"llvmlite", "onnx"}
 

@@ -13,7 +13,7 @@ from onnx import ModelProto, helper
 import mini_infer as mi
 from mini_infer.runtime import device, limits
 from mini_infer.runtime.compile.source import Source
-from mini_infer.runtime.storage import Storage
+from mini_infer.runtime.memory.storage import Storage
 
 FAR = 2**55  # bytes: more than any machine can name
 
