@@ -137,11 +137,11 @@ class LearningEngine:
         inputs = [each for each in self.description["inputs"] if each["name"] not in known]
         names = [each["name"] for each in inputs]
         makers = Makers(partial(self._single, names, known), partial(self._ranges, known))
-        return ShapeHistory(
-            [_dimensions(each, self._dims) for each in inputs],
-            makers,
-            self._records.setdefault(key, ShapeRecord()),
-        )
+        dimensions = [_dimensions(each, self._dims) for each in inputs]
+        record = self._records.get(key)
+        if record is None or not record.is_of(dimensions):  # another version may see other inputs
+            record = self._records[key] = ShapeRecord()
+        return ShapeHistory(dimensions, makers, record)
 
     def _single(self, names: Sequence[str], known: Mapping[str, Array], shapes: Shapes) -> Engine:
         return self._compiled({"specialize": known, "shapes": dict(zip(names, shapes, strict=True))})

@@ -40,6 +40,19 @@ class ShapeRecord:
     )
     """Sizes of dimensions that don't vary, and shapes for which the code of each compile is optimised."""
 
+    @property
+    def shapes(self) -> list[Shapes]:
+        """All shapes in it."""
+        return [*self.single, *(best for _, every in self.ranges for best in every)]
+
+    def is_of(self, dimensions: Dimensions) -> bool:
+        """Whether its shapes have the number and the ranks of these inputs."""
+        return all(
+            len(shapes) == len(dimensions)
+            and all(names is None or len(names) == len(shape) for names, shape in zip(dimensions, shapes, strict=True))
+            for shapes in self.shapes
+        )
+
 
 @dataclass(frozen=True)
 class Makers:
@@ -60,7 +73,7 @@ class ShapeHistory:
         self._single: dict[Shapes, Engine] = {}
         self._ranges: dict[int, DynamicEngine] = {}  # by their places in the record
         self._seen: dict[str, set[int]] = {}
-        for shapes in [*record.single, *(best for _, every in record.ranges for best in every)]:
+        for shapes in record.shapes:
             self._note(shapes)
 
     def known(self, shapes: Shapes) -> Engine | None:

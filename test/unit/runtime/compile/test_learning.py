@@ -186,6 +186,8 @@ def test_engines_for_one_shape_each_are_kept_in_a_limited_number(monkeypatch: py
         b'[[], {"": [[[[-1, 2]]], []]}]',
         b'[[], {"": [[], [[{"length": "3"}, []]]]}]',
         b'[[], {"": 3}]',
+        b'[[], {"": [[[[2, 3], [4]]], []]}]',
+        b'[[], {"": [[], [[{}, [[[2, 3, 4]]]]]]}]',
     ],
 )
 def test_a_broken_record_is_not_used(with_cache: Path, monkeypatch: pytest.MonkeyPatch, told: bytes) -> None:
