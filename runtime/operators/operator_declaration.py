@@ -10,6 +10,8 @@ from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast, overload
 
+from typing_extensions import TypedDict, Unpack
+
 from ...dialects.arguments import check_kind, checked_sequence, is_integer, shown, wrong
 from ...dialects.errors import OperatorError
 from ...dialects.operators.operator import Kernel, Operator
@@ -66,6 +68,20 @@ class UserOperator:
         OPERATORS.remove(self._operator)
 
 
+class KernelOptions(TypedDict, total=False):
+    """Options of an operator with a kernel: see `operator`."""
+
+    since: int
+    symbol: str
+    flags: Sequence[str]
+    scratch: Callable[..., int] | int
+    cost: Callable[..., float] | float | None
+    inplace: Sequence[tuple[int, int]]
+    threads: bool
+    depends: Sequence[str | Path]
+    override: bool
+
+
 @overload
 def operator(
     domain: str,
@@ -78,37 +94,11 @@ def operator(
 ) -> Callable[[Callable[..., Any]], UserOperator]: ...
 @overload
 def operator(
-    domain: str,
-    name: str,
-    *,
-    since: int = 1,
-    kernel: KernelSource,
-    shape: None = None,
-    symbol: str = "",
-    flags: Sequence[str] = (),
-    scratch: Callable[..., int] | int = 0,
-    cost: Callable[..., float] | float | None = None,
-    inplace: Sequence[tuple[int, int]] = (),
-    threads: bool = False,
-    depends: Sequence[str | Path] = (),
-    override: bool = False,
+    domain: str, name: str, *, kernel: KernelSource, shape: None = None, **options: Unpack[KernelOptions]
 ) -> Callable[[Callable[..., Any]], UserOperator]: ...
 @overload
 def operator(
-    domain: str,
-    name: str,
-    *,
-    since: int = 1,
-    kernel: KernelSource,
-    shape: Callable[..., Any],
-    symbol: str = "",
-    flags: Sequence[str] = (),
-    scratch: Callable[..., int] | int = 0,
-    cost: Callable[..., float] | float | None = None,
-    inplace: Sequence[tuple[int, int]] = (),
-    threads: bool = False,
-    depends: Sequence[str | Path] = (),
-    override: bool = False,
+    domain: str, name: str, *, kernel: KernelSource, shape: Callable[..., Any], **options: Unpack[KernelOptions]
 ) -> UserOperator: ...
 
 
