@@ -17,45 +17,13 @@ _DARWIN = {"bzero", "memset_pattern16", "__sincos_stret", "__sincosf_stret"}  # 
 ALLOWED = frozenset(_RUNTIME | _MEMORY | _MATH | _JOINED | _DARWIN)
 """Names of C functions: of the operating system, its C library and its math library."""
 
-_C_MATH = (
-    *(
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan",
-        "atan2",
-        "atanh",
-        "cbrt",
-        "ceil",
-        "copysign",
-        "cos",
-        "cosh",
-        "erf",
-        "erfc",
-    ),
-    *(
-        "exp",
-        "exp2",
-        "expm1",
-        "fabs",
-        "fdim",
-        "floor",
-        "fma",
-        "fmax",
-        "fmin",
-        "fmod",
-        "frexp",
-        "hypot",
-        "ilogb",
-        "ldexp",
-    ),
-    *("lgamma", "llrint", "llround", "log", "log10", "log1p", "log2", "logb", "lrint", "lround", "modf", "nearbyint"),
-    *("nextafter", "pow", "remainder", "remquo", "rint", "round", "scalbln", "scalbn", "sin", "sinh", "sqrt", "tan"),
-    *("tanh", "tgamma", "trunc"),
-)
+_C_MATH = """
+    acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma
+    fmax fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround modf
+    nearbyint nextafter pow remainder remquo rint round scalbln scalbn sin sinh sqrt tan tanh tgamma trunc
+"""
 KERNELS_MAY_CALL = frozenset(
-    {"memcmp", *_MEMORY, *_JOINED, *_DARWIN, *(name + end for name in _C_MATH for end in ("", "f"))}
+    {"memcmp", *_MEMORY, *_JOINED, *_DARWIN, *(name + end for name in _C_MATH.split() for end in ("", "f"))}
 )
 """What users' kernels may call: C's functions on memory, and all of its math library for float and double."""
 

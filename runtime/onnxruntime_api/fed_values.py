@@ -22,16 +22,20 @@ def fed_arrays(
     Raises ValueError for missing inputs, RuntimeError for values that are no tensors, and InvalidArgument for unknown
     names, types, ranks and sizes that differ from the declared ones. The rank of inputs `without_rank` is any.
     """
-    missing = [each.name for each in inputs if each.name not in feed]
-    if missing:
-        required = [each.name for each in inputs]
-        raise ValueError(f"Required inputs ({required}) are missing from input feed ({list(feed)}).")
+    check_complete(feed, inputs)
     known = {each.name: each for each in (*inputs, *defaults)}
     for name in feed:
         if name not in known:
             raise InvalidArgument(f"Invalid input name: {name}")
     given = (each for each in known.values() if each.name in feed)
     return {each.name: _checked(each, _array(each, feed[each.name]), each.name in without_rank) for each in given}
+
+
+def check_complete(feed: Mapping[str, Any], inputs: Sequence[NodeArg]) -> None:
+    """Raises ValueError for missing inputs."""
+    required = [each.name for each in inputs]
+    if not all(name in feed for name in required):
+        raise ValueError(f"Required inputs ({required}) are missing from input feed ({list(feed)}).")
 
 
 def _array(arg: NodeArg, value: Any) -> Array:

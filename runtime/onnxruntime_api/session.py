@@ -17,7 +17,7 @@ from ..device import Array
 from ..engine import Engine
 from ..specs import Stationary, SymbolicSpec, TensorSpec
 from .environment import PROVIDERS
-from .fed_values import fed_arrays
+from .fed_values import check_complete, fed_arrays
 from .io_bindings import IOBinding
 from .node_args import ModelMetadata, NodeArg, node_arg
 from .ort_values import OrtValue
@@ -69,25 +69,26 @@ class InferenceSession(Stationary):
             self._trace.add_session_event("session_initialization", start)
 
     def _open(self, model: str | bytes | os.PathLike[str]) -> None:
-        options, threads = self._options, self._options.intra_op_num_threads
+        options, threads = self._options, max(self._options.intra_op_num_threads, 0) or None
         dims = dict(options.dimension_sizes)
         given = CompileOptions(
             enable_profiling=options.enable_profiling,
             enable_memory_planning=options.enable_mem_reuse,
             enable_graph_optimization=options.graph_optimization_level is not GraphOptimizationLevel.ORT_DISABLE_ALL,
         )
-        plain = LearningEngine(model, given, threads if threads > 0 else None)
+        plain = LearningEngine(model, given, threads)
         for value in plain.description["inputs"] if dims or options.denotation_sizes else ():
             for axis, (size, denotation) in enumerate(zip(value["shape"] or (), value["denotations"], strict=False)):
                 if denotation in options.denotation_sizes and not isinstance(size, int):
                     dims[size or f"{value['name']}.{axis}"] = options.denotation_sizes[denotation]
-        named = {
-            size for value in plain.description["inputs"] for size in value["shape"] or () if isinstance(size, str)
+        open_dims = {
+            size or f"{value['name']}.{axis}"
+            for value in plain.description["inputs"]
+            for axis, size in enumerate(value["shape"] or ())
+            if not isinstance(size, int)
         }
-        dims = {name: size for name, size in dims.items() if name in named or "." in name}
-        self._engines = (
-            LearningEngine(model, {**given, "dims": dims}, threads if threads > 0 else None) if dims else plain
-        )
+        dims = {name: size for name, size in dims.items() if name in open_dims}
+        self._engines = LearningEngine(model, {**given, "dims": dims}, threads) if dims else plain
         described = self._engines.description
         self._inputs = [node_arg(each, dims) for each in described["inputs"]]
         self._outputs = [node_arg(each, dims) for each in described["outputs"]]
@@ -194,10 +195,7 @@ class InferenceSession(Stationary):
         `error` is "" after a run; its message after one that failed, with no outputs. Raises ValueError for missing
         inputs.
         """
-        missing = [each.name for each in self._inputs if each.name not in input_feed]
-        if missing:
-            required = [each.name for each in self._inputs]
-            raise ValueError(f"Required inputs ({required}) are missing from input feed ({list(input_feed)}).")
+        check_complete(input_feed, self._inputs)
 
         def work() -> None:
             found: list[Any] = []

@@ -207,6 +207,7 @@ def test_dimensions_are_fixed_by_name_and_by_denotation() -> None:
         session.run(None, {"x": X[:1]})
     options = ours.SessionOptions()
     options.add_free_dimension_override_by_denotation("DATA_BATCH", 2)
+    options.add_free_dimension_override_by_name("no.such", 3)
     proto = helper.make_model(
         helper.make_graph(
             [helper.make_node("Relu", ["x"], ["y"])],
