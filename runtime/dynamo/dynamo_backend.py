@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -11,6 +10,7 @@ from typing import Any
 from ...dialects.arguments import check_kind, check_options, checked_mapping
 from ...dialects.errors import ConfigError, MiniInferError, UnsupportedError
 from ..config import EngineConfig
+from ..forks import ForkSafeLock
 from ..from_torch.torch_package import exporting_torch, torch_module
 from ..kept.cache_folders import Cache
 from .aten_graph import exported_graph
@@ -105,16 +105,16 @@ def _copy_meta(graph: Any, values: Mapping[Any, Any]) -> None:
             values[node].meta = dict(node.meta)
 
 
-_told: set[str] = set()
-_telling = threading.Lock()
+_TOLD: set[str] = set()
+_TELLING = ForkSafeLock()
 
 
 def _refuse(settings: Settings, error: MiniInferError) -> None:
     """Warns, once for each reason; raises where there is to be no fallback."""
     if not settings.fallback:
         raise error
-    with _telling:
-        is_new = str(error) not in _told
-        _told.add(str(error))
+    with _TELLING:
+        is_new = str(error) not in _TOLD
+        _TOLD.add(str(error))
     if is_new:
         warnings.warn(f"mini_infer leaves a graph to PyTorch: {error}", UserWarning, stacklevel=3)

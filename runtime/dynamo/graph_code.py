@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from ..compile.source import WeightsApart
 from ..compile.source_to_engine import compile_source
 from ..config import EngineConfig
 from ..engine import Engine
+from ..forks import ForkSafeLock
 from ..from_torch.tensors import array_of, tensor_of
 from ..from_torch.torch_package import torch_module
 from ..kept.cache_folders import Cache
@@ -97,7 +97,7 @@ class GraphCode:
         self._roles = Roles(graph.weights, _ordered({**graph.tensors, **graph.sizes}), {})
         self._is_eager = False
         self._changes = 0
-        self._lock = threading.RLock()
+        self._lock = ForkSafeLock()
 
     def __call__(self, *args: Any) -> Any:
         """The graph's results, in order. Raises InvalidInputError, such as for an index out of range."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from ..forks import ForkSafeLock
 from ..plan import KernelTime
 
 
@@ -20,7 +21,7 @@ class TraceFile:
         self.start_ns = time.perf_counter_ns()
         self._name = f"{prefix}_{datetime.now():%Y-%m-%d_%H-%M-%S_%f}"[:-3] + ".json"
         self._events: list[dict[str, Any]] = []
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def add_session_event(self, name: str, start_ns: int) -> None:
         """Notes what a session did from `start_ns` until now."""

@@ -122,6 +122,25 @@ print(waiting.done())
 engine.close()
 print(waiting.result(0).shape)
 """
+IN_PARTS_OF_OTHER_LIBRARIES = """
+from mini_infer.runtime.dynamo.aten_graph import AtenGraph
+from mini_infer.runtime.dynamo.graph_code import GraphCode
+from mini_infer.runtime.onnxruntime_api.trace_file import TraceFile
+graph = GraphCode(AtenGraph(model=b""), mi.EngineConfig(), False, print, print)
+trace = TraceFile("trace")
+def inside():
+    with graph._lock, trace._lock:
+        hold_up()
+thread = threading.Thread(target=inside)
+thread.start()
+reached.wait()
+def work():
+    trace.add_session_event("load", 0)
+    with graph._lock:
+        return True
+print(child(work))
+go_on.set()
+"""
 
 
 @pytest.mark.parametrize(
@@ -132,6 +151,7 @@ print(waiting.result(0).shape)
         (HELD_BY_WHO_FORKS, ["0"]),
         (IN_THE_BACKGROUND, ["0", "False", "False"]),
         (IN_A_QUEUE, ["0", "False", "(1,", "5)"]),
+        (IN_PARTS_OF_OTHER_LIBRARIES, ["0"]),
     ],
     ids=[
         "another thread compiles",
@@ -139,6 +159,7 @@ print(waiting.result(0).shape)
         "the thread itself holds a lock",
         "runs in the background",
         "requests in a queue",
+        "parts that speak to other libraries",
     ],
 )
 def test_a_child_is_not_held_up(program: str, printed: list[str]) -> None:
