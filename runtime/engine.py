@@ -96,9 +96,9 @@ class Engine(Stationary):
     def close(self) -> None:
         """Releases code, weights and arenas; any further use but `close` raises InvalidInputError.
 
-        Calls in progress in other threads finish normally; runs that were submitted, and requests of queues, are waited
-        for, and their threads end. Objects held elsewhere stay valid: a plan, with its code and
-        weights, contexts made from it, and arrays that calls have returned.
+        Calls in progress in other threads finish normally. It waits for runs that were submitted and for requests of
+        queues, and ends their threads. Objects held elsewhere stay valid: a plan, with its code and weights, contexts
+        made from it, and arrays that calls have returned.
         """
         self._close_background()
         self._is_closed = True

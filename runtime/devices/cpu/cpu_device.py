@@ -81,7 +81,7 @@ class CpuSession(Session):
         self._bound_pointers[self._sizes_at] = self._given_pointers[self._sizes_at] = plan.sizes.ctypes.data
 
     def _take(self, plan: LoadedPlan) -> None:
-        """Notes what `run_ready` compares inputs with, and what it makes for outputs."""
+        """Notes what `take_ready` compares inputs with, and what it makes for outputs."""
         self._wanted = tuple((spec.dtype, spec.shape, spec.dtype.alignment - 1) for spec in plan.inputs)
         self._written = tuple((spec.shape, spec.dtype) for spec in plan.written)
 
