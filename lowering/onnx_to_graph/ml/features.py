@@ -51,12 +51,13 @@ def _scaler(node: Node) -> SSAValue:
 
 
 def _normalizer(node: Node) -> SSAValue:
-    """Rows divided by their largest element, the sum of what is in them, or their length, unless that is 0."""
+    """Rows divided by their maximum, L1 norm or L2 norm, unless that is 0. The maximum is that of numbers, not NaN."""
     x, kind = _computed(node), node.text("norm", "MAX")
     axis = [len(shape_of(x)) - 1]
     match kind:
         case "MAX":
-            size = node.emit(ReduceMaxOp(x, axis, keepdims=True))
+            numbers = node.emit(WhereOp(node.emit(IsNanOp(x)), node.scalar(float("-inf"), x), x))
+            size = node.emit(ReduceMaxOp(numbers, axis, keepdims=True))
         case "L1":
             size = node.emit(ReduceSumOp(node.emit(AbsOp(x)), axis, keepdims=True))
         case "L2":

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from microsoft_cases import Case, check, model_of
-from onnx import numpy_helper
+from import_cases import computed
+from microsoft_cases import Case, check, model_of, onnxruntime
+from onnx import TensorProto, numpy_helper
 
 from mini_infer.dialects.errors import InvalidModelError, UnsupportedError
 from mini_infer.dialects.graph.values import Array
@@ -122,6 +123,12 @@ CASES = [
 @pytest.mark.parametrize("each", CASES, ids=str)
 def test_an_operator(each: Case) -> None:
     check(each)
+
+
+def test_a_maximum_leaves_nan_out() -> None:
+    x = np.array([[2.0, NAN, -4.0], [NAN, NAN, NAN], [NAN, 0.0, -1.0], [NAN, -2.0, -1.0]], np.float32)
+    model, inputs = model_of(case("Normalizer", x, norm="MAX"), [TensorProto.FLOAT])
+    np.testing.assert_array_equal(computed(model, inputs)["y0"], onnxruntime(model, inputs)[0])
 
 
 @pytest.mark.parametrize("number", [0, 5, 17, 22, 26, 27, 33])
