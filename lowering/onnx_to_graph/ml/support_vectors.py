@@ -33,7 +33,10 @@ OPSET = 17
 def _kernels(node: Node, x: SSAValue, vectors: Array) -> SSAValue:
     """The kernel of each row [N, F] with each vector [S, F]: [N, S]."""
     kind = node.text("kernel_type", "LINEAR")
-    gamma, shift, degree = node.numbers("kernel_params") or (0.0, 0.0, 0.0)
+    parameters = node.numbers("kernel_params") or (0.0, 0.0, 0.0)
+    if len(parameters) != 3:
+        raise node.malformed(f"{len(parameters)} numbers kernel_params instead of 3")
+    gamma, shift, degree = parameters
     if kind == "RBF":
         (rows, width), count = shape_of(x), len(vectors)
         apart = node.emit(SubOp(node.reshape(x, (rows, 1, width)), node.array(vectors[None])))

@@ -79,6 +79,7 @@ def test_a_compiled_operator(number: int) -> None:
 @pytest.mark.parametrize(
     ("case", "message"),
     [
+        (regressor("RBF", 5, kernel_params=[0.5]), "1 numbers kernel_params instead of 3"),
         (regressor("LINEAR", 2, coefficients=[1.0]), "1 coefficients instead of 2"),
         (regressor("RBF", 2, support_vectors=[1.0]), "1 numbers of 2 support vectors of 3 features"),
         (regressor("RBF", 2, kernel_type="CUBIC"), "kernel_type CUBIC is unknown"),
