@@ -33,13 +33,15 @@ def class_labels(node: Node, integers: str = "classlabels_int64s", strings: str 
 def decided(node: Node, scores: SSAValue, least: float | None, labels: Labels) -> Held:
     """The label [N] of the largest score; of a single one, the second label where it is above `least`, else the first.
 
-    Without a second label, it stands for that of class 1.
+    A single score with a single label decides between 1 and 0, as in ONNX Runtime, whatever the label is.
     """
     if least is None:
         place = node.emit(ArgMaxOp(scores, 1))
     else:
         above = node.emit(GreaterOp(scores, node.scalar(least, scores)))
         place = node.reshape(node.cast(above, i64), shape_of(scores)[:1])
+        if len(labels) == 1:
+            labels = ("0", "1") if isinstance(labels[0], str) else (0, 1)
     return labelled(node, place, labels)
 
 

@@ -97,6 +97,8 @@ def _scores(
     used = raw.feature[raw.mode != LEAF]
     if len(used) and not 0 <= used.min() <= used.max() < width:
         raise node.invalid(f"feature {used[(used < 0) | (used >= width)][0]} of {width}")
+    if not len(raw.roots):
+        raise TreeError("there are no trees")
     trees = raw.normal()
     if trees.nan_left.any():
         low = node.emit(WhereOp(node.emit(IsNanOp(x)), node.scalar(float("-inf"), x), x))
@@ -264,7 +266,7 @@ def _ensemble(node: Node) -> SSAValue:
         scores = _scores(node, raw, leaves, targets[ends], weights[ends], count, _AGGREGATES[aggregate])
     except TreeError as error:
         raise node.malformed(str(error)) from error
-    return transformed(node, scores, _TRANSFORMS[transform])
+    return node.cast(transformed(node, scores, _TRANSFORMS[transform]), element_type_of_value(node.operand()))
 
 
 def _sets(values: Array, modes: Array, dtype: np.dtype[np.generic]) -> dict[int, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,7 @@ CLASSIFICATIONS = [
     classification(9, 2, 1, lowest=0.0, attributes={"base_values": [-0.5]}),
     classification(10, 2, 1, attributes={"base_values": [0.5]}),
     classification(11, 2, 1, attributes={"base_values": [0.5], "classlabels_int64s": [4, 9], **TRANSFORMS[2]}),
+    classification(12, 1, 1, attributes={"classlabels_int64s": [5]}),
 ]
 
 
@@ -126,6 +128,16 @@ def test_two_classes_with_a_score_each(attributes: dict[str, Any]) -> None:
     """Scores are ONNX Runtime's; its label is 1 wherever the second score is above 0, whatever the first one is."""
     model, inputs = model_of(classification(6, 2, 2, one_target=False, attributes=attributes), [TensorProto.INT64, 1])
     np.testing.assert_allclose(computed(model, inputs)["y1"], onnxruntime(model, inputs)[1], rtol=1e-5, atol=1e-6)
+
+
+def test_a_single_label_that_is_a_text() -> None:
+    """ONNX Runtime reads a second label, which there is not."""
+    case = classification(12, 1, 1)
+    texts = {name: each for name, each in case.attributes.items() if name != "classlabels_int64s"}
+    model, inputs = model_of(replace(case, attributes={**texts, "classlabels_strings": ["only"]}))
+    labels, scores = mi.compile(model, threads=1)(inputs).values()
+    assert labels.tolist() == np.where(scores[:, 0] > 0, "1", "0").tolist()
+    assert set(labels.tolist()) == {"0", "1"}
 
 
 def test_the_label_of_the_larger_score_of_two() -> None:
@@ -207,6 +219,25 @@ def test_the_operator_of_version_5(kind: type[np.floating[Any]], missing: list[i
     theirs = members([1, 4, 7, NAN, 2, 5], missing, kind, post_transform=[0, 2, 1, 3][transform])
     expected = onnxruntime(model_of(theirs, [onnx_type(np.dtype(kind))])[0], inputs)
     np.testing.assert_allclose(computed(model, inputs)["y0"], expected[0], rtol=1e-6)
+
+
+def test_the_result_has_the_type_of_the_features() -> None:
+    """ONNX Runtime has no trees of float16."""
+    case = members([1, 4, 7, NAN, 2, 5, NAN], [0, 0, 0, 0], np.float16)
+    model, inputs = model_of(case, [TensorProto.FLOAT16])
+    evaluator: Any = ReferenceEvaluator(model)  # has no usable types
+    found, expected = computed(model, inputs)["y0"], evaluator.run(None, inputs)[0]
+    assert found.dtype == expected.dtype == np.float16
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_an_ensemble_without_trees_is_refused() -> None:
+    case = members([1, 4, 7, NAN, 2, 5], [0, 0, 0, 0], np.float32)
+    model, _ = model_of(case)
+    (roots,) = (each for each in model.graph.node[0].attribute if each.name == "tree_roots")
+    del roots.ints[:]
+    with pytest.raises(InvalidModelError, match=r"the_node \(TreeEnsemble\): there are no trees"):
+        import_onnx(model)
 
 
 def test_members_that_are_no_whole_numbers() -> None:
