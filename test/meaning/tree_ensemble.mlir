@@ -22,7 +22,9 @@ func.func @main(
         tensor<1x5x1xf32> {graph.name = "tested", graph.expect =
       dense<[[[1.0], [8.0], [8.0], [2.0], [4.0]]]> : tensor<1x5x1xf32>},
         tensor<1x3x2xf64> {graph.name = "linked", graph.expect =
-      dense<[[[-3.0, 7.0], [2.0, 5.0], [1.0, 7.0]]]> : tensor<1x3x2xf64>}) {
+      dense<[[[-3.0, 7.0], [2.0, 5.0], [1.0, 7.0]]]> : tensor<1x3x2xf64>},
+        tensor<1x5x1xf32> {graph.name = "no_tree", graph.expect =
+      dense<0x7F800000> : tensor<1x5x1xf32>}) {
   // x0 <= 0.5 asks for x1 <= 2, else for x1 <= -1; a threshold itself goes left, NaN and infinity go right.
   // CHECK: complete: reference, unfused, fused agree
   %complete = graph.tree_ensemble %x, %n, %w {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, trees = 1 : i64, depth = 2 : i64, aggregate = "sum"} : (tensor<5x2xf32>, tensor<1x1x4x2xi32>, tensor<1x1x4x1xf32>) -> tensor<1x5x1xf32>
@@ -35,5 +37,9 @@ func.func @main(
   // CHECK: linked: reference, unfused, fused agree
   %linked = graph.tree_ensemble %x64, %n64, %w64, %r {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>, trees = 2 : i64, depth = 2 : i64, aggregate = "max"} : (tensor<3x2xf64>, tensor<5x4xi64>, tensor<3x2xf64>, tensor<1x2xi64>) -> tensor<1x3x2xf64>
 
-  func.return %complete, %tested, %linked : tensor<1x5x1xf32>, tensor<1x5x1xf32>, tensor<1x3x2xf64>
+  // All trees are padding: the minimum of nothing.
+  // CHECK: no_tree: reference, unfused, fused agree
+  %no_tree = graph.tree_ensemble %x, %n, %w {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, trees = 0 : i64, depth = 2 : i64, aggregate = "min"} : (tensor<5x2xf32>, tensor<1x1x4x2xi32>, tensor<1x1x4x1xf32>) -> tensor<1x5x1xf32>
+
+  func.return %complete, %tested, %linked, %no_tree : tensor<1x5x1xf32>, tensor<1x5x1xf32>, tensor<1x3x2xf64>, tensor<1x5x1xf32>
 }

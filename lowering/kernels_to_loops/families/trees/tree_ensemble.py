@@ -15,7 +15,9 @@ from functools import reduce
 
 from xdsl.ir import SSAValue
 
+from .....dialects.errors import CompileError
 from .....dialects.extensions.arith import IndexCastOp
+from .....dialects.graph.base import describe
 from .....dialects.graph.ops.tree_ensemble import TreeEnsembleOp
 from .....dialects.graph.values import shape_of
 from .....passes.kernels.kernel_facts import the_root
@@ -28,10 +30,13 @@ from .tree_tests import TreeTests
 
 
 def lower(k: KernelInstance) -> None:
-    """Builds the kernel's loops."""
+    """Builds the kernel's loops. Raises CompileError unless groups have a multiple of the schedule's `walks`."""
     op, b, schedule = the_root(k.kernel, TreeEnsembleOp), k.b, k.schedule_as(TreeEnsemble)
     groups, rows, width = shape_of(op.result)
-    if groups * width == 0 or op.trees.value.data * rows == 0:
+    if op.groups[1] % schedule.walks:
+        told = f"groups of {op.groups[1]} trees, which is no multiple of walks = {schedule.walks}"
+        raise CompileError(f"{describe(op)}: {told}")
+    if groups * width == 0 or rows == 0:
         return
     blocks, ensemble = -(-rows // schedule.rows), _Ensemble(k, op, schedule)
 

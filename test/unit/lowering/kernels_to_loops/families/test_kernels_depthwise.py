@@ -189,14 +189,15 @@ def test_many_filters_of_a_channel(each: int) -> None:
     assert run.schedules == (["depthwise"] if each <= 16 else ["panels"])
 
 
-CPUS = ["x86_64-linux-gnu:znver5", "x86_64-linux-gnu:x86-64-v3", "aarch64-linux-gnu:neoverse-n1"]
+SPILLS = {"x86_64-linux-gnu:znver5": 0, "x86_64-linux-gnu:x86-64-v3": 2, "aarch64-linux-gnu:neoverse-n1": 32}
+"""Most moves of a function to and from the stack: those of LLVM 22."""
 FUNCTION = re.compile(r"^(patch_\w*):[^\n]*\n(.*?)^\.Lfunc_end", re.MULTILINE | re.DOTALL)
 SPILLED = re.compile(r"-byte Folded (?:Spill|Reload)|-byte (?:Spill|Reload)")
 VECTOR = re.compile(r"%[xyz]mm|\b[qv]\d+\b")
 
 
 @pytest.mark.thinned(5)
-@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("cpu", SPILLS)
 def test_hardly_a_vector_is_spilled(cpu: str) -> None:
     cases = [depthwise((1, 12, 28, 32), (k, k), each=each) for k in (3, 5, 7) for each in (1, 2)]
     m = build([*cases, excited(cases[0], ReluOp), excited(cases[2], ReluOp)])
@@ -206,4 +207,4 @@ def test_hardly_a_vector_is_spilled(cpu: str) -> None:
     assert len(functions) >= 6
     for name, body in functions:
         spills = [line for line in body.splitlines() if SPILLED.search(line) and VECTOR.search(line)]
-        assert len(spills) <= 10, f"{name}: {spills}"
+        assert len(spills) <= SPILLS[cpu], f"{name}: {spills}"
