@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, cast, get_args, get_origin
 
@@ -21,11 +22,19 @@ from ..errors import OperatorError
 Kind: TypeAlias = Literal["int", "float", "bool", "str", "ints", "floats", "strings", "array"]
 _SCALARS: dict[type, Kind] = {bool: "bool", int: "int", float: "float", str: "str"}
 _LISTS: dict[type, Kind] = {int: "ints", float: "floats", str: "strings"}
+_ITEMS: dict[Kind, Kind] = {name: _SCALARS[item] for item, name in _LISTS.items()}
+_ACCEPTED: dict[Kind, tuple[tuple[type, ...], Callable[[Any], Any]]] = {
+    "bool": ((Integral, np.bool_), bool),
+    "int": ((Integral,), int),
+    "float": ((Real,), float),
+    "str": ((str,), str),
+}
+"""The types of defaults of each kind, and what converts them."""
 
 
 @dataclass(frozen=True)
 class AttributeSpec:
-    """An attribute: its name, type and default; `required` if the node must give it."""
+    """An attribute: its name, kind and default, of that kind or None; `required` if the node must give it."""
 
     name: str
     kind: Kind
@@ -94,7 +103,7 @@ def signature_of(function: Callable[..., Any], what: str) -> OperatorSignature:
 
 def _attribute(parameter: inspect.Parameter, what: str) -> AttributeSpec:
     required = parameter.default is parameter.empty
-    default = None if required else parameter.default
+    default: Any = None if required else parameter.default
     if parameter.annotation is parameter.empty:
         kind = None if default is None else _SCALARS.get(type(cast("object", default)))
         if kind is None:
@@ -108,7 +117,28 @@ def _attribute(parameter: inspect.Parameter, what: str) -> AttributeSpec:
                 f"{what}: attribute {parameter.name} has type {parameter.annotation!r}; it may be int, float, bool, "
                 "str, a list of ints, floats or strings, or numpy.ndarray"
             )
+    if default is not None:
+        try:
+            default = _of_kind(kind, default)
+        except TypeError:
+            raise OperatorError(
+                f"{what}: attribute {parameter.name} is of kind {kind}, but its default is {default!r}"
+            ) from None
     return AttributeSpec(parameter.name, kind, default, required)
+
+
+def _of_kind(kind: Kind, value: Any) -> Any:
+    """A default as its attribute's kind has it, a list as a tuple. Raises TypeError for a value of another kind."""
+    if kind == "array":
+        return value
+    if kind in _ITEMS:
+        if isinstance(value, str):
+            raise TypeError
+        return tuple(_of_kind(_ITEMS[kind], each) for each in value)
+    types, convert = _ACCEPTED[kind]
+    if not isinstance(value, types):
+        raise TypeError
+    return convert(value)
 
 
 def _kind(annotation: Any) -> Kind | None:

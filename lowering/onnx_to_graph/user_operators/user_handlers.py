@@ -187,17 +187,8 @@ def _attribute(node: Node, spec: AttributeSpec) -> Any:
         return _ONE_ATTRIBUTE[spec.kind](node, spec.name)
     if spec.required:
         raise node.malformed(f"attribute {spec.name} is missing")
-    if spec.default is None:
-        return None
-    match spec.kind:  # a default may be spelled as another number
-        case "float":
-            return float(spec.default)
-        case "floats":
-            return [float(each) for each in spec.default]
-        case "ints" | "strings":
-            return list(spec.default)
-        case _:
-            return spec.default
+    is_list = isinstance(spec.default, tuple)
+    return list(cast("tuple[Any, ...]", spec.default)) if is_list else spec.default
 
 
 def _check_count(node: Node, count: int) -> None:

@@ -76,6 +76,47 @@ def test_parameters_without_a_meaning_are_refused(function: Callable[..., Any], 
         signature_of(function, "it")
 
 
+@pytest.mark.parametrize(
+    ("kind", "default", "message"),
+    [
+        (int, "a", "is of kind int, but its default is 'a'"),
+        (int, 1.5, "is of kind int, but its default is 1.5"),
+        (float, "1", "is of kind float, but its default is '1'"),
+        (bool, "no", "is of kind bool, but its default is 'no'"),
+        (str, 1, "is of kind str, but its default is 1"),
+        (list[int], 3, "is of kind ints, but its default is 3"),
+        (list[int], [0.5], r"is of kind ints, but its default is \[0.5\]"),
+        (list[str], "abc", "is of kind strings, but its default is 'abc'"),
+    ],
+)
+def test_a_default_of_another_kind_is_refused(kind: Any, default: Any, message: str) -> None:
+    def function(x: Any, *, alpha: Any = default) -> None:
+        """With a default."""
+
+    function.__annotations__["alpha"] = kind
+    with pytest.raises(OperatorError, match=f"it: attribute alpha {message}"):
+        signature_of(function, "it")
+
+
+def test_defaults_are_converted_to_their_kind() -> None:
+    spelled: dict[str, Any] = {"three": np.int64(3), "one": np.int32(1)}
+
+    def function(
+        x: Any,
+        *,
+        a: int = spelled["three"],
+        b: float = 2,
+        c: Sequence[float] = (1,),
+        d: bool = spelled["one"],
+        e: float | None = None,
+    ) -> None:
+        """With numbers spelled otherwise."""
+
+    found = [each.default for each in signature_of(function, "it").attributes]
+    assert found == [3, 2.0, (1.0,), True, None]
+    assert [type(each) for each in found] == [int, float, tuple, bool, type(None)]
+
+
 def test_a_type_that_no_attribute_has_is_refused() -> None:
     def function(x: Any, *, alpha: dict[str, int]) -> None:
         """An attribute that can't be."""
