@@ -92,7 +92,7 @@ def __getattr__(name: str) -> Operation:
         return getattr(Domain(""), _UNARY[name])
     if name[:1].isupper():
         return getattr(Domain(""), name)
-    raise AttributeError(f"module {__name__!r} has no function {name!r}")
+    raise AttributeError(f"mini_infer.ops has no function {name!r}")
 
 
 def __dir__() -> list[str]:

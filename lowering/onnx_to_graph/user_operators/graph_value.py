@@ -137,11 +137,20 @@ class GraphValue:
     def __and__(self, other: Operand) -> GraphValue:
         return called(f"{self._bitwise()}And", self, other)
 
+    def __rand__(self, other: Operand) -> GraphValue:
+        return called(f"{self._bitwise()}And", other, self)
+
     def __or__(self, other: Operand) -> GraphValue:
         return called(f"{self._bitwise()}Or", self, other)
 
+    def __ror__(self, other: Operand) -> GraphValue:
+        return called(f"{self._bitwise()}Or", other, self)
+
     def __xor__(self, other: Operand) -> GraphValue:
         return called(f"{self._bitwise()}Xor", self, other)
+
+    def __rxor__(self, other: Operand) -> GraphValue:
+        return called(f"{self._bitwise()}Xor", other, self)
 
     def __invert__(self) -> GraphValue:
         return called(f"{self._bitwise()}Not", self)
@@ -236,7 +245,7 @@ def _as_value(value: Any, like: np.dtype[Any] | None, graph: Composition) -> SSA
     items = cast("Array", np.asarray(cast("Any", value)) if is_array else np.array(value, object))
     if items.dtype != object:
         return graph.constant(items)
-    if items.dtype == object and not is_fixed(*items.flat):
+    if not is_fixed(*items.flat):
         constant = graph.constant(items)
         return (
             constant if like is None or like == np.int64 or items.ndim else raw(GraphValue(constant, graph).cast(like))

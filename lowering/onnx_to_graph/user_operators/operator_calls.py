@@ -23,7 +23,8 @@ from ..scope import Scope
 OPSET = 23
 """The version of ONNX's operators that compositions call, whatever the model's."""
 _VERSIONS = {"": OPSET, "com.microsoft": 1, "ai.onnx.ml": 5}
-_LATEST = 2**31
+_LATEST = 2**31 - 1
+"""Of a domain that the model doesn't import: the largest version that onnx takes."""
 _KINDS = {
     "int": AttributeProto.INT,
     "bool": AttributeProto.INT,
@@ -65,7 +66,7 @@ class Composition:
         versions = {**self.node.scope.opsets, **_VERSIONS}
         versions.setdefault(domain, _LATEST)
         registered = OPERATORS.find(domain, op_type, versions[domain])
-        schema = defs.get_schema(op_type, versions[domain], domain) if _has(op_type, domain, versions[domain]) else None
+        schema = _schema(op_type, domain, versions[domain])
         if registered is None and schema is None:
             raise OperatorError(f"there is no operator {f'{domain}.' if domain else ''}{op_type}")
         count = outputs if outputs is not None else 1 if schema is None else max(1, schema.min_output)
@@ -106,12 +107,11 @@ def current() -> Composition:
     return found
 
 
-def _has(op_type: str, domain: str, version: int) -> bool:
+def _schema(op_type: str, domain: str, version: int) -> defs.OpSchema | None:
     try:
-        defs.get_schema(op_type, version, domain)
+        return defs.get_schema(op_type, version, domain)
     except defs.SchemaError:
-        return False
-    return True
+        return None
 
 
 def _kind(signature: OperatorSignature | None, name: str) -> int | None:

@@ -47,6 +47,10 @@ CASES: dict[str, tuple[Function, Callable[[Array], Array]]] = {
         lambda x: ops.where((x > 0) & (x <= 1) | (x == -1) | ~(x != x), x, -1),
         lambda x: np.where((x > 0) & (x <= 1) | (x == -1) | ~(x != x), x, np.float32(-1)),
     ),
+    "reflected logic": (
+        lambda x: ops.where(np.array([True] * 5 + [False]) & (x > 0) ^ True, (6 & x.cast(np.int32)).cast("f"), x),
+        lambda x: np.where(np.array([True] * 5 + [False]) & (x > 0) ^ True, (6 & x.astype(np.int32)).astype("f"), x),
+    ),
     "indices": (
         lambda x: ops.concat([x[0], x[-1], x[:, 1], x[1:3, ::-1].reshape(-1), x[..., None, 2:4][3, 0]]),
         lambda x: np.concatenate([x[0], x[-1], x[:, 1], x[1:3, ::-1].reshape(-1), x[..., None, 2:4][3, 0]]),
@@ -209,7 +213,16 @@ REFUSED: dict[str, tuple[Function, type[mi.MiniInferError], str]] = {
     "indices": (lambda x: x[0, 0, 0], mi.OperatorError, "IndexError: 3 indices for a value of rank 2"),
     "index's type": (lambda x: x[x], mi.OperatorError, "TypeError: a graph value can't be indexed by GraphValue"),
     "unknown": (lambda x: ops.Reluu(x), mi.OperatorError, r"py:\d+: there is no operator Reluu"),
-    "unknown function": (lambda x: ops.reluu(x), mi.OperatorError, "AttributeError: module .* has no function 'reluu'"),
+    "unknown function": (
+        lambda x: ops.reluu(x),
+        mi.OperatorError,
+        "AttributeError: mini_infer.ops has no function 'reluu'",
+    ),
+    "unknown domain": (
+        lambda x: ops.domain("no.such").Relu(x),
+        mi.OperatorError,
+        r"py:\d+: there is no operator no\.such\.Relu",
+    ),
     "unsupported": (
         lambda x: ops.StringNormalizer(x),
         mi.UnsupportedError,
