@@ -33,15 +33,15 @@ from .inlining import MAX_NODES
 from .model_file import ModelFile
 from .node import Node
 from .non_tensors import Held, Texts
-from .operators import OperatorCheck, handler_of
+from .operators import OperatorCheck, domain_of, handler_of
 from .scope import Scope
 
 COUNTING = ("Shape", "Size")
 """Operators that compute with the number of elements that there are."""
 
 
-MOVING = ("ArrayFeatureExtractor", "Cast", "Flatten", "Gather", "Reshape", "Squeeze", "Unsqueeze")
-"""Operators that move texts without looking at them, whose places are moved in their place."""
+MOVING = ("ai.onnx.ml.ArrayFeatureExtractor", "Cast", "Flatten", "Gather", "Reshape", "Squeeze", "Unsqueeze")
+"""Operators that move texts without looking at them, whose places are moved in their place; with their domain."""
 
 
 class Importer:
@@ -73,7 +73,9 @@ class Importer:
                 scope.define(output, value)
 
     def _results(self, node: Node) -> Sequence[Held | None]:
-        texts = node.held(0) if node.op_type in MOVING and node.has_operand(0) else None
+        domain = domain_of(node.proto)
+        moves = (f"{domain}.{node.op_type}" if domain else node.op_type) in MOVING
+        texts = node.held(0) if moves and node.has_operand(0) else None
         if not isinstance(texts, Texts):
             return self._results_of_tensors(node)
         if node.op_type == "Cast":

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
+from user_operators import own_registry
 
 import mini_infer as mi
 from mini_infer import onnxruntime
@@ -121,3 +122,18 @@ def test_only_outputs_have_labels(op_type: str, operand: str, message: str) -> N
     outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
     with pytest.raises(UnsupportedError, match=rf"after \({op_type}\): {message}"):
         mi.compile(model(nodes=nodes, outputs=outputs), dims={"rows": 2})
+
+
+def test_a_users_operator_gets_no_places_of_texts() -> None:
+    """Not even one that has the name of an operator of ONNX that moves texts."""
+    with own_registry():
+        mi.operator("my.domain", "Gather")(lambda x, i: x)  # pyright: ignore
+        table = parser.parse_model(
+            """<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 4, "my.domain" : 1]>
+            g (int64[3] x) => (y) {
+                texts = ai.onnx.ml.LabelEncoder<keys_int64s = [1, 2], values_strings = ["a", "b"]>(x)
+                y = my.domain.Gather (texts, x)
+            }"""
+        )
+        with pytest.raises(UnsupportedError, match=r"operand 0 .texts. is a tensor of texts"):
+            mi.compile(table)
