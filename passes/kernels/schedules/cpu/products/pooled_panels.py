@@ -20,11 +20,11 @@ from ....forms.contraction import ContractionForm, contraction_form
 from ....kernel_facts import item_bytes
 from ...schedule import TileSize
 from ...scratch import ScratchLayout
-from .tiled_product import TiledProduct
+from .blocks_in_scratch import BlocksInScratch
 
 
 @dataclass(frozen=True)
-class PooledPanels(TiledProduct):
+class PooledPanels(BlocksInScratch):
     """Tiles over packed panels, by bands of rows that a pool reads from scratch."""
 
     forms = ("contraction",)
@@ -46,16 +46,6 @@ class PooledPanels(TiledProduct):
         for schedule in super().candidates(kernel, target):
             if form.pool is not None:
                 yield replace(schedule, band=_band(form.pool, item_bytes(form.root.results[0]), target))
-
-    @override
-    def neighbours(self, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """None: bands are made for these tiles."""
-        return iter(())
-
-    @override
-    def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """A band's rows stay in the cache while they meet all panels."""
-        return self.least_cost(kernel, target)
 
     @override
     def pieces(self, form: ContractionForm) -> int:

@@ -20,11 +20,11 @@ from ....kernel_facts import item_bytes
 from ...schedule import TileSize
 from ...scratch import ScratchLayout
 from ..tuning import PANELS_BLOCK_TILES
-from .tiled_product import TiledProduct
+from .blocks_in_scratch import BlocksInScratch
 
 
 @dataclass(frozen=True)
-class ProloguePanels(TiledProduct):
+class ProloguePanels(BlocksInScratch):
     """Tiles over packed panels, by blocks of rows that are computed in scratch."""
 
     forms = ("contraction",)
@@ -48,16 +48,6 @@ class ProloguePanels(TiledProduct):
             fitting = target.l2.data // 2 // (depth * item_bytes(form.root.results[0]))
             block = max(1, min(PANELS_BLOCK_TILES * schedule.mr, prod(rows), fitting))
             yield replace(schedule, block=block)
-
-    @override
-    def neighbours(self, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """None: blocks are made for these tiles."""
-        return iter(())
-
-    @override
-    def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """Rows stay in the cache while they meet all panels."""
-        return self.least_cost(kernel, target)
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
