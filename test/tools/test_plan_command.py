@@ -158,6 +158,15 @@ def test_compare_prints_a_table_and_draws_a_chart(in_place_model: Path, tmp_path
     assert all(of_all) and text != kept
 
 
+def test_compared_models_of_one_name_are_told_apart_by_their_folders(in_place_model: Path, tmp_path: Path) -> None:
+    copies = [tmp_path / folder / "net.onnx" for folder in ("left", "right")]
+    for each in copies:
+        each.parent.mkdir()
+        each.write_bytes(in_place_model.read_bytes())
+    text = told("plan", *copies, "--compare", "--rounds", "1", "-j", "1")
+    assert "left, 1 thread(s)" in text and "right, 1 thread(s)" in text
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

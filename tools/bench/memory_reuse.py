@@ -31,6 +31,7 @@ from ..json_reports import Facts
 from ..reports.plan_tables import percent
 from ..waiting import working
 from .memory_chart import write_memory_chart
+from .models import names_of
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,6 @@ class Comparison:
     model: str
     threads: int
     rows: tuple[Row, ...]
-
-    @property
-    def title(self) -> str:
-        """The model's name: that of its file, or of its folder if all files are called "model"."""
-        path = Path(self.model)
-        return path.resolve().parent.name if path.stem == "model" else path.stem
 
 
 def contexts_of(model: str, config: EngineConfig, now: Callable[[str], None]) -> dict[str, ExecutionContext]:
@@ -150,22 +145,20 @@ def show_comparison(
     """Compares the models, prints a table of each as it is done, and draws a chart; returns the report for programs."""
     config = EngineConfig.of(**options)
     found: list[Comparison] = []
-    for model in models:
-        with working(console, f"{Path(model).name}: importing") as now:
-            found.append(
-                compare_memory(model, config, rounds, lambda what, name=Path(model).name: now(f"{name}: {what}"))
-            )
-        console.print(_table(found[-1]))
+    names = names_of([Path(each) for each in models])
+    for model, name in zip(models, names, strict=True):
+        with working(console, f"{name}: importing") as now:
+            found.append(compare_memory(model, config, rounds, lambda what, name=name: now(f"{name}: {what}")))
+        console.print(_table(name, found[-1]))
     if chart is not None:
-        write_memory_chart(
-            [(each.title, {row.planning: row.arena_bytes for row in each.rows}) for each in found], chart
-        )
+        arenas = [{row.planning: row.arena_bytes for row in each.rows} for each in found]
+        write_memory_chart(list(zip(names, arenas, strict=True)), chart)
         console.print(f"written: {chart}")
     return {"rounds": rounds, "models": [asdict(each) for each in found]}
 
 
-def _table(found: Comparison) -> Table:
-    title = f"{found.title}, {found.threads} thread(s)"
+def _table(name: str, found: Comparison) -> Table:
+    title = f"{name}, {found.threads} thread(s)"
     table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2))
     for column in ("memory planning", "arena MB", "saved", "lower bound MB", "median ms", "min ms"):
         table.add_column(column, justify="left" if column == "memory planning" else "right")
