@@ -43,7 +43,7 @@ def describe(model: ModelSource) -> ModelDescription:
     """The description of a model, whose operators are checked, too.
 
     Outputs whose declared shapes are open have the sizes that ONNX infers. Raises InvalidModelError for a broken model
-    and UnsupportedError naming all operators that there are not.
+    and UnsupportedError naming all unsupported operators.
     """
     proto = load_model(model).proto
     functions, nodes = model_functions(proto), ordered_nodes(proto.graph)

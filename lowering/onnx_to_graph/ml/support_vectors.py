@@ -20,9 +20,9 @@ from ....dialects.sizes.sizes import pinned
 from ..node import Handler, Node
 from ..non_tensors import Held
 from ..scope import Scope
-from .class_labels import class_labels, decided, labelled
+from .class_labels import Labels, class_labels, decided, labelled
 from .linear import rows_of
-from .post_transforms import transform_of, transformed
+from .post_transforms import both_classes, transform_of, transformed
 
 LEAST_PROBABILITY = 1e-7
 """Probabilities between two classes are at least this, and at most 1 less it."""
@@ -97,7 +97,7 @@ def _classifier(node: Node) -> Sequence[Held | None]:
     labels, x = class_labels(node, "classlabels_ints"), rows_of(node)
     count, vectors = len(labels), node.integers("vectors_per_class") or []
     if not vectors:
-        return _linear_classifier(node, x)
+        return _linear_classifier(node, x, labels)
     if len(vectors) != count or min(vectors) < 0:
         raise node.malformed(f"vectors_per_class {vectors} for {count} classes")
     pairs = list(combinations(range(count), 2))
@@ -105,15 +105,16 @@ def _classifier(node: Node) -> Sequence[Held | None]:
     label = labelled(node, _most_votes(node, scores, count), labels)
     a, b = (node.numbers(name) or [] for name in ("prob_a", "prob_b"))
     if not a and not b:
-        return [label, _of_two(node, scores) if count == 2 else transformed(node, scores)]
+        if count == 2:  # with SOFTMAX or SOFTMAX_ZERO, ONNX Runtime takes the score for a probability
+            return [label, both_classes(node, scores, positive=transform_of(node) != "NONE")]
+        return [label, transformed(node, scores)]
     if len(a) != len(pairs) or len(b) != len(pairs):
         raise node.malformed(f"{len(a)} numbers prob_a and {len(b)} prob_b for {len(pairs)} pairs")
     return [label, transformed(node, _probabilities(node, _between_pairs(node, scores, a, b), count))]
 
 
-def _linear_classifier(node: Node, x: SSAValue) -> Sequence[Held | None]:
+def _linear_classifier(node: Node, x: SSAValue, labels: Labels) -> Sequence[Held | None]:
     """Without support vectors: a score of each class, with one offset for all."""
-    labels = class_labels(node, "classlabels_ints")
     node.ignore("kernel_type", "kernel_params", "support_vectors", "prob_a", "prob_b")
     width = pinned(shape_of(x)[1])
     weights = _coefficients(node, len(labels) * width).reshape(len(labels), width)
@@ -141,17 +142,6 @@ def _most_votes(node: Node, scores: SSAValue, count: int) -> SSAValue:
     won = node.cast(node.emit(GreaterOp(scores, node.scalar(0.0, scores))), f32)
     votes = _weighted(node, won, sides[0] - sides[1], sides[1].sum(axis=0))
     return node.emit(ArgMaxOp(votes, 1))
-
-
-def _of_two(node: Node, score: SSAValue) -> SSAValue:
-    """The scores of two classes from that between them: -s and s, or what ONNX Runtime makes of it."""
-    kind = transform_of(node)
-    if kind == "PROBIT":
-        raise node.unsupported("post_transform PROBIT of one score for two classes")
-    plain = kind in ("NONE", "LOGISTIC")
-    other = node.emit(NegOp(score) if plain else SubOp(node.scalar(1.0, score), score))
-    both = node.emit(ConcatOp([other, score], 1))
-    return node.emit(SigmoidOp(both)) if kind == "LOGISTIC" else both
 
 
 def _between_pairs(node: Node, scores: SSAValue, a: Sequence[float], b: Sequence[float]) -> SSAValue:

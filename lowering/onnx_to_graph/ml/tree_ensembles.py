@@ -19,6 +19,7 @@ from ....dialects.sizes.sizes import pinned
 from ..node import Handler, Node
 from ..non_tensors import Held
 from .class_labels import class_labels, decided
+from .linear import rows_of
 from .post_transforms import both_classes, transformed
 from .tree_nodes import LEAF, MEMBER, MODES, RawNodes, TreeError, by_numbers, reached, same_lengths
 from .tree_tables import build
@@ -28,18 +29,7 @@ _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
-def features(node: Node) -> SSAValue:
-    """The features [N, F] in f32, or in f64 if they are given so; one row may be given without its axis."""
-    x = node.operand()
-    shape = shape_of(x)
-    if len(shape) == 1:
-        x = node.reshape(x, (1, *shape))
-    elif len(shape) != 2:
-        raise node.invalid(f"features of shape {list(shape)} are no rows")
-    return x if element_type_of_value(x) == f64 else node.cast(x, f32)
-
-
-def numbers(node: Node, name: str, dtype: np.dtype[np.generic]) -> Array | None:
+def _numbers(node: Node, name: str, dtype: np.dtype[np.generic]) -> Array | None:
     """An attribute of floats, or of doubles with `_as_tensor` behind its name."""
     given = node.numbers(name)
     wide = (
@@ -60,7 +50,7 @@ def _required(node: Node, name: str) -> Array:
 def _old_nodes(node: Node, dtype: np.dtype[np.generic]) -> tuple[RawNodes, Array, Array]:
     """The nodes, and each one's numbers of tree and node, of the operators for regression and classification."""
     tree, number = _required(node, "nodes_treeids"), _required(node, "nodes_nodeids")
-    feature, values = _required(node, "nodes_featureids"), numbers(node, "nodes_values", dtype)
+    feature, values = _required(node, "nodes_featureids"), _numbers(node, "nodes_values", dtype)
     true, false = _required(node, "nodes_truenodeids"), _required(node, "nodes_falsenodeids")
     names, missing = node.texts("nodes_modes") or [], node.integers("nodes_missing_value_tracks_true")
     node.ignore("nodes_hitrates", "nodes_hitrates_as_tensor")
@@ -92,7 +82,7 @@ def _scores(
     node: Node, raw: RawNodes, leaves: Array, targets: Array, weights: Array, count: int, aggregate: str
 ) -> SSAValue:
     """The aggregated weights [N, count] of the leaves that each row reaches, 0 where there is none."""
-    x = features(node)
+    x = rows_of(node, keep_f64=True)
     width = pinned(shape_of(x)[1])
     used = raw.feature[raw.mode != LEAF]
     if len(used) and not 0 <= used.min() <= used.max() < width:
@@ -141,7 +131,7 @@ def _aggregate(node: Node) -> str:
 
 def _regressor(node: Node) -> SSAValue:
     dtype = _dtype(node)
-    count, base = node.integer("n_targets", 1), numbers(node, "base_values", dtype)
+    count, base = node.integer("n_targets", 1), _numbers(node, "base_values", dtype)
     try:
         raw, tree, number = _old_nodes(node, dtype)
         leaves, targets, weights = _leaves(node, "target", tree, number, dtype)
@@ -161,7 +151,7 @@ def _leaves(
 ) -> tuple[Array, Array, Array]:
     """The leaf, the target and the weight of each entry of the attributes `what`_..."""
     trees, nodes, targets = (_required(node, f"{what}_{each}") for each in ("treeids", "nodeids", "ids"))
-    weights = numbers(node, f"{what}_weights", dtype)
+    weights = _numbers(node, f"{what}_weights", dtype)
     weights = np.zeros(0, dtype) if weights is None else weights
     same_lengths(treeids=trees, nodeids=nodes, ids=targets, weights=weights)
     return by_numbers(tree, number, trees, nodes, "leaf"), targets, weights
@@ -178,7 +168,7 @@ def _classifier(node: Node) -> Sequence[Held | None]:
     second one's score.
     """
     dtype = _dtype(node)
-    labels, base = class_labels(node), numbers(node, "base_values", dtype)
+    labels, base = class_labels(node), _numbers(node, "base_values", dtype)
     count, base = len(labels), np.zeros(0, dtype) if base is None else base
     try:
         raw, tree, number = _old_nodes(node, dtype)
@@ -189,7 +179,8 @@ def _classifier(node: Node) -> Sequence[Held | None]:
     except TreeError as error:
         raise node.malformed(str(error)) from error
     if len(base) not in (0, 1 if single else count):
-        raise node.unsupported(f"{len(base)} base_values for {count} classes, {scores_text(single)}")
+        which = "of which one has a score" if single else "each with a score"
+        raise node.unsupported(f"{len(base)} base_values for {count} classes, {which}")
     scores = _with_base(node, scores, base)
     if not single:
         return [decided(node, scores, None, labels), node.cast(transformed(node, scores), f32)]
@@ -201,11 +192,6 @@ def _classifier(node: Node) -> Sequence[Held | None]:
         both = transformed(node, node.emit(ConcatOp([node.emit(MulOp(scores, node.scalar(0.0, scores))), scores], 1)))
         return [place, node.cast(both, f32)]
     return [place, node.cast(both_classes(node, scores, positive), f32)]
-
-
-def scores_text(single: bool) -> str:
-    """For an error: which scores there are."""
-    return "of which one has a score" if single else "each with a score"
 
 
 def _ensemble(node: Node) -> SSAValue:
