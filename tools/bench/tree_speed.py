@@ -21,8 +21,10 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from google.protobuf.message import DecodeError
 from onnx import ModelProto, TensorProto, helper
 
+from ...dialects.errors import ConfigError
 from ...dialects.graph.values import Array
 from ...runtime.compile.entry import compile as compile_model
 from ..one_line_errors import run_alone
@@ -118,7 +120,10 @@ def _microseconds(run: Callable[[Array], Any], batches: list[Array], seconds: fl
 def measure(model: ModelProto, threads: int, seconds: float, lightgbm: str | None = None) -> list[Mapping[str, Any]]:
     """For each number of rows, each engine's microseconds by its name; a peer that isn't installed is left out."""
     given = model.graph.input[0]
-    width = given.type.tensor_type.shape.dim[1].dim_value
+    sizes = [each.dim_value for each in given.type.tensor_type.shape.dim]
+    if len(sizes) != 2 or not sizes[1]:
+        raise ConfigError(f"input {given.name} declares no number of features: its shape must be rows by features")
+    width = sizes[1]
     made = [_ours(model, given.name, width, threads), _onnxruntime(model, given.name, threads)]
     peers = [each for each in (*made, _lleaves(lightgbm, threads) if lightgbm else None) if each is not None]
     random = np.random.default_rng(1)
@@ -131,31 +136,42 @@ def measure(model: ModelProto, threads: int, seconds: float, lightgbm: str | Non
     return found
 
 
-def _read(file: str) -> tuple[ModelProto, str | None]:
-    """A model of a file, and the file if it is LightGBM's."""
-    if Path(file).suffix == ".onnx":
-        return ModelProto.FromString(Path(file).read_bytes()), None
-    lightgbm: Any = import_module("lightgbm")
-    convert: Any = import_module("onnxmltools").convert_lightgbm
-    types: Any = import_module("onnxmltools.convert.common.data_types")
+def _read_onnx(file: str) -> ModelProto:
+    try:
+        return ModelProto.FromString(Path(file).read_bytes())
+    except DecodeError:
+        raise ConfigError(f"{file} is no ONNX model") from None
+
+
+def _read_lightgbm(file: str) -> ModelProto:
+    try:
+        lightgbm: Any = import_module("lightgbm")
+        convert: Any = import_module("onnxmltools").convert_lightgbm
+        types: Any = import_module("onnxmltools.convert.common.data_types")
+    except ImportError as error:
+        raise ConfigError(f"{error}: pip install lightgbm onnxmltools") from None
     booster = lightgbm.Booster(model_file=file)
     inputs = [("x", types.FloatTensorType([None, booster.num_feature()]))]
-    return convert(booster, initial_types=inputs, target_opset=15, zipmap=False), file
+    return convert(booster, initial_types=inputs, target_opset=15, zipmap=False)
 
 
-def main(
+def tree_speed(
     trees: Annotated[int, typer.Option(min=1, help="Random trees.")] = 1000,
     depth: Annotated[int, typer.Option(min=1, max=16, help="Their depth.")] = 8,
     features: Annotated[int, typer.Option(min=1, help="Features of a row.")] = 32,
     threads: Annotated[int, typer.Option(min=1, help="Threads of each engine.")] = 1,
     seconds: Annotated[float, typer.Option(min=0.001, help="Time for each engine and number of rows.")] = 1.0,
-    model: Annotated[str | None, typer.Option(help="A model of trees, .onnx, in their place.")] = None,
+    model: Annotated[str | None, typer.Option(help="An ONNX model of trees in their place.")] = None,
     lightgbm: Annotated[str | None, typer.Option(help="A model saved by LightGBM, in their place.")] = None,
 ) -> None:
     """Prints a table of microseconds for each call."""
-    file = model or lightgbm
-    proto, native = (random_ensemble(trees, depth, features), None) if file is None else _read(file)
-    for row in measure(proto, threads, seconds, native):
+    if model is not None and lightgbm is not None:
+        raise ConfigError("--model and --lightgbm are two models; give one of them")
+    if model is not None:
+        proto = _read_onnx(model)
+    else:
+        proto = random_ensemble(trees, depth, features) if lightgbm is None else _read_lightgbm(lightgbm)
+    for row in measure(proto, threads, seconds, lightgbm):
         ours = row["mini_infer"]
         peers = [(name, time) for name, time in row.items() if name not in ("rows", "mini_infer")]
         told = "".join(f"   {name} {time:12.1f} us, {time / ours:5.2f} times" for name, time in peers)
@@ -163,4 +179,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run_alone(main)
+    run_alone(tree_speed)
