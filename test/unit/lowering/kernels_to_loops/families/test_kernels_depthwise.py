@@ -189,8 +189,8 @@ def test_many_filters_of_a_channel(each: int) -> None:
     assert run.schedules == (["depthwise"] if each <= 16 else ["panels"])
 
 
-SPILLS = {"x86_64-linux-gnu:znver5": 0, "x86_64-linux-gnu:x86-64-v3": 2, "aarch64-linux-gnu:neoverse-n1": 32}
-"""Most moves of a function to and from the stack: those of LLVM 22."""
+SPILLS = {"x86_64-linux-gnu:znver5": 0, "x86_64-linux-gnu:x86-64-v3": 2, "aarch64-linux-gnu:neoverse-n1": 40}
+"""Most moves of a function between registers and the stack, those that LLVM 22 makes."""
 FUNCTION = re.compile(r"^(patch_\w*):[^\n]*\n(.*?)^\.Lfunc_end", re.MULTILINE | re.DOTALL)
 SPILLED = re.compile(r"-byte Folded (?:Spill|Reload)|-byte (?:Spill|Reload)")
 VECTOR = re.compile(r"%[xyz]mm|\b[qv]\d+\b")
