@@ -189,9 +189,8 @@ def input_types(
     """The type of each free input that is not an initialiser, in the model's order.
 
     `dims` gives sizes to dynamic dimensions by name, to unnamed ones by input and axis ("x.0"); `shapes` gives whole
-    input shapes. A size that a shape, or a
-    value's shape, gives to a named dimension holds for every other input, too. The shapes of `free` inputs may differ
-    from the declared numbers.
+    input shapes. A size that a shape, or a value's shape, gives to a named dimension holds for every other input, too.
+    The shapes of `free` inputs may differ from the declared numbers.
     """
     weights = {initializer.name for initializer in graph.initializer} - set(values)
     inputs = {value.name: value for value in graph.input if value.name not in weights}
