@@ -92,3 +92,20 @@ def broken(node: NodeProto, opset: int = 17) -> bytes:
     )
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid("test.domain", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+
+
+def decoder(total: str) -> bytes:
+    """y = the past and x, side by side, with a mask added whose columns are named `total`."""
+    nodes = [helper.make_node("Concat", ["past", "x"], ["p"], axis=1), helper.make_node("Add", ["p", "mask"], ["y"])]
+    inputs: Mapping[str, tuple[int, Shape]] = {
+        "x": (FLOAT, ["b", "t"]),
+        "past": (FLOAT, ["b", "p"]),
+        "mask": (FLOAT, ["b", total]),
+    }
+    return model(nodes, inputs, {"y": (FLOAT, None)})
+
+
+def added() -> bytes:
+    """y = x + z for any numbers of rows and columns, which may be 1 in either."""
+    node = helper.make_node("Add", ["x", "z"], ["y"])
+    return model([node], {"x": (FLOAT, ["n", "m"]), "z": (FLOAT, ["p", "q"])}, {"y": (FLOAT, None)})

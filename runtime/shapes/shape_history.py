@@ -7,24 +7,23 @@ while the reverse isn't true. What was made is noted in a record that another pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from ...dialects.errors import OutOfMemoryError, PlanError, UnknownValueError, UnsupportedError
+from ...dialects.errors import InvalidInputError, MiniInferError, UnknownValueError, UnsupportedError
 from ..engine import Engine
 from ..plan import Shapes
 from ..progress import LOG
+from .tied_sizes import enlarged
 
 if TYPE_CHECKING:
     from .dynamic_engine import DynamicEngine
 
-LEAST_OPTIMAL = 64
-"""Least size for which a varying dimension is optimised. Two transformers of widths 128 and 384,
-made for 3 or 8 tokens, took 3 to 7 times as long at other lengths as code made for those; made for 64 or 512, at most
-1.1 times for more than 8 tokens."""
 MOST_RECORDS = 64
 """Compiles that are noted, and engines for one shape each that are kept: some models have code for every shape."""
+MOST_CALLS = 256
+"""Shapes among which relations of sizes are looked for: the last that code was made for."""
 
 Dimensions: TypeAlias = "Sequence[Sequence[int | str] | None]"
 """For each input its dimensions, each a number or a name; None for an input whose rank is unknown."""
@@ -72,7 +71,7 @@ class ShapeHistory:
         self._dimensions, self._makers, self._record = dimensions, makers, record
         self._single: dict[Shapes, Engine] = {}
         self._ranges: dict[int, DynamicEngine] = {}  # by their places in the record
-        self._seen: dict[str, set[int]] = {}
+        self._calls: list[dict[str, int]] = []  # the sizes of named dimensions that code was made for
         for shapes in record.shapes:
             self._note(shapes)
 
@@ -81,7 +80,7 @@ class ShapeHistory:
         if shapes in self._single:
             return self._single[shapes]
         for place, engine in self._ranges.items():
-            if self._agrees(self._record.ranges[place][0], shapes) and engine.suits(shapes):
+            if self._agrees(self._record.ranges[place][0], shapes) and _suits(engine, shapes):
                 return engine
         return None
 
@@ -92,11 +91,14 @@ class ShapeHistory:
         if shapes in self._record.single:
             return self._made_for(shapes)
         for place, (fixed, _) in enumerate(self._record.ranges):
-            if self._agrees(fixed, shapes) and (engine := self._recorded(place, shapes)).suits(shapes):
+            if self._agrees(fixed, shapes) and _suits(engine := self._recorded(place, shapes), shapes):
                 return engine
-        self._note(shapes)
         is_first = not (self._record.single or self._record.ranges)
-        return self._made_for(shapes) if is_first else self._made_for_many(shapes)
+        # Where a dimension has two sizes, this says so.
+        made = self._made_for if is_first or self._is_ambiguous(shapes) else self._made_for_many
+        engine = made(shapes)
+        self._note(shapes)
+        return engine
 
     def _made_for(self, shapes: Shapes) -> Engine:
         """An engine for these shapes alone."""
@@ -108,32 +110,42 @@ class ShapeHistory:
         return engine
 
     def _made_for_many(self, shapes: Shapes) -> Engine:
-        """An engine for these shapes and others like them; for these alone if no dimension can vary."""
+        """An engine for these shapes and others like them; for these alone if no dimension can vary, or that fails."""
+        from ...lowering.onnx_to_graph.dimension_names import is_calculated
+
         sizes = self._sizes(shapes)
-        fixed = {name: size for name, size in sizes.items() if len(self._seen[name]) == 1 or size < 2}
-        if len(fixed) == len(sizes) and None not in self._dimensions:
+        plain = [name for name in sizes if not is_calculated(name, sizes.keys() - {name})]
+        calls = [{name: call[name] for name in plain} for call in (*self._calls, sizes) if call.keys() == sizes.keys()]
+        fixed = {name: sizes[name] for name in plain if sizes[name] < 2 or len({call[name] for call in calls}) == 1}
+        optimal = self._optimal(shapes, calls, fixed)
+        if not optimal and None not in self._dimensions:
             return self._made_for(shapes)
         place = next((at for at, (known, _) in enumerate(self._record.ranges) if known == fixed), None)
         try:
             if place is None:
-                place, engine = len(self._record.ranges), self._makers.ranges(fixed)
-                made: list[Shapes] = []
-                try:
-                    self._compile(engine, self._optimal(shapes, fixed), made)
-                except (OutOfMemoryError, PlanError) as error:
-                    LOG.info("shapes %s: optimised for these: %s", shapes, error)
-                self._compile(engine, shapes, made)
-                self._ranges[place] = engine
-                self._record.ranges.append((fixed, made))
-                return engine
+                return self._new(shapes, fixed, optimal)
             engine = self._recorded(place, shapes)
             self._compile(engine, shapes, self._record.ranges[place][1])
             return engine
         except UnknownValueError:
             raise
-        except UnsupportedError as error:
+        except MiniInferError as error:
             LOG.info("shapes %s: compiled alone, for with many shapes: %s", shapes, error)
             return self._made_for(shapes)
+
+    def _new(self, shapes: Shapes, fixed: Mapping[str, int], optimal: Sequence[Shapes]) -> DynamicEngine:
+        """An engine for all shapes with these fixed sizes, optimised for the first of `optimal` that is possible."""
+        engine, made = self._makers.ranges(fixed), list[Shapes]()
+        try:
+            for best in optimal:
+                if not _suits(engine, shapes):
+                    self._try(engine, best, made)
+            self._compile(engine, shapes, made)
+        finally:
+            if made:
+                self._ranges[len(self._record.ranges)] = engine
+                self._record.ranges.append((dict(fixed), made))
+        return engine
 
     def _recorded(self, place: int, shapes: Shapes) -> DynamicEngine:
         """An engine for many shapes, with that code of the record that these shapes need."""
@@ -142,9 +154,10 @@ class ShapeHistory:
         if engine is None:
             engine = self._ranges[place] = self._makers.ranges(fixed)
         for best in [shapes, *made] if shapes in made else made:
-            if engine.suits(shapes):
+            if _suits(engine, shapes):
                 break
-            engine.plan_for(dict(zip(engine.input_names, best, strict=True)))
+            if len(best) == len(shapes):  # of a record it may be anything
+                self._try(engine, best, [])
         return engine
 
     @staticmethod
@@ -155,37 +168,72 @@ class ShapeHistory:
             if len(made) < MOST_RECORDS:
                 made.append(shapes)
 
-    def _optimal(self, shapes: Shapes, fixed: Mapping[str, int]) -> Shapes:
-        """The shapes with large sizes of the dimensions that vary, multiples of sizes that have occurred."""
-        largest = {name: max(sizes) for name, sizes in self._seen.items()}
+    def _try(self, engine: DynamicEngine, best: Shapes, made: list[Shapes]) -> None:
+        """Compiles optimised for shapes that nobody has asked for: there need not be code for these."""
+        try:
+            self._compile(engine, best, made)
+        except UnsupportedError:
+            raise
+        except MiniInferError as error:
+            LOG.info("no code optimised for shapes %s: %s", best, error)
 
-        def size_of(name: int | str, size: int) -> int:
-            if isinstance(name, int) or name in fixed or name not in largest:
-                return size
-            size = max(largest[name], 2)
-            while size < LEAST_OPTIMAL:
-                size *= 2
-            return size
+    def _optimal(self, shapes: Shapes, calls: Sequence[Mapping[str, int]], fixed: Mapping[str, int]) -> list[Shapes]:
+        """The shapes with large sizes of the dimensions that vary, to be tried in order; none if no size is free.
 
-        return tuple(
-            shape if names is None else tuple(map(size_of, names, shape))
-            for names, shape in zip(self._dimensions, shapes, strict=True)
-        )
+        Among the sizes hold the relations of all calls; then those of calls with the same fixed sizes, as dimensions of
+        a sum may be equal or 1, say.
+        """
+        from ...lowering.onnx_to_graph.dimension_names import value_of_name
+
+        alike = [
+            call
+            for call in calls
+            if all(call[name] == fixed[name] if name in fixed else call[name] > 1 for name in call)
+        ]
+        found: list[Shapes] = []
+        for known in (calls, alike):
+            large, is_any_free = enlarged(known, fixed)
+
+            def size_of(name: int | str, size: int, large: Mapping[str, int] = large) -> int:
+                if isinstance(name, int):
+                    return size
+                return large[name] if name in large else value_of_name(name, large) or size
+
+            best = tuple(
+                shape if names is None else tuple(map(size_of, names, shape))
+                for names, shape in zip(self._dimensions, shapes, strict=True)
+            )
+            if not is_any_free:
+                break
+            if best not in found:
+                found.append(best)
+        return found
 
     def _sizes(self, shapes: Shapes) -> dict[str, int]:
         """The sizes of named dimensions."""
-        pairs = zip(self._dimensions, shapes, strict=True)
-        return {
-            name: size
-            for names, shape in pairs
-            for name, size in zip(names or (), shape, strict=False)
-            if isinstance(name, str)
-        }
+        return dict(self._named(shapes))
+
+    def _named(self, shapes: Shapes) -> Iterator[tuple[str, int]]:
+        for names, shape in zip(self._dimensions, shapes, strict=True):
+            yield from ((name, size) for name, size in zip(names or (), shape, strict=False) if isinstance(name, str))
 
     def _note(self, shapes: Shapes) -> None:
-        for name, size in self._sizes(shapes).items():
-            self._seen.setdefault(name, set()).add(size)
+        if len(shapes) == len(self._dimensions) and (sizes := self._sizes(shapes)) not in self._calls:
+            self._calls.append(sizes)
+            del self._calls[:-MOST_CALLS]
 
     def _agrees(self, fixed: Mapping[str, int], shapes: Shapes) -> bool:
         sizes = self._sizes(shapes)
         return all(sizes.get(name) == size for name, size in fixed.items())
+
+    def _is_ambiguous(self, shapes: Shapes) -> bool:
+        """Whether a dimension has two sizes."""
+        return len(set(self._named(shapes))) > len(self._sizes(shapes))
+
+
+def _suits(engine: DynamicEngine, shapes: Shapes) -> bool:
+    """Whether an engine for many shapes has code for these, and doesn't refuse them."""
+    try:
+        return engine.suits(shapes)
+    except InvalidInputError:
+        return False
