@@ -112,6 +112,8 @@ def _split(node: Node) -> list[SSAValue]:
     if lengths is None:
         if (stated := node.integer("num_outputs", count)) != count:
             raise node.malformed(f"num_outputs is {stated}, but there are {count} results")
+        if node.opset < 18 and not equal(size % count, 0):
+            raise node.invalid(f"can't split {size} elements into {count} equal parts")
         length = -(-size // count)
         lengths = [min(length, max(0, size - index * length)) for index in range(count)]
     if not equal(sum(lengths), size) or len(lengths) < len(node.proto.output):

@@ -175,6 +175,8 @@ def test_sequences_are_reversed_as_slices() -> None:
             Case("Split", [X, ints(1, 1)], 13, {"axis": 2}, known=[1], results=2),
             r"can't split 4 elements into \[1, 1\]",
         ),
+        (Case("Split", [random(7, 2)], 2, results=2), "can't split 7 elements into 2 equal parts"),
+        (Case("Split", [random(7, 2)], 13, results=2), "can't split 7 elements into 2 equal parts"),
         (Case("Slice", [X, ints(0), ints(2), ints(0), ints(0)], 13, known=[1, 2, 3, 4]), "by step 0"),
         (Case("Slice", [X, ints(0, 1), ints(2)], 13, known=[1, 2]), "differ in length"),
         (
