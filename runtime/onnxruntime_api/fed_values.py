@@ -32,10 +32,9 @@ def fed_arrays(
 
 
 def check_complete(feed: Mapping[str, Any], inputs: Sequence[NodeArg]) -> None:
-    """Raises ValueError for missing inputs."""
-    required = [each.name for each in inputs]
-    if not all(name in feed for name in required):
-        raise ValueError(f"Required inputs ({required}) are missing from input feed ({list(feed)}).")
+    """Raises ValueError if there are inputs that are not fed."""
+    if missing := [each.name for each in inputs if each.name not in feed]:
+        raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
 
 
 def _array(arg: NodeArg, value: Any) -> Array:

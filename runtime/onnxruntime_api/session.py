@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias, cast
 
@@ -111,7 +111,7 @@ class InferenceSession(Stationary):
             self._ready = (engine, *(each for each in self._ready if each is not engine))[:MOST_READY]
 
     def run(
-        self, output_names: Sequence[str] | None, input_feed: Feed, run_options: RunOptions | None = None
+        self, output_names: Iterable[str] | None, input_feed: Feed, run_options: RunOptions | None = None
     ) -> list[Any]:
         """One inference: the outputs of these names, or all, in order, as fresh arrays.
 
@@ -144,10 +144,13 @@ class InferenceSession(Stationary):
             raise InvalidArgument(str(error)) from error
         return None
 
-    def _selection(self, names: Sequence[str]) -> list[int]:
+    def _selection(self, given: object) -> list[int]:
         """The places of outputs by name; none for all of them. Raises InvalidArgument for an unknown name."""
-        if isinstance(names, str) or not all(isinstance(name, str) for name in cast("Sequence[object]", names)):
-            raise TypeError(f"run(): output_names must be a sequence of names, not {names!r}")
+        names: list[Any] = [*cast("Iterable[Any]", given)] if isinstance(given, Iterable) else [None]
+        if isinstance(given, str | Mapping) or not all(isinstance(name, str) for name in names):
+            raise TypeError(f"run(): output_names must be a sequence of names, not {given!r}")
+        if not names and isinstance(given, Iterator):
+            raise InvalidArgument("At least one output should be requested.")
         for name in names:
             if name not in self._places:
                 raise InvalidArgument(f"Invalid output name:{name}")

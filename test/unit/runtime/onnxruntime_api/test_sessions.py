@@ -40,6 +40,9 @@ RUNS: dict[str, Call] = {
     "no names": lambda ort, s: s.run([], {"x": X}),
     "one output": lambda ort, s: s.run(["z"], {"x": X}),
     "outputs in another order, twice": lambda ort, s: s.run(("z", "y", "z"), {"x": X}),
+    "names by a generator": lambda ort, s: s.run((name for name in ["z"]), {"x": X}),
+    "names by a map": lambda ort, s: s.run(map(str, ["z", "y"]), {"x": X}),
+    "names by a set": lambda ort, s: s.run({"z"}, {"x": X}),
     "by keywords": lambda ort, s: s.run(output_names=["y"], input_feed={"x": X}, run_options=ort.RunOptions()),
     "a list": lambda ort, s: s.run(None, {"x": X.tolist()}),
     "columns first": lambda ort, s: s.run(None, {"x": np.asfortranarray(X)}),
@@ -76,6 +79,8 @@ def test_a_session_gives_what_onnx_runtimes_gives(case: str) -> None:
 REFUSED: dict[str, Call] = {
     "unknown output": lambda ort, s: s.run(["q"], {"x": X}),
     "no inputs": lambda ort, s: s.run(None, {}),
+    "one input of two": lambda ort, s: ort.InferenceSession(models.added()).run(None, {"z": X}),
+    "a generator of no names": lambda ort, s: s.run((str(each) for each in ()), {"x": X}),
     "another input": lambda ort, s: s.run(None, {"foo": X}),
     "an input too many": lambda ort, s: s.run(None, {"x": X, "foo": X}),
     "float64": lambda ort, s: s.run(None, {"x": X.astype(np.float64)}),
@@ -118,6 +123,8 @@ def test_a_session_refuses_as_onnx_runtimes_does(case: str) -> None:
 KINDS: dict[str, Call] = {
     "None": lambda ort, s: s.run(None, {"x": None}),
     "a name for names": lambda ort, s: s.run("z", {"x": X}),
+    "a number instead of names": lambda ort, s: s.run(1, {"x": X}),
+    "names as keys": lambda ort, s: s.run({"z": 1}, {"x": X}),
     "a number for names": lambda ort, s: s.run([1], {"x": X}),
     "no run options": lambda ort, s: s.run(None, {"x": X}, 3),
     "no session options": lambda ort, s: ort.InferenceSession(models.product(), 3),
