@@ -60,9 +60,29 @@ class OrtValue:
     def ortvalue_from_shape_and_type(
         shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
-        """A value in new memory, whose contents are undefined."""
+        """A value in new memory, whose contents are undefined.
+
+        Raises RuntimeError for other devices, and for a shape or a type that no tensor has.
+        """
         check_device(device_type)
-        return OrtValue(np.empty(tuple(shape), dtype_of(element_type)))
+        dtype = dtype_of(element_type)
+        try:
+            return OrtValue(np.empty(tuple(shape), dtype))
+        except ValueError as error:
+            raise RuntimeError(f"no tensor has the shape {[*shape]}: {error}") from None
+
+    @staticmethod
+    def ortvalue_from_numpy_with_onnx_type(data: Any, onnx_element_type: int) -> OrtValue:
+        """A value over an array's memory, whose elements are of ONNX's type of this number, and of the same size.
+
+        Raises TypeError for what is no array, RuntimeError for a type that there is not, or of another size.
+        """
+        if not isinstance(data, np.ndarray):
+            raise TypeError(f"ortvalue_from_numpy_with_onnx_type() takes an array, not {type(data).__name__}")
+        value, dtype = OrtValue.ortvalue_from_numpy(data), dtype_of(onnx_element_type)
+        if value.numpy().itemsize != dtype.itemsize:
+            raise RuntimeError(f"elements of {value.numpy().itemsize} bytes can't be {dtype}, of {dtype.itemsize}")
+        return OrtValue(value.numpy().view(dtype))
 
     @staticmethod
     def from_dlpack(data: object, is_bool_tensor: bool = False) -> OrtValue:

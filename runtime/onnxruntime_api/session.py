@@ -8,9 +8,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeAlias, cast
+from typing import Any, NoReturn, SupportsIndex, TypeAlias, cast
 
-from ...dialects.errors import InvalidInputError, UnknownValueError
+from typing_extensions import override
+
+from ...dialects.errors import InvalidInputError, UnknownValueError, UnsupportedError
 from ..compile.learning_engine import LearningEngine
 from ..config import CompileOptions
 from ..device import Array
@@ -21,7 +23,13 @@ from .fed_values import check_complete, fed_arrays
 from .io_bindings import IOBinding
 from .node_args import ModelMetadata, NodeArg, node_arg
 from .ort_values import OrtValue
-from .session_options import GraphOptimizationLevel, RunOptions, SessionOptions
+from .session_options import (
+    SEVERITIES,
+    WRONG_SEVERITY,
+    GraphOptimizationLevel,
+    RunOptions,
+    SessionOptions,
+)
 from .status_errors import Fail, InvalidArgument, InvalidProtobuf, NoSuchFile, StatusError, as_status_errors
 from .trace_file import TraceFile
 
@@ -30,6 +38,10 @@ MOST_READY = 4
 MOST_SELECTIONS = 64
 """Selections of outputs whose places are noted."""
 Feed: TypeAlias = Mapping[str, Any]
+
+
+class CopyError(UnsupportedError, TypeError):
+    """A session can't be pickled or copied: a TypeError, as Python has it for such objects."""
 
 
 class InferenceSession(Stationary):
@@ -51,7 +63,8 @@ class InferenceSession(Stationary):
         """Opens a model, a path or its bytes, on the CPU: any other execution provider is named in a warning.
 
         Raises NoSuchFile, InvalidProtobuf, InvalidGraph, InvalidArgument or NotImplemented for a model that can't be
-        used, and TypeError for arguments of other types.
+        used or a folder for profiles that there is not, RuntimeError for a level of severity that there is not, and
+        TypeError for arguments of other types.
         """
         if not isinstance(cast("object", path_or_bytes), str | bytes | os.PathLike):
             raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
@@ -60,6 +73,7 @@ class InferenceSession(Stationary):
         _check_providers(providers, provider_options)
         self._options = SessionOptions() if sess_options is None else sess_options
         self._options.warn_of_unused()
+        self._options.check()
         self._trace = TraceFile(self._options.profile_file_prefix) if self._options.enable_profiling else None
         start = time.perf_counter_ns()
         self._ready: tuple[Engine, ...] = ()  # those used last, which may take a feed without a closer look
@@ -67,6 +81,13 @@ class InferenceSession(Stationary):
             self._open(_checked_model(path_or_bytes))
         if self._trace is not None:
             self._trace.add_session_event("session_initialization", start)
+
+    @override
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> NoReturn:
+        try:
+            super().__reduce_ex__(protocol)
+        except UnsupportedError as error:
+            raise CopyError(str(error)) from None
 
     def _open(self, model: str | bytes | os.PathLike[str]) -> None:
         options, threads = self._options, max(self._options.intra_op_num_threads, 0) or None
@@ -129,7 +150,7 @@ class InferenceSession(Stationary):
         found = self._run_ready(input_feed)
         if found is None:
             input_feed.keys()  # an AttributeError for what is no mapping
-            with as_status_errors():
+            with as_status_errors(at_run=True):
                 found = self._run_checked(input_feed)
         return found if not places else [found[place] for place in places]
 
@@ -262,8 +283,16 @@ class InferenceSession(Stationary):
         """Does nothing: there is one execution provider."""
 
     def end_profiling(self) -> str:
-        """Writes the trace of a session with `enable_profiling`; returns its file's name, "" without profiling."""
-        return "" if self._trace is None else self._trace.write()
+        """Writes the trace of a session with `enable_profiling`; returns its file's name, "" without profiling.
+
+        Raises Fail if the file can't be written.
+        """
+        if self._trace is None:
+            return ""
+        try:
+            return self._trace.write()
+        except OSError as error:
+            raise Fail(f"the profile can't be written: {error}") from error
 
     def get_profiling_start_time_ns(self) -> int:
         """When profiling began, by `time.perf_counter_ns`; 0 without profiling."""
@@ -294,9 +323,11 @@ def _with_sizes(arg: NodeArg, spec: TensorSpec | SymbolicSpec) -> NodeArg:
 
 
 def _check_run_options(options: object) -> None:
-    """Raises TypeError for what are no RunOptions, and Fail if they end the run."""
+    """Raises TypeError for what are no RunOptions, and Fail if they end the run or have a wrong level."""
     if not isinstance(options, RunOptions):
         raise TypeError(f"run(): run_options must be RunOptions, not {type(options).__name__}")
+    if (level := options.log_severity_level) not in SEVERITIES:
+        raise Fail(f"{WRONG_SEVERITY} {level}")
     if options.terminate:
         raise Fail("Exiting due to terminate flag being set to true.")
 

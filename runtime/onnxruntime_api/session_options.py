@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import operator
+import os
 import warnings
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, SupportsIndex
 
 from typing_extensions import override
 
 from . import status_errors
+
+SEVERITIES = range(-1, 5)
+"""Levels of severity of messages; -1 is the default."""
+WRONG_SEVERITY = "Invalid session log severity level. Not a valid onnxruntime::logging::Severity value:"
 
 
 class ExecutionMode(IntEnum):
@@ -145,12 +151,12 @@ class SessionOptions(_CheckedFields):
     """Sizes of dimensions by what a model says that they are, such as "DATA_BATCH"."""
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Gives a size to a dimension by its name."""
-        self.dimension_sizes[name] = size
+        """Gives a size to a dimension by its name. Raises TypeError for another name or size than str and int."""
+        _add_size(self.dimension_sizes, name, size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
-        """Gives a size to the dimensions with a denotation."""
-        self.denotation_sizes[denotation] = size
+        """Gives a size to the dimensions with a denotation. Raises TypeError for others than str and int."""
+        _add_size(self.denotation_sizes, denotation, size)
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Notes an entry; none has an effect."""
@@ -172,6 +178,16 @@ class SessionOptions(_CheckedFields):
             f"initialiser {name}: initialisers from outside of the model are not supported"
         )
 
+    def check(self) -> None:
+        """Raises RuntimeError for a level of severity that there is not, InvalidArgument for such a folder."""
+        if self.log_severity_level not in SEVERITIES:
+            raise RuntimeError(f"{WRONG_SEVERITY} {self.log_severity_level}")
+        folder = os.path.dirname(self.profile_file_prefix)
+        if self.enable_profiling and folder and not os.path.isdir(folder):
+            raise status_errors.InvalidArgument(
+                f"profile_file_prefix is {self.profile_file_prefix!r}, but there is no folder {folder}"
+            )
+
     def has_providers(self) -> bool:
         """Whether providers were added."""
         return False
@@ -182,6 +198,15 @@ class SessionOptions(_CheckedFields):
         if self.inter_op_num_threads == 1:  # as it is
             unused.remove("inter_op_num_threads")
         warn_once([*unused, *(f"the configuration entry {key}" for key in self._entries)])
+
+
+def _add_size(sizes: dict[str, int], name: object, size: SupportsIndex) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"a free dimension is overridden by a text, not {name!r}")
+    try:
+        sizes[name] = operator.index(size)
+    except TypeError:
+        raise TypeError(f"free dimension {name!r}: a size is an integer, not {size!r}") from None
 
 
 class RunOptions(_CheckedFields):

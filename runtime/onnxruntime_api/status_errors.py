@@ -94,9 +94,22 @@ class EPFail(StatusError, CompileError):
     status = "11 : EP_FAIL"
 
 
+_ARGUMENTS_OF_RUNS = tuple(f" ({operator}): " for operator in ("Conv", "Expand", "Range", "Tile"))
+"""Parts of messages about nodes whose contradictions ONNX Runtime calls invalid arguments, when they run."""
+_KINDS_OF_FAULTS: dict[str, type[StatusError]] = {
+    "not an ONNX model": InvalidProtobuf,
+    "can't be read": InvalidProtobuf,
+    ", which is undefined": InvalidArgument,
+    " is defined by no node": Fail,
+    " is defined twice": Fail,
+    "the graph has a cycle": Fail,
+}
+"""Parts of messages about broken models, and what ONNX Runtime raises for these faults."""
+
+
 @contextmanager
-def as_status_errors() -> Generator[None]:
-    """Raises errors of mini_infer as those of this interface."""
+def as_status_errors(*, at_run: bool = False) -> Generator[None]:
+    """Raises errors of mini_infer as those of this interface; `at_run`: not of a session's construction."""
     try:
         yield
     except StatusError:
@@ -106,9 +119,10 @@ def as_status_errors() -> Generator[None]:
     except InvalidModelError as error:
         text = str(error)
         if error.contradiction:
-            raise Fail(text) from error
-        kind = InvalidProtobuf if "not an ONNX model" in text or "can't be read" in text else InvalidGraph
-        raise kind(text) from error
+            is_argument = at_run and any(each in text for each in _ARGUMENTS_OF_RUNS)
+            raise (InvalidArgument if is_argument else Fail)(text) from error
+        kinds = (kind for part, kind in _KINDS_OF_FAULTS.items() if part in text)
+        raise next(kinds, InvalidGraph)(text) from error
     except MiniInferError as error:
         kind = RuntimeException
         if isinstance(error, UnsupportedError):

@@ -15,13 +15,14 @@ import numpy as np
 import onnxruntime
 import onnxruntime_models as models
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 import mini_infer as mi
 import mini_infer.onnxruntime as ours
 from mini_infer.dialects.graph.values import Array
 
 BOTH = (ours, onnxruntime)
+BFLOAT16 = TensorProto.BFLOAT16
 X = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)
 
 Call = Callable[[ModuleType, Any], Any]
@@ -120,6 +121,25 @@ def test_a_session_refuses_as_onnx_runtimes_does(case: str) -> None:
     assert raised[0] == raised[1]
 
 
+def one_node(ort: ModuleType, operator: str, **inputs: Array) -> Any:
+    """A run of a model of one node, for inputs of any sizes."""
+    shapes = {name: (helper.np_dtype_to_tensor_dtype(x.dtype), [None] * x.ndim) for name, x in inputs.items()}
+    made = models.model(
+        [helper.make_node(operator, [*inputs], ["y"])], shapes, {"y": (shapes[next(iter(shapes))][0], None)}
+    )
+    return ort.InferenceSession(made).run(None, inputs)
+
+
+def changed(options: Any, **values: object) -> Any:
+    for name, value in values.items():
+        setattr(options, name, value)
+    return options
+
+
+def with_options(ort: ModuleType, **values: object) -> Any:
+    return ort.InferenceSession(models.relu(), changed(ort.SessionOptions(), **values))
+
+
 KINDS: dict[str, Call] = {
     "None": lambda ort, s: s.run(None, {"x": None}),
     "a name for names": lambda ort, s: s.run("z", {"x": X}),
@@ -137,6 +157,29 @@ KINDS: dict[str, Call] = {
     "nothing bound": lambda ort, s: s.run_with_iobinding(s.io_binding()),
     "shapes that contradict": lambda ort, s: ort.InferenceSession(models.reshape()).run(
         None, {"x": X, "shape": np.array([3, 2])}
+    ),
+    "a step of 0": lambda ort, s: one_node(ort, "Range", a=np.array(0), b=np.array(5), step=np.array(0)),
+    "repeats of another rank": lambda ort, s: one_node(ort, "Tile", x=X, repeats=np.array([1])),
+    "a negative number of repeats": lambda ort, s: one_node(ort, "Tile", x=X, repeats=np.array([-1, 1])),
+    "a shape that can't be expanded to": lambda ort, s: one_node(ort, "Expand", x=X, shape=np.array([3, 4])),
+    "a window that doesn't fit": lambda ort, s: one_node(ort, "Conv", x=X.reshape(1, 1, 1, 8), w=X.reshape(1, 1, 2, 4)),
+    "shapes that don't broadcast": lambda ort, s: one_node(ort, "Add", x=X, z=X[:, :3]),
+    "an undefined value": lambda ort, s: ort.InferenceSession(
+        models.broken(helper.make_node("Add", ["x", "q"], ["y"]))
+    ),
+    "an undefined output": lambda ort, s: ort.InferenceSession(models.broken(helper.make_node("Relu", ["x"], ["z"]))),
+    "a cycle": lambda ort, s: ort.InferenceSession(models.broken(helper.make_node("Add", ["x", "y"], ["y"]))),
+    "a number for a dimension's name": lambda ort, s: ort.SessionOptions().add_free_dimension_override_by_name(1, 1),
+    "a text for a size": lambda ort, s: ort.SessionOptions().add_free_dimension_override_by_name("batch", "1"),
+    "a fraction for a size": lambda ort, s: ort.SessionOptions().add_free_dimension_override_by_denotation("N", 1.0),
+    "a value of a negative size": lambda ort, s: ort.OrtValue.ortvalue_from_shape_and_type([-1, 4], np.float32),
+    "a value of an endless size": lambda ort, s: ort.OrtValue.ortvalue_from_shape_and_type([1 << 40] * 2, np.float32),
+    "elements of another size": lambda ort, s: ort.OrtValue.ortvalue_from_numpy_with_onnx_type(X, BFLOAT16),
+    "a type that there is not": lambda ort, s: ort.OrtValue.ortvalue_from_numpy_with_onnx_type(X, 99),
+    "a list of ONNX's type": lambda ort, s: ort.OrtValue.ortvalue_from_numpy_with_onnx_type([1.0], 1),
+    "a level of severity": lambda ort, s: with_options(ort, log_severity_level=33),
+    "a level of severity of a run": lambda ort, s: s.run(
+        None, {"x": X}, changed(ort.RunOptions(), log_severity_level=5)
     ),
     "an index out of range": lambda ort, s: ort.InferenceSession(models.gather()).run(
         None, {"x": X, "places": np.array([3, 2])}
@@ -160,7 +203,7 @@ def test_a_session_raises_the_same_kind_of_error(case: str) -> None:
     [
         (helper.make_node("Foo", ["x"], ["y"]), "NotImplemented", r"operators that are not supported: Foo"),
         (helper.make_node("Foo", ["x"], ["y"], domain="test.domain"), "NotImplemented", r"test\.domain\.Foo"),
-        (helper.make_node("Add", ["x", "q"], ["y"]), "InvalidGraph", r"reads q, which is undefined"),
+        (helper.make_node("Add", ["x", "q"], ["y"]), "InvalidArgument", r"reads q, which is undefined"),
     ],
 )
 def test_a_model_that_cant_be_compiled_is_refused_when_it_is_opened(node: Any, kind: str, text: str) -> None:
@@ -266,8 +309,9 @@ def test_unknown_providers_are_named_and_the_cpu_used() -> None:
 
 
 def test_a_session_is_of_its_process() -> None:
-    with pytest.raises(mi.UnsupportedError, match="InferenceSession can't be pickled or copied"):
-        pickle.dumps(ours.InferenceSession(models.relu()))
+    for kind in (mi.UnsupportedError, TypeError):
+        with pytest.raises(kind, match="InferenceSession can't be pickled or copied"):
+            pickle.dumps(ours.InferenceSession(models.relu()))
 
 
 def test_a_run_that_is_to_end_does_not_begin() -> None:
@@ -295,6 +339,17 @@ def test_a_trace_has_the_kernels_of_every_run(tmp_path: pathlib.Path) -> None:
     kernels = [each for each in events if each["cat"] == "Node"]
     assert kernels and all(each["ph"] == "X" and each["dur"] >= 0 <= each["ts"] for each in kernels)
     assert ours.InferenceSession(models.relu()).end_profiling() == ""
+
+
+def test_a_folder_for_traces_that_there_is_not_is_told_at_once(tmp_path: pathlib.Path) -> None:
+    folder = tmp_path / "traces"
+    with pytest.raises(ours.InvalidArgument, match=f"profile_file_prefix is .*, but there is no folder {folder}$"):
+        with_options(ours, enable_profiling=True, profile_file_prefix=str(folder / "trace"))
+    folder.mkdir()
+    session = with_options(ours, enable_profiling=True, profile_file_prefix=str(folder / "trace"))
+    folder.rmdir()
+    with pytest.raises(ours.Fail, match=f"the profile can't be written: .*{folder}"):
+        session.end_profiling()
 
 
 @pytest.mark.parametrize("ort", BOTH, ids=["ours", "theirs"])
@@ -360,6 +415,10 @@ def test_values_say_what_they_are(ort: Any) -> None:
     assert not x.any() and np.from_dlpack(value).shape == (2, 4)
     made = ort.OrtValue.ortvalue_from_shape_and_type([3], np.int64, "cpu", 0)
     assert (made.shape(), made.data_type()) == ([3], "tensor(int64)")
+    bits = np.array([[0x3F80, 0x4000]], np.uint16)
+    told = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, BFLOAT16)
+    assert (told.shape(), told.data_type(), told.element_type()) == ([1, 2], "tensor(bfloat16)", 16)
+    assert told.data_ptr() == bits.ctypes.data
     assert ort.OrtDevice.make("cpu", 0).device_id() == 0
 
 
