@@ -6,7 +6,7 @@ from typing_extensions import override
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ....dialects.graph.axes import Kept, Repeated
+from ....dialects.graph.axes import Axis, Kept, Repeated
 from ....dialects.graph.base import ElementwiseOp, GraphOp
 from ....dialects.graph.ops.contraction import MatmulOp
 from ....dialects.graph.ops.movement import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp
@@ -121,12 +121,19 @@ def _operand_shapes(op: GraphOp, old: tuple[int, ...], new: tuple[int, ...]) -> 
     last = len(old) - 1
     rows = (*map(Kept, range(last)),)
     shapes: list[tuple[int, ...] | None] = []
+    has_rows = False
     for operand, axes in zip(op.operands, op.operand_axes(), strict=True):
         shape = shape_of(operand)
         if len(axes) > last and axes[:-1] == rows and axes[-1] != Repeated(last):
             shapes.append((*new[:-1], shape[-1]))
+            has_rows = True
         elif all(axis.to in (None, last) or size == 1 for axis, size in zip(axes, shape, strict=True)):
-            shapes.append(shape[-1:] if len(shape) > len(new) else None)
+            shapes.append(_without_leading_ones(shape, axes, last) if len(shape) > len(new) else None)
         else:
             return None
-    return shapes if any(shape is not None and len(shape) == len(new) for shape in shapes) else None
+    return shapes if has_rows else None
+
+
+def _without_leading_ones(shape: tuple[int, ...], axes: tuple[Axis, ...], last: int) -> tuple[int, ...]:
+    """The shape from the first dim that isn't broadcast along the rows: of a matrix its rows and columns both."""
+    return shape[next(dim for dim, axis in enumerate(axes) if axis.to in (None, last)) :]

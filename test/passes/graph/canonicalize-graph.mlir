@@ -97,3 +97,30 @@ func.func @quantised_by_columns(%x: tensor<1x3xf32>, %s: tensor<3x1xf32>) -> ten
   %1 = graph.quantize %0, %s {to = ui8} : (tensor<2x3x3xf32>, tensor<3x1xf32>) -> tensor<2x3x3xui8>
   func.return %1 : tensor<2x3x3xui8>
 }
+
+// -----
+
+// Of a product's other operand only the dims of size 1 before its matrix go, with the rows' own.
+// CHECK-LABEL: @rows_by_unit_batch
+// CHECK-NEXT:    %[[Z:.*]] = graph.reshape %z {shape = array<i64: 4, 5>} : (tensor<1x4x5xf32>) -> tensor<4x5xf32>
+// CHECK-NEXT:    %[[P:.*]] = graph.matmul %x, %[[Z]] : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>
+// CHECK-NEXT:    func.return %[[P]]
+func.func @rows_by_unit_batch(%x: tensor<3x4xf32>, %z: tensor<1x4x5xf32>) -> tensor<3x5xf32> {
+  %0 = graph.reshape %x {shape = array<i64: 1, 3, 4>} : (tensor<3x4xf32>) -> tensor<1x3x4xf32>
+  %1 = graph.matmul %0, %z : (tensor<1x3x4xf32>, tensor<1x4x5xf32>) -> tensor<1x3x5xf32>
+  %2 = graph.reshape %1 {shape = array<i64: 3, 5>} : (tensor<1x3x5xf32>) -> tensor<3x5xf32>
+  func.return %2 : tensor<3x5xf32>
+}
+
+// -----
+
+// The left operand is one row here, which has no dim of the result to itself: nothing is hoisted.
+// CHECK-LABEL: @row_of_lower_rank
+// CHECK:         graph.matmul %x, %{{.*}} : (tensor<1x1x4xf32>, tensor<1x1x4x5xf32>) -> tensor<1x1x1x5xf32>
+// CHECK-NEXT:    graph.reshape
+func.func @row_of_lower_rank(%x: tensor<1x1x4xf32>, %z: tensor<4x5xf32>) -> tensor<1x5xf32> {
+  %0 = graph.reshape %z {shape = array<i64: 1, 1, 4, 5>} : (tensor<4x5xf32>) -> tensor<1x1x4x5xf32>
+  %1 = graph.matmul %x, %0 : (tensor<1x1x4xf32>, tensor<1x1x4x5xf32>) -> tensor<1x1x1x5xf32>
+  %2 = graph.reshape %1 {shape = array<i64: 1, 5>} : (tensor<1x1x1x5xf32>) -> tensor<1x5xf32>
+  func.return %2 : tensor<1x5xf32>
+}
