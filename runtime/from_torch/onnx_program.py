@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
+import numpy as np
+
 from ...dialects.arguments import shown
 from ...dialects.errors import ConfigError, InvalidModelError, MiniInferError, UnsupportedError
 from ..device import Array
@@ -228,6 +230,8 @@ def _reason(error: BaseException) -> str:
 def graph_of(program: Any) -> OnnxGraph:
     """An ONNXProgram's graph apart from its weights, which are not copied."""
     model: Any = program.model.clone()  # the graph; tensors are shared
+    if program.exported_program is not None:
+        _cast_outputs(model.graph, program.exported_program)
     weights: dict[str, Array] = {}
     for name, value in [*model.graph.initializers.items()]:
         tensor = value.const_value
@@ -239,6 +243,34 @@ def graph_of(program: Any) -> OnnxGraph:
         del model.graph.initializers[name]
         value.const_value = None
     return OnnxGraph(torch_module("onnx_ir").to_proto(model), weights)
+
+
+def _cast_outputs(graph: Any, program: Any) -> None:
+    """Casts outputs to the element types that they have in the ExportedProgram.
+
+    The exporter computes sums of halves in float32, and leaves out the cast back where one is a result.
+    """
+    torch, ir = torch_module("torch"), torch_module("onnx_ir")
+    (results,) = next(node for node in program.graph.nodes if node.op == "output").args
+    specs = zip(program.graph_signature.output_specs, results, strict=True)
+    made = [each for spec, each in specs if spec.kind.name == "USER_OUTPUT" and not hasattr(spec.arg, "value")]
+    if len(made) != len(graph.outputs):  # of an ONNXProgram that was changed
+        return
+    casts: dict[Any, Any] = {}
+    for place, (node, output) in enumerate(zip(made, [*graph.outputs], strict=True)):
+        tensor = node.meta["val"]
+        if not isinstance(tensor, torch.Tensor) or tensor.is_complex() or output.dtype is None:
+            continue
+        wanted = ir.DataType.from_numpy(np.dtype(str(tensor.dtype).removeprefix("torch.")))
+        if wanted == output.dtype:
+            continue
+        if output not in casts:
+            cast_back = ir.node("Cast", [output], {"to": wanted.value})
+            casts[output] = cast_back.outputs[0]
+            casts[output].name, output.name = output.name, f"{output.name}_as_computed"
+            casts[output].shape, casts[output].type = output.shape, ir.TensorType(wanted)
+            graph.append(cast_back)
+        graph.outputs[place] = casts[output]
 
 
 def _ranges(program: Any, onnx: Any) -> dict[str, tuple[int, int, int | None]]:

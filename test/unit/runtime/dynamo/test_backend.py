@@ -97,6 +97,15 @@ RESULTS: dict[str, Callable[[Any, Any], Any]] = {
     "nothing computed": lambda self, x: (x.view(2, -1), 5),
     "half": lambda self, x: x.half() * 2,
     "bfloat16": lambda self, x: x.bfloat16() * 2,
+    "sums of half": lambda self, x: ((y := x.round().half()).sum(0), y.cumsum(1), y.amax(0), (y * y).sum()),
+    "sums of bfloat16": lambda self, x: ((y := x.round().bfloat16()).sum(0), y.cumsum(1), y.prod(0), {"y": y.sum()}),
+    "sums of integers and booleans": lambda self, x: (
+        (y := x.to(torch.int8)).sum(0),
+        y.sum(0, dtype=torch.int8),
+        (x > 0).sum(),
+        (x > 0).cumsum(0, dtype=torch.int16),
+        (x > 0).any(0),
+    ),
 }
 
 

@@ -181,6 +181,27 @@ def test_tensors_of_any_type_and_layout(kind: str) -> None:
     assert found.dtype == x.dtype and torch.equal(found, torch.where(y > 0, x, x[:1]))
 
 
+class Summed(Module):
+    def forward(self, x: Any) -> Any:
+        y = x.sum(0)
+        return y, {"again": y, "y * 2": y * 2}, x.cumsum(1), x.amax(0), (x > 0).sum(0), (x > 0).any()
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "int8"])
+@pytest.mark.parametrize("form", ["module", "ExportedProgram", "ONNXProgram"])
+def test_results_have_the_types_of_the_modules(kind: str, form: str) -> None:
+    x = torch.randint(-5, 5, (3, 4)).to(getattr(torch, kind))
+    program = torch.export.export(Summed(), (x,))
+    if form == "module":
+        engine = mi.compile(Summed(), 1, args=(x,))
+    elif form == "ExportedProgram":
+        engine = mi.compile(program, 1)
+    else:
+        engine = mi.compile(torch.onnx.export(program, dynamo=True, verbose=False), 1)
+    assert_same(engine(x), Summed()(x))  # types too
+    assert engine.output_names[0].startswith("sum")
+
+
 class Rotating(Module):
     def forward(self, x: Any, by: Any) -> Any:
         return x * by, by.abs(), by.T
