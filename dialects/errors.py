@@ -70,11 +70,18 @@ class TimeLimitError(MiniInferError, TimeoutError):
 class OpenDimensionsError(InvalidInputError):
     """Dimensions of a model's inputs are unbound. `dims` and `shapes` are an example that binds all of them.
 
-    `shapes` has the inputs with unnamed dimensions; None for one whose rank the model doesn't declare.
+    `shapes` has the inputs with unnamed dimensions; None for one whose rank the model doesn't declare. `places` are the
+    sizes that `shapes` gives to open dimensions, the unnamed ones by input and axis ("x.0").
     """
 
-    def __init__(self, names: Sequence[str], dims: Mapping[str, int], shapes: Mapping[str, Sequence[int] | None]):
-        self.dims, self.shapes = dims, shapes
+    def __init__(
+        self,
+        names: Sequence[str],
+        dims: Mapping[str, int],
+        shapes: Mapping[str, Sequence[int] | None],
+        places: Mapping[str, int] | None = None,
+    ):
+        self.dims, self.shapes, self.places = dims, shapes, places or {}
         self.subject = f"dimensions of inputs have no size: {', '.join(names)}"
         sizes = [f"dims={dict(dims)}"] if dims else []
         if shapes:
@@ -85,8 +92,10 @@ class OpenDimensionsError(InvalidInputError):
 
     @property
     def ranges(self) -> dict[str, tuple[int, int, int]]:
-        """An example of ranges instead; empty if dimensions have no names."""
-        return {} if self.shapes else {name: (1, size, 8 * size) for name, size in self.dims.items()}
+        """An example of ranges instead; empty if the model doesn't declare the rank of an input."""
+        if None in self.shapes.values():
+            return {}
+        return {name: (1, size, 8 * size) for name, size in {**self.dims, **self.places}.items()}
 
 
 class ConfigError(MiniInferError):

@@ -20,7 +20,8 @@ class OptimizationProfile:
         OptimizationProfile(dims={"batch": (1, 4, 16), "tokens": (1, 128, 512)})
         OptimizationProfile(shapes={"x": ((1, 3, 64, 64), (1, 3, 224, 224), (1, 3, 512, 512))})
 
-    dims: (min, opt, max) of dimensions that have a name in the model, wherever they occur.
+    dims: (min, opt, max) of dimensions that have a name in the model, wherever they occur; of one without a name by
+        input and axis, such as "x.0".
     shapes: (min, opt, max) of whole shapes by input name. A dimension that the model declares as a number may be a
         range, too.
 

@@ -83,7 +83,7 @@ class Ranges:
     """The dimensions that stay symbolic, and their ranges."""
 
     dims: Mapping[str, Span] = field(default_factory=dict[str, Span])
-    """Ranges of named dimensions."""
+    """Ranges of named dimensions, and of unnamed ones by input and axis ("x.0")."""
     shapes: Mapping[str, tuple[Sequence[int], Sequence[int], Sequence[int]]] = field(
         default_factory=dict[str, "tuple[Sequence[int], Sequence[int], Sequence[int]]"]
     )
@@ -107,7 +107,8 @@ def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) ->
     known: dict[str, tuple[tuple[int, int], int]] = {}
     found: dict[str, list[int | None]] = {}
     names: set[str] = set()
-    declared = {name: _sized(name, _ranged(value, ranges), dims) for name, value in inputs.items()}
+    places = {place: place for place in ranges.dims} | dict(dims)
+    declared = {name: _sized(name, _ranged(value, ranges), places) for name, value in inputs.items()}
     plain = {each for shape in declared.values() for each in shape if isinstance(each, str)}
     calculated = {each for each in plain - set(ranges.dims) if is_calculated(each, plain)}
     for name, shape in declared.items():
@@ -146,9 +147,20 @@ def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) ->
         if len(given) == len(full) and (name in ranges.shapes or given != declared[name]):
             shapes[name] = given
     if unknown := sorted(set(ranges.dims) - names):
-        there = ", ".join(sorted(names - {""})) or "none"
-        raise InvalidInputError(f"profile: no input has a dynamic dimension {unknown[0]}; there are: {there}")
+        raise _unknown_dimension("profile", unknown[0], declared)
     return shapes
+
+
+def _dynamic(shapes: Mapping[str, Sequence[Dimension]]) -> set[str]:
+    """The dynamic dimensions of inputs; unnamed ones by input and axis."""
+    sizes = ((name, axis, each) for name, shape in shapes.items() for axis, each in enumerate(shape))
+    return {each or place_of(name, axis) for name, axis, each in sizes if isinstance(each, str)}
+
+
+def _unknown_dimension(option: str, name: str, shapes: Mapping[str, Sequence[Dimension]]) -> InvalidInputError:
+    """The error for an option on a dimension that no input has."""
+    known = ", ".join(sorted(_dynamic(shapes))) or "none"
+    return InvalidInputError(f"{option}: no input has a dynamic dimension {name}; there are: {known}")
 
 
 def _ranged(value: ValueInfoProto, ranges: Ranges) -> list[Dimension]:
@@ -202,9 +214,9 @@ def input_types(
             )
     shapes = {**shapes, **{name: value.shape for name, value in values.items()}}
     shapeless = [name for name, value in inputs.items() if name not in shapes and not _has_shape(value)]
-    declared = {
-        name: _sized(name, _declared(inputs[name], shapes.get(name)), dims) for name in inputs if name not in shapeless
-    }
+    open_shapes = {name: _declared(inputs[name], shapes.get(name)) for name in inputs if name not in shapeless}
+    declared = {name: _sized(name, shape, dims) for name, shape in open_shapes.items()}
+    _check_dims(dims, open_shapes)
     sizes = _sizes(declared, dims, shapes, values, free)
     check_bound({name: shapes.get(name, shape) for name, shape in declared.items()}, shapeless, sizes)
     types: dict[str, AnyTensor] = {}
@@ -226,8 +238,8 @@ def _declared(value: ValueInfoProto, given: Sequence[int] | None) -> list[Dimens
     return [""] * len(given)
 
 
-def _sized(name: str, declared: Sequence[Dimension], dims: Mapping[str, int]) -> list[Dimension]:
-    """The declared dimensions of an input, the unnamed ones with the sizes that `dims` gives to their places."""
+def _sized(name: str, declared: Sequence[Dimension], dims: Mapping[str, Dimension]) -> list[Dimension]:
+    """The declared dimensions of an input, the unnamed ones with what `dims` gives to their places."""
     places = (place_of(name, axis) if each == "" else "" for axis, each in enumerate(declared))
     return [dims.get(place, each) for place, each in zip(places, declared, strict=True)]
 
@@ -254,6 +266,16 @@ def _dimension(dimension: TensorShapeProto.Dimension) -> Dimension:
     return dimension.dim_param
 
 
+def _check_dims(dims: Mapping[str, int], declared: Mapping[str, Sequence[Dimension]]) -> None:
+    """Raises InvalidInputError for a size of a dimension that no input has, and for a negative one."""
+    known = _dynamic(declared)
+    for name, size in dims.items():
+        if name not in known:
+            raise _unknown_dimension("dims", name, declared)
+        if size < 0:
+            raise InvalidInputError(f"dims: dimension {name} can't be {size}")
+
+
 def _sizes(
     declared: Mapping[str, Sequence[Dimension]],
     dims: Mapping[str, int],
@@ -263,13 +285,6 @@ def _sizes(
 ) -> dict[str, int]:
     """The sizes of named dynamic dimensions. Raises InvalidInputError for contradictions."""
     names = {dimension for shape in declared.values() for dimension in shape if isinstance(dimension, str)}
-    places = {place_of(name, axis) for name, shape in declared.items() for axis, _ in enumerate(shape)}
-    for name, size in dims.items():
-        if name not in names | places or not name:
-            known = ", ".join(sorted(names - {""})) or "none"
-            raise InvalidInputError(f"dims: no input has a dynamic dimension {name}; there are: {known}")
-        if size < 0:
-            raise InvalidInputError(f"dims: dimension {name} can't be {size}")
     sizes = dict(dims)
     for name, given in shapes.items():
         option = "specialize" if name in values else "shapes"

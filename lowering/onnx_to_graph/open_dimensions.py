@@ -34,7 +34,13 @@ def check_bound(shapes: Mapping[str, Sequence[int | str]], shapeless: Sequence[s
     within = {each for name in nameless for each in shapes[name]}
     dims = {name: known[name] for name in opened if name not in within}
     axes = [f"{name}[{axis}]" for name in nameless for axis, each in enumerate(shapes[name]) if each == ""]
-    raise OpenDimensionsError([*opened, *axes, *(f"{name}[...]" for name in shapeless)], dims, given)
+    places = {
+        str(each) or f"{name}.{axis}": (given[name] or ())[axis]
+        for name in nameless
+        for axis, each in enumerate(shapes[name])
+        if each == "" or each in opened
+    }
+    raise OpenDimensionsError([*opened, *axes, *(f"{name}[...]" for name in shapeless)], dims, given, places)
 
 
 def _size(shape: Sequence[int | str], axis: int, known: Mapping[str, int]) -> int:

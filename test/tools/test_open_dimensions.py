@@ -52,11 +52,15 @@ def test_all_open_dimensions_are_named_with_the_command_to_copy(name: str, model
     found = complaint(*words)
     named, _, rest = found.partition("; give them sizes, such as: ")
     assert named == "dimensions of inputs have no size: batch, old, new, p[0], p[2]"
-    proposed = shlex.split(rest)
+    sizes, _, ranges = rest.partition("; or ranges: ")
+    proposed = shlex.split(sizes)
     assert Path(proposed[0]).name == "mini-infer"
     assert proposed[1:] == [*words, *["--dim", "batch=1", "--dim", "old=16", "--dim", "new=16", "--shape", "p=1,3,16"]]
     if name not in ("bench", "compare", "tune"):  # which take long
         assert cli(*proposed[1:]).exit_code == 0
+    assert bool(ranges) == (name not in ("reference", "tune"))
+    if name in ("plan", "build"):
+        assert cli(*shlex.split(ranges)[1:]).exit_code == 0
 
 
 def test_sizes_that_are_proposed_make_sense_together(tmp_path: Path) -> None:
@@ -64,14 +68,15 @@ def test_sizes_that_are_proposed_make_sense_together(tmp_path: Path) -> None:
     b = ModelBuilder("states")
     model = b.model([b.node("Relu", b.input("x", ["", ""])), b.node("Relu", b.input("state", [2, "", 8]))])
     found = complaint("plan", saved(model, tmp_path))
-    assert found.endswith(" --shape x=1,16 --shape state=2,1,8")
+    assert " --shape x=1,16 --shape state=2,1,8; or ranges: " in found
+    assert found.endswith(" --range x.0=1,1,8 --range x.1=1,16,128 --range state.1=1,1,8")
     b = ModelBuilder("shapeless")
     model = b.model([b.node("Relu", b.input("x", [4]))])
     model.graph.input[0].type.tensor_type.ClearField("shape")
     assert "; give them sizes, in the form: " in complaint("plan", saved(model, tmp_path))
 
 
-def test_ranges_are_proposed_where_all_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranges_are_proposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     saved(named_model(), tmp_path)
     _, sizes, ranges = (each.split(" model.onnx")[-1] for each in complaint("plan", "model.onnx").split(": ", 3)[1:])
@@ -91,11 +96,13 @@ def test_ranges_are_not_proposed_where_there_are_none(
 
 def test_mini_opt_names_them_as_well(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert mini_opt([model, "--to", "graph", "--dim", "batch=2"]) == 1
-    proposed = capsys.readouterr().err.partition(" such as: ")[2]
-    given = shlex.split(proposed)[1:]
+    sizes, _, ranges = capsys.readouterr().err.partition(" such as: ")[2].partition("; or ranges: ")
+    given = shlex.split(sizes)[1:]
     assert given[:5] == [model, "--to", "graph", "--dim", "batch=2"] and "batch=1" not in given
     assert mini_opt(given) == 0
     assert "tensor<2x32xf32>" in capsys.readouterr().out
+    assert mini_opt(shlex.split(ranges)[1:]) == 0
+    assert "tensor<(p.0)x3x(p.2)xf32>" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["run", "--repeat", "1"], ["run", "--reference"]])

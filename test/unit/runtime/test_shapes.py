@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -438,6 +439,29 @@ def test_a_profile_of_whole_shapes_may_widen_what_the_model_states() -> None:
     engine = mi.compile(model_of(fixed), profile=profile, threads=1)
     x = np.arange(-15, 15, dtype=np.float32).reshape(5, 6)
     assert np.array_equal(engine(x), np.maximum(x, 0))
+
+
+def unnamed(b: ModelBuilder) -> Sequence[str]:
+    """Dimensions without a name around one that has one."""
+    return [b.node("Relu", b.input("x", ["", "n", ""]))]
+
+
+def test_unnamed_dimensions_have_ranges_by_input_and_axis() -> None:
+    profile = mi.OptimizationProfile(dims={"x.0": (1, 2, 4), "n": (1, 3, 5)})
+    engine = mi.compile(model_of(unnamed), profile=profile, dims={"x.2": 6}, threads=1)
+    assert engine.inputs[0].shape == ("x.0", "n", 6)
+    for shape in (2, 3, 6), (1, 5, 6), (4, 1, 6):
+        x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+        assert np.array_equal(engine(x), np.maximum(x, 0))
+    with pytest.raises(mi.InvalidInputError, match="input 'x': dimension 0 is 5, but must be from 1 to 4"):
+        engine(np.ones((5, 3, 6), np.float32))
+
+
+@pytest.mark.parametrize("name", ["x.1", "x.3", "X.0"])
+def test_names_of_unnamed_dimensions_are_listed(name: str) -> None:
+    message = f"profile: no input has a dynamic dimension {name}; there are: n, x.0, x.2"
+    with pytest.raises(mi.InvalidInputError, match=f"^{re.escape(message)}$"):
+        mi.compile(model_of(unnamed), profile=mi.OptimizationProfile(dims={name: (1, 2, 4)}))
 
 
 def test_dimensions_that_are_bound_beside_a_profile() -> None:

@@ -210,7 +210,11 @@ def dynamic(**inputs: Sequence[int | str | None] | None) -> ModelProto:
             {},
             r"no size: n; give them sizes, such as dims={'n': 16}, or ranges: profile=.*'n': \(1, 16, 128\)}",
         ),
-        ({"a": [None, 3]}, {}, r"no size: a\[0\]; give them sizes, such as shapes={'a': \[1, 3\]}$"),
+        (
+            {"a": [None, 3]},
+            {},
+            r"no size: a\[0\]; give them sizes, such as shapes={'a': \[1, 3\]}, or .*'a.0': \(1, 1, 8\)}",
+        ),
         ({"a": None}, {}, r"no size: a\[...\]; give them sizes, such as shapes={'a': \[...\]}$"),
         # All that is open is named at once; what others say, or what is calculated from them, is not asked for.
         (
@@ -220,6 +224,11 @@ def dynamic(**inputs: Sequence[int | str | None] | None) -> ModelProto:
             r"dims={'past': 16, 'new': 16}, shapes={'a': \[1, 3, 224, 224\], 'd': \[...\]}$",
         ),
         ({"a": ["n"]}, {"dims": {"m": 3}}, "dims: no input has a dynamic dimension m; there are: n"),
+        (
+            {"a": ["n", None, 4]},
+            {"dims": {"a.0": 3}},
+            r"dims: no input has a dynamic dimension a\.0; there are: a\.1, n",
+        ),
         ({"a": ["n"]}, {"dims": {"n": -3}}, "dims: dimension n can't be -3"),
         ({"a": ["n"]}, {"shapes": {"b": [3]}}, "there is no input b; the inputs are x, a"),
         ({"a": ["n"]}, {"shapes": {"a": [3, 3]}}, r"input a has 1 dimensions, shapes gives \[3, 3\]"),
