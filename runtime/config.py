@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -10,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from typing_extensions import TypedDict, Unpack, override
 
-from ..dialects.arguments import check_integer, check_kind, check_options, checked_mapping, checked_sequence, wrong
+from ..dialects.arguments import (
+    check_integer,
+    check_kind,
+    check_options,
+    checked_mapping,
+    checked_sequence,
+    shown,
+    wrong,
+)
 from ..dialects.errors import ConfigError
 from ..dialects.kernel.gpus import GPUS, PRECISIONS
 from ..dialects.threads import MOST_THREADS
@@ -100,8 +109,12 @@ def _check_caches(name: str, value: object) -> None:
 
 
 def _check_ops(name: str, value: object) -> None:
-    if not all(isinstance(op, str) for op in checked_sequence(name, value, "a sequence of graph ops")):
+    ops = checked_sequence(name, value, "a sequence of graph ops")
+    if not all(isinstance(op, str) for op in ops):
         raise wrong(name, value, "a sequence of graph ops")
+    for op in ops:
+        if not re.fullmatch(r"(graph\.)?\w+", op):  # which the text of a pipeline couldn't hold
+            raise ConfigError(f"{name}: there is no op {shown(op)} to disable")
 
 
 def _strategies() -> tuple[str, ...]:

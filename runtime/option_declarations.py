@@ -85,7 +85,7 @@ class Option:
             return ""
         if not isinstance(self.passes, str):
             return self.passes.get(value, "")
-        text = str(value) if isinstance(value, str | int) else ",".join(value)
+        text = str(value) if isinstance(value, str | int) else ",".join(op.removeprefix("graph.") for op in value)
         return text and self.passes.replace("$", text)
 
     def useless(self, values: Mapping[str, Any]) -> str | None:

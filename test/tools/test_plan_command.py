@@ -94,7 +94,9 @@ def test_the_width_of_a_beam_gets_to_the_planner(monkeypatch: pytest.MonkeyPatch
 def test_ops_can_be_kept_from_working_in_place(model: Path) -> None:
     told("plan", model, "-j", "1", "--disable-inplace", "add, relu")
     message = "--disable-inplace: there is no op graph.relux to disable; is relu meant?"
-    assert complaint("plan", model, "-j", "1", "--disable-inplace", "add,relux") == message
+    for word in "relux", "graph.relux":
+        assert complaint("plan", model, "-j", "1", "--disable-inplace", f"add,{word}") == message
+    assert complaint("run", model, "--disable-inplace", "a b") == "--disable-inplace: there is no op 'a b' to disable"
 
 
 def test_pools_are_told_beside_the_table(model: Path) -> None:

@@ -192,7 +192,7 @@ _ONNX_WORDS = {"normalization": "norm", "average": "avg", "gemm": "matmul"}
 
 
 def disabled_ops(pass_name: str, disabled: Collection[str]) -> frozenset[str]:
-    """Resolves names of ops, ours (`layer_norm`) or ONNX's (`LayerNormalization`), to names of graph ops.
+    """Resolves names of ops, ours (`layer_norm`, `graph.layer_norm`) or ONNX's (`LayerNormalization`), to ours.
 
     Raises ConfigError for a name that no op has.
     """
@@ -200,6 +200,7 @@ def disabled_ops(pass_name: str, disabled: Collection[str]) -> frozenset[str]:
     spellings = {name.replace("_", ""): name for name in known}
     found: set[str] = set()
     for name in disabled:
+        name = name.removeprefix("graph.")
         plain = name.lower().replace("_", "")
         for onnx, ours in _ONNX_WORDS.items():
             plain = plain.replace(onnx, ours)
