@@ -12,7 +12,7 @@ from ...dialects.errors import ConfigError, MiniInferError, UnsupportedError
 from ..config import EngineConfig
 from ..forks import ForkSafeLock
 from ..from_torch.torch_package import exporting_torch, torch_module
-from ..kept.cache_folders import Cache
+from ..kept.cache_folders import Cache, cache_folder
 from .aten_graph import exported_graph
 from .decompositions import decompositions
 from .graph_code import GraphCode
@@ -40,6 +40,7 @@ class Settings:
         check_options(given, {*known, "cache", "fallback"})
         cache, fallback = given.pop("cache", None), given.pop("fallback", True)
         check_kind("fallback", fallback, bool)
+        cache_folder(cache)  # raises for what is none
         config = EngineConfig(**given)
         if config.device != "cpu":
             raise ConfigError(f"torch.compile runs on the device 'cpu', not on '{config.place}'")

@@ -53,5 +53,7 @@ def tensor_of(array: Array | Tensor, is_complex: bool = False) -> Any:
         return torch.from_dlpack(array)
     words = _WORDS.get(array.dtype)
     if words is not None:
-        return torch.from_numpy(array.view(words[0])).view(getattr(torch, words[1]))
-    return torch.from_numpy(array)
+        tensor = torch.from_numpy(array.view(words[0])).view(getattr(torch, words[1]))
+    else:
+        tensor = torch.from_numpy(array)
+    return tensor if array.size else tensor.new_empty(array.shape)  # whose strides aren't 0, as numpy's are

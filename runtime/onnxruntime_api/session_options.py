@@ -11,6 +11,7 @@ from typing import Any, ClassVar, SupportsIndex
 
 from typing_extensions import override
 
+from ...dialects.arguments import shown
 from . import status_errors
 
 SEVERITIES = range(-1, 5)
@@ -78,12 +79,12 @@ class _CheckedFields:
         kind = self._FIELDS[name][0]
         fits = isinstance(value, int) if kind in (int, bool) else isinstance(value, kind)
         if not fits:
-            raise TypeError(f"{type(self).__name__}.{name} is of type {kind.__name__}, not {value!r}")
+            raise TypeError(f"{type(self).__name__}.{name} is of type {kind.__name__}, not {shown(value)}")
         object.__setattr__(self, name, kind(value))
 
     def _add_entry(self, method: str, key: object, value: object) -> None:
         if not isinstance(key, str) or not isinstance(value, str):
-            raise TypeError(f"{method}() takes two texts, not {key!r} and {value!r}")
+            raise TypeError(f"{method}() takes two texts, not {shown(key)} and {shown(value)}")
         self._entries[key] = value
 
     _entries: dict[str, str]

@@ -351,8 +351,8 @@ func.func @main(%x: memref<4x4xf32>, %w: memref<1x4x8xf32>, %y: memref<4x8xf32>)
 // -----
 
 // expected-error @unknown {{trees (graph.tree_ensemble): groups of 3 trees, which is no multiple of walks = 2}}
-graph.kernel @k(%x: tensor<5x2xf32>, %n: tensor<1x3x2x2xi32>, %w: tensor<1x3x2x1xf32>) -> tensor<1x5x1xf32> attributes {schedule = #kernel.schedule<"tree_ensemble", {walks = 2, rows = 4}>, interface = #kernel.interface<>} {
-  %y = graph.tree_ensemble %x, %n, %w {operandSegmentSizes = array<i32: 1, 1, 1, 0>, trees = 3 : i64, depth = 1 : i64, aggregate = "sum"} : (tensor<5x2xf32>, tensor<1x3x2x2xi32>, tensor<1x3x2x1xf32>) -> tensor<1x5x1xf32> loc("trees")
+graph.kernel @k(%x: tensor<5x2xf32>, %n: tensor<1x3x2x2xi32>, %w: tensor<1x3x2x1xf32>) -> tensor<1x5x1xf32> attributes {schedule = #kernel.schedule<"tree_ensemble", {walks = 2, rows = 4, lanes = 4}>, interface = #kernel.interface<>} {
+  %y = graph.tree_ensemble %x, %n, %w {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, trees = 3 : i64, depth = 1 : i64, aggregate = "sum"} : (tensor<5x2xf32>, tensor<1x3x2x2xi32>, tensor<1x3x2x1xf32>) -> tensor<1x5x1xf32> loc("trees")
   graph.yield %y : tensor<1x5x1xf32>
 }
 func.func @main(%x: memref<5x2xf32>, %n: memref<1x3x2x2xi32>, %w: memref<1x3x2x1xf32>, %y: memref<1x5x1xf32>) {

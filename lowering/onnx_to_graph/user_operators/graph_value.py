@@ -9,6 +9,7 @@ import numpy as np
 from typing_extensions import override
 from xdsl.ir import SSAValue
 
+from ....dialects.arguments import shown
 from ....dialects.errors import OperatorError
 from ....dialects.graph.values import Array, element_type_of_value, is_float_dtype, numpy_dtype, shape_of
 from ....dialects.sizes.sizes import is_fixed
@@ -253,9 +254,11 @@ def _as_value(value: Any, like: np.dtype[Any] | None, graph: Composition) -> SSA
     try:
         array = np.array(items.tolist())
     except ValueError:
-        raise OperatorError(f"{value!r} is no value: its lists differ in length") from None
+        raise OperatorError(f"{shown(value)} is no value: its lists differ in length") from None
     if array.dtype.kind not in "biuf":
-        raise OperatorError(f"{value!r} is no value: expected a graph value, an array, a number, or a list of numbers")
+        raise OperatorError(
+            f"{shown(value)} is no value: expected a graph value, an array, a number, or a list of numbers"
+        )
     whole = array.dtype.kind != "f"
     if array.ndim == 0 and like is not None and (whole or is_float_dtype(like)) and array.dtype != np.bool_:
         return graph.constant(array.astype(like))

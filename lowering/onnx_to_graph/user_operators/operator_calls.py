@@ -12,6 +12,7 @@ import numpy as np
 from onnx import AttributeProto, NodeProto, defs, helper, numpy_helper
 from xdsl.ir import SSAValue
 
+from ....dialects.arguments import shown
 from ....dialects.errors import OperatorError
 from ....dialects.graph.values import Array
 from ....dialects.operators.operator_registry import OPERATORS
@@ -133,4 +134,4 @@ def _attribute(what: str, name: str, value: Any, kind: int | None) -> AttributeP
             given = int(given)
         return helper.make_attribute(name, given, attr_type=kind)
     except (TypeError, ValueError):
-        raise OperatorError(f"{what} can't be {value!r}") from None
+        raise OperatorError(f"{what} can't be {shown(value)}") from None

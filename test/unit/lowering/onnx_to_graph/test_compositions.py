@@ -243,6 +243,11 @@ REFUSED: dict[str, tuple[Function, type[mi.MiniInferError], str]] = {
     "integers": (lambda x: x.cast(np.int32) / 2, mi.OperatorError, "/ of integers has no element type here"),
     "lists": (lambda x: x * [[1], [2, 3]], mi.OperatorError, "no value: its lists differ in length"),
     "sequence": (lambda x: ops.SequenceConstruct(x), mi.OperatorError, "SequenceConstruct gives .*, which is no graph"),
+    "objects in rows": (
+        lambda x: x + np.full((2, 200), None),
+        mi.OperatorError,
+        r"\.\.\. is no value: expected a graph value",
+    ),
     "text": (lambda x: x + "one", mi.OperatorError, "'one' is no value: expected a graph value, an array"),
 }
 

@@ -97,6 +97,7 @@ RESULTS: dict[str, Callable[[Any, Any], Any]] = {
     "nothing computed": lambda self, x: (x.view(2, -1), 5),
     "half": lambda self, x: x.half() * 2,
     "bfloat16": lambda self, x: x.bfloat16() * 2,
+    "nothing in it": lambda self, x: (x[:0] * 2, (x[:0] * 2).bfloat16(), x[:, :0].half() + 1),
     "sums of half": lambda self, x: ((y := x.round().half()).sum(0), y.cumsum(1), y.amax(0), (y * y).sum()),
     "sums of bfloat16": lambda self, x: ((y := x.round().bfloat16()).sum(0), y.cumsum(1), y.prod(0), {"y": y.sum()}),
     "sums of integers and booleans": lambda self, x: (
@@ -363,6 +364,7 @@ def test_an_operator_without_a_counterpart_is_named() -> None:
         ({"dims": {"batch": 1}}, "dims is no option of torch.compile, which knows the inputs' shapes by itself"),
         ({"device": "cuda-emulated"}, "torch.compile runs on the device 'cpu'"),
         ({"fallback": 1}, "fallback is 1; it must be a bool"),
+        ({"cache": 5}, "cache is 5; it must be True, False or a folder"),
     ],
 )
 def test_wrong_options(options: dict[str, Any], message: str) -> None:

@@ -275,6 +275,12 @@ class Branching(Module):
     [
         (lambda: torch.nn.Linear(4, 4), {}, mi.ConfigError, r"an example of its arguments: compile\(module, args"),
         (lambda: torch.nn.Linear(4, 4), {"args": torch.ones(4)}, mi.ConfigError, "args is tensor.*must be a tuple"),
+        (
+            lambda: torch.nn.Linear(4, 4),
+            {"args": torch.ones(40, 40)},
+            mi.ConfigError,
+            r"args is tensor[^\n]*be a tuple",
+        ),
         (lambda: torch.nn.Linear(4, 4), {"kwargs": [1]}, mi.ConfigError, r"kwargs is \[1\]; it must be a mapping"),
         (
             lambda: torch.nn.Linear(4, 4, device="meta"),
