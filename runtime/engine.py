@@ -155,9 +155,10 @@ class Engine(Stationary):
         """Starts an inference in the background, as `engine(...)`, and returns a future that can also stop it.
 
         A thread of the engine's own carries it out, one of as many as the engine's runs leave cores for; `close` ends
-        them, when all is done that was submitted before. The inputs are not to be changed until it is over. The time
-        limit, in seconds, is from now on. Errors are raised by the future; InvalidInputError here for names that are
-        wrong, and when the engine is closed.
+        them, when all is done that was submitted before, and the interpreter's end waits for that, too. The inputs are
+        not to be changed until it is over. The time limit, in seconds, is from now on. The future raises all errors
+        of the run, a wrong shape or type of an input among them; here InvalidInputError is raised for inputs that are
+        missing or unknown, and when the engine is closed.
         """
         from .asynchronous.run_handle import RunHandle, perform
 

@@ -14,7 +14,8 @@ from ..forks import ForkSafeLock
 class Workers:
     """A pool of at most `most` threads; a child after fork gets new ones.
 
-    Threads end with `close`, or when the object is freed, or with the interpreter, which waits for them.
+    Threads end with `close`, or when the object is freed, or with the interpreter, which waits until all work is done,
+    as for any ThreadPoolExecutor.
     """
 
     def __init__(self, most: int, owner: str) -> None:

@@ -134,4 +134,4 @@ def _attribute(what: str, name: str, value: Any, kind: int | None) -> AttributeP
             given = int(given)
         return helper.make_attribute(name, given, attr_type=kind)
     except (TypeError, ValueError):
-        raise OperatorError(f"{what} can't be {shown(value)}") from None
+        raise OperatorError(f"{what} can't be {shown(cast('object', value))}") from None

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -309,3 +313,36 @@ def test_threads_end_with_what_they_are_of() -> None:
     bound = Bound(1)
     bound.context.enqueue().result()
     assert any(thread.name.startswith("mini_infer") for thread in threading.enumerate())
+
+
+PROGRAM = """
+import sys
+from endless_models import FOR_EVER, MODELS, rounds
+from text_models import model_of
+import mini_infer as mi
+
+model = mi.compile(model_of(MODELS["a loop of so many rounds"]), threads=1)
+run = model.submit(rounds(FOR_EVER if "cancel" in sys.argv else 100_000))
+run.add_done_callback(lambda over: print("cancelled" if over.cancelled() else "done", flush=True))
+try:
+    if "raise" in sys.argv:
+        raise KeyboardInterrupt
+    sys.exit(3)
+finally:
+    if "cancel" in sys.argv:
+        run.cancel()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [((), "done"), (("raise",), "done"), (("cancel",), "cancelled"), (("cancel", "raise"), "cancelled")],
+)
+def test_the_interpreter_waits_for_what_was_not_cancelled(words: tuple[str, ...], told: str) -> None:
+    tests = str(Path(__file__).parents[3])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, tests]), "MINI_INFER_CACHE": "off"}
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *words], capture_output=True, text=True, timeout=60, env=environment
+    )
+    assert ended.stdout == f"{told}\n"
+    assert ended.returncode == (-2 if "raise" in words else 3), ended.stderr
