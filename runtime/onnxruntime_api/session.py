@@ -170,7 +170,7 @@ class InferenceSession(Stationary):
         """The places of outputs by name; none for all of them. Raises InvalidArgument for an unknown name."""
         names: list[Any] = [*cast("Iterable[Any]", given)] if isinstance(given, Iterable) else [None]
         if isinstance(given, str | Mapping) or not all(isinstance(name, str) for name in names):
-            raise TypeError(f"run(): output_names must be a sequence of names, not {shown(given)}")
+            raise TypeError(f"run(): output_names must be a sequence of names, not {shown(cast('object', given))}")
         if not names and isinstance(given, Iterator):
             raise InvalidArgument("At least one output should be requested.")
         for name in names:
