@@ -22,7 +22,6 @@ from .....dialects.graph.ops.tree_ensemble import TreeEnsembleOp
 from .....dialects.graph.values import shape_of
 from .....passes.kernels.kernel_facts import the_root
 from .....passes.kernels.schedules.cpu.trees.tree_ensemble import TreeEnsemble
-from .....passes.kernels.schedules.cpu.tuning import TREE_FEW
 from ....kernel_code.loop_builder import INDEX, Index
 from ....kernel_code.tree_walk import TreeWalks
 from ...kernel_instance import KernelInstance
@@ -130,7 +129,7 @@ class _Ensemble:
         count = b.sub(last, first)
         whole = b.mul(b.div(count, lanes), lanes)
         left = b.sub(count, whole)
-        tested = b.min(b.add(whole, b.select(b.compare("sge", left, TREE_FEW), b.index(left), b.index(0))), count)
+        tested = b.min(b.add(whole, b.select(b.compare("sge", left, schedule.few), b.index(left), b.index(0))), count)
         ends = b.mul(b.div(b.add(tested, lanes - 1), lanes), lanes)  # of vectors, whose last rows may be none
 
         def column(feature: Index, _: Sequence[SSAValue]) -> None:

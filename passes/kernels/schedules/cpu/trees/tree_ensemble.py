@@ -21,7 +21,7 @@ from .....cost_model import seconds
 from ....kernel_facts import item_bytes, the_root
 from ...schedule import Count, Schedule, TileSize
 from ...scratch import ScratchLayout
-from ..tuning import TREE_CACHE, TREE_FEW, TREE_ROWS, TREE_VECTORS, TREE_WALKS
+from ..tuning import TREE_CACHE, TREE_FEW, TREE_FEW_LINKED, TREE_ROWS, TREE_VECTORS, TREE_WALKS
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class TreeEnsemble(Schedule[CpuAttr]):
     """Rows of a vector that is tested."""
     vectors: Count = 0
     """Vectors that are tested at once; 0: rows walk down the trees."""
+    few: Count = 0
+    """Rows left of whole vectors that are tested; fewer walk."""
 
     @override
     @classmethod
@@ -48,11 +50,14 @@ class TreeEnsemble(Schedule[CpuAttr]):
         rows, features = shape_of(op.x)
         size = item_bytes(op.x)
         lanes = target.lanes(8 * size)
-        if op.tests is not None and is_fixed(features) and bounds_of(rows)[1] >= TREE_FEW:
+        few = (
+            0 if op.tests is None else shape_of(op.tests)[2] // (TREE_FEW if op.roots is None else TREE_FEW_LINKED) + 1
+        )
+        if op.tests is not None and is_fixed(features) and bounds_of(rows)[1] >= few:
             fitting = target.l2.data // TREE_CACHE // (max(features, 1) * size)
             block = min(TREE_ROWS, fitting // lanes * lanes)
             if block:
-                yield cls(walks, block, lanes, min(TREE_VECTORS, block // lanes))
+                yield cls(walks, block, lanes, min(TREE_VECTORS, block // lanes), few)
                 return
         yield cls(walks, TREE_ROWS, lanes)
 
