@@ -109,8 +109,10 @@ def _reordered(op: GraphOp, held: HeldValues) -> bool:
     """Ops of one operand with attributes that name its axes, or have an entry for each."""
     (x,), (axes,) = op.operands, op.operand_axes()
     permutation = held.home(x)
+    if op.PER_AXIS and len(axes) != len(shape_of(op.results[0])):
+        return False
     changed = _properties(op, permutation)
-    if not changed or (op.PER_AXIS and len(axes) != len(shape_of(op.results[0]))):
+    if not changed:
         return False
     new = held.insert(with_operands(op, [held.get(x, permutation)], **changed))
     _hold_or_replace(op, new, tuple(to for dim in permutation if (to := axes[dim].to) is not None), held)

@@ -47,3 +47,16 @@ func.func @none(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32> {
   %0 = graph.max_pool %x {kernel = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, layout = "NCHW"} : (tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32>
   func.return %0 : tensor<1x2x2x2xf32>
 }
+
+// -----
+
+// What adds dims in front of a picture is given the picture as it was.
+// CHECK-LABEL: @more_dims
+// CHECK:         %[[C:.*]] = graph.conv {{.*}}layout = "NHWC"
+// CHECK-NEXT:    %[[T:.*]] = graph.transpose %[[C]] {permutation = array<i64: 0, 3, 1, 2>}
+// CHECK-NEXT:    graph.broadcast_to %[[T]] {shape = array<i64: 2, 1, 2, 4, 4>}
+func.func @more_dims(%x: tensor<1x3x4x4xf32>, %w: tensor<2x3x1x1xf32>) -> tensor<2x1x2x4x4xf32> {
+  %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NCHW"} : (tensor<1x3x4x4xf32>, tensor<2x3x1x1xf32>) -> tensor<1x2x4x4xf32>
+  %1 = graph.broadcast_to %0 {shape = array<i64: 2, 1, 2, 4, 4>} : (tensor<1x2x4x4xf32>) -> tensor<2x1x2x4x4xf32>
+  func.return %1 : tensor<2x1x2x4x4xf32>
+}
