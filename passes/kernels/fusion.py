@@ -305,11 +305,10 @@ def _take_means(group: Group, rules: FusionRules, order: dict[Operation, int], t
 
 def _only_convolution(group: Group, taken: set[Operation]) -> ConvOp | None:
     """A convolution that is the only user of the group's result."""
-    (result, *others) = group.results()
-    users = _readers(group.ops[-1])
-    if others or len(users) != 1 or not isinstance(conv := users[0], ConvOp) or conv in taken:
+    results, users = group.results(), _readers(group.ops[-1])
+    if len(results) != 1 or len(users) != 1 or not isinstance(conv := users[0], ConvOp) or conv in taken:
         return None
-    return conv if [*conv.operands].count(result) == 1 and conv.x is result else None
+    return conv if [*conv.operands].count(results[0]) == 1 and conv.x is results[0] else None
 
 
 def _users(op: Operation, group: Group, order: dict[Operation, int]) -> list[Operation]:
