@@ -67,7 +67,11 @@ def measure(
     found = {
         size: learned.engine_for({name: x.shape for name, x in each.items()}, each) for size, each in given.items()
     }
-    lines = [f"{cpu_title()}, {threads} threads, {date.today().isoformat()}", "", f"| {dim} | alone, us | learned |"]
+    lines = [
+        f"{cpu_title()}, {threads} {'thread' if threads == 1 else 'threads'}, {date.today().isoformat()}",
+        "",
+        f"| {dim} | alone, us | learned |",
+    ]
     ratios: list[float] = []
     for size in sorted(order):
         alone, times_as_long = ratio((found[size], fixed[size]), given[size])
