@@ -128,6 +128,7 @@ def test_the_kernel_that_is_at_fault_is_named(seed: int, tmp_path: Path, monkeyp
         assert "the outputs are right all the same" in result.stdout
 
 
+@pytest.mark.slow
 def test_the_kernel_that_is_at_fault_is_named_with_ranges(any_rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = Planted(monkeypatch, optimised=True, number=0)
     result = cli("compare", any_rows, "--range", "n=1,16,100", "--at", "n=7", "-j", "1")

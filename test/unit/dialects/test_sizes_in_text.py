@@ -94,7 +94,7 @@ def code_of(ctx: MiniContext, module: ModuleOp, config: EngineConfig) -> tuple[s
     return "\n".join(part.text for part in compilation.parts), guards
 
 
-LARGE = {"transformer", "resnet", "a decoder with caches", "decoder", "convolutions", "attention"}
+LARGE = {"transformer", "resnet", "a decoder with caches", "decoder", "convolutions", "attention", "matmul", "unet"}
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,8 @@ def test_every_level_reads_back_and_goes_on(name: str) -> None:
         assert code_of(again, read, config) == straight, level
 
 
-@pytest.mark.parametrize("level", ["graph", pytest.param("loops", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["graph", "loops"])
 def test_a_module_runs_as_its_model_does(level: str, tmp_path: Path) -> None:
     make, config = MODELS["a decoder with caches"]
     model, module = saved(make(), tmp_path), tmp_path / "m.mlir"
