@@ -94,7 +94,17 @@ def code_of(ctx: MiniContext, module: ModuleOp, config: EngineConfig) -> tuple[s
     return "\n".join(part.text for part in compilation.parts), guards
 
 
-LARGE = {"transformer", "resnet", "a decoder with caches", "decoder", "convolutions", "attention", "matmul", "unet"}
+LARGE = {
+    "products_of_values",
+    "transformer",
+    "resnet",
+    "a decoder with caches",
+    "decoder",
+    "convolutions",
+    "attention",
+    "matmul",
+    "unet",
+}
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,8 @@ def never(_: StrideVariants, __: CallLayout) -> None:
     """Every call's function knows its strides as numbers."""
 
 
-@pytest.mark.parametrize("grow", [_convolved, _pooled, _depthwise, _softmax, _gelu], ids=lambda each: each.__name__)
+@pytest.mark.thinned(2)
+@pytest.mark.parametrize("grow", [_convolved, _depthwise, _pooled, _softmax, _gelu], ids=lambda each: each.__name__)
 def test_the_same_bits(grow: Grow, monkeypatch: pytest.MonkeyPatch) -> None:
     model = slices(grow)
     inputs = example_inputs(model)

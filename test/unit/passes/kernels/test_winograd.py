@@ -205,7 +205,7 @@ def in_float64(x: Any, weight: Any, bias: Any, pooled: bool) -> Any:
     return result[:, :, : 2 * height, : 2 * width].reshape(len(x), FILTERS, height, 2, width, 2).max((3, 5))
 
 
-@pytest.mark.thinned(7)
+@pytest.mark.thinned(17)
 @pytest.mark.parametrize(("best", "threads", "bits"), [(64, 1, 512), (5, 2, 512), (64, 3, 256)])
 @pytest.mark.parametrize(
     ("size", "pooled"),

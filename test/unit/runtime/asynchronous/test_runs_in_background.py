@@ -334,6 +334,7 @@ finally:
 """
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("words", "told"),
     [((), "done"), (("raise",), "done"), (("cancel",), "cancelled"), (("cancel", "raise"), "cancelled")],

@@ -99,6 +99,7 @@ def small(target: Target) -> Target:
     return replace(target, l2=L2)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("target", [small(target) for target in THREE], ids=str)
 def test_bands(target: Target) -> None:
     (run,) = check(CHAINS[THREE.index(replace(target, l2=0)) :: 3], target)
