@@ -129,7 +129,7 @@ class _Ensemble:
         count = b.sub(last, first)
         whole = b.mul(b.div(count, lanes), lanes)
         left = b.sub(count, whole)
-        tested = b.min(b.add(whole, b.select(b.compare("sge", left, schedule.few), b.index(left), b.index(0))), count)
+        tested = b.add(whole, b.select(b.compare("sge", left, schedule.few), b.index(left), b.index(0)))
         ends = b.mul(b.div(b.add(tested, lanes - 1), lanes), lanes)  # of vectors, whose last rows may be none
 
         def column(feature: Index, _: Sequence[SSAValue]) -> None:
