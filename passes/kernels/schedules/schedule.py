@@ -59,12 +59,14 @@ class Schedule(ABC, Generic[Machine]):
         cls.name = cls.__module__.rpartition(".")[2]
 
     @classmethod
-    @abstractmethod
     def candidates(cls, kernel: KernelOp, target: Machine) -> Iterator[Self]:
         """The instances of this schedule that support the kernel on the target; none if there is no code for it.
 
-        Raises CompileError if the kernel's body doesn't have its form, or if no schedule at all supports it.
+        By default the one without options. Raises CompileError if the kernel's body doesn't have its form, or if no
+        schedule at all supports it.
         """
+        del kernel, target
+        yield cls()
 
     def neighbours(self, kernel: KernelOp, target: Machine) -> Iterator[Self]:
         """The same schedule with similar options, tried by the tuner only, which measures them."""

@@ -6,10 +6,8 @@ and rows, where others reuse what they have read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Self
 
 from typing_extensions import override
 
@@ -31,12 +29,6 @@ class Elements(Schedule[CpuAttr]):
 
     forms = ("contraction", "map", "rows", "windows")
     rank = 2
-
-    @override
-    @classmethod
-    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """The only candidate."""
-        yield cls()
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 from typing_extensions import override
 from xdsl.dialects.builtin import IntegerType, Signedness
@@ -28,12 +26,6 @@ class External(Schedule[CpuAttr]):
     """All buffers are row-major; results that nobody reads are written to scratch."""
 
     forms = ("external",)
-
-    @override
-    @classmethod
-    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """The only candidate."""
-        yield cls()
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 from typing_extensions import override
 
@@ -20,12 +18,6 @@ class Selection(Schedule[CpuAttr]):
     """Rows independently, with a heap each."""
 
     forms = ("selection",)
-
-    @override
-    @classmethod
-    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """The only candidate."""
-        yield cls()
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:

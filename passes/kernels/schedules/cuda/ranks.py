@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Self
 
 from typing_extensions import override
 
@@ -28,12 +26,6 @@ class Ranks(Schedule[GpuAttr]):
 
     block: TileSize = 128
     """Threads of a block."""
-
-    @override
-    @classmethod
-    def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """The only candidate."""
-        yield cls()
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 from typing_extensions import override
 
@@ -26,12 +24,6 @@ class TreeEnsemble(Schedule[GpuAttr]):
 
     block: TileSize = 64
     """Threads of a block."""
-
-    @override
-    @classmethod
-    def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """The only candidate."""
-        yield cls()
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
