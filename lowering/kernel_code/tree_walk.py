@@ -44,7 +44,7 @@ class TreeWalks:
         assert buffer is not None, "nothing is fused in front of a tree ensemble"
         return buffer
 
-    def _table(self, value: SSAValue) -> SSAValue:
+    def table(self, value: SSAValue) -> SSAValue:
         """A contiguous table as one dimension."""
         total = 1
         for size in shape_of(value):
@@ -75,13 +75,13 @@ class TreeWalks:
     def weight(self, leaf: Index, place: Index) -> SSAValue:
         """A weight of a leaf."""
         b, width = self._b, shape_of(self.op.weights)[-1]
-        return b.load(self._table(self.op.weights), [b.add(b.mul(leaf, width), place)])
+        return b.load(self.table(self.op.weights), [b.add(b.mul(leaf, width), place)])
 
     def _complete(self, tree: Index, more: Sequence[int], rows: Sequence[Index]) -> list[Index]:
         b, depth = self._b, self.op.depth.value.data
         firsts = [each << depth for each in more]
         first = b.mul(tree, 1 << depth)
-        table = b.view(self._table(self.op.nodes), b.mul(first, 2), [(max(more) + 1) << (depth + 1)], [1])
+        table = b.view(self.table(self.op.nodes), b.mul(first, 2), [(max(more) + 1) << (depth + 1)], [1])
 
         def level(at: Sequence[Index]) -> list[Index]:
             nodes = [b.add(b.mul(each, 2), 2 * start) for start, each in zip(firsts, at, strict=True)]
@@ -103,9 +103,9 @@ class TreeWalks:
     def _linked(self, tree: Index, more: Sequence[int], rows: Sequence[Index]) -> list[Index]:
         b, inner, depth = self._b, self.op.inner_nodes, self.op.depth.value.data
         assert self.op.roots is not None
-        roots = self._table(self.op.roots)
+        roots = self.table(self.op.roots)
         at = [self._number(b.load(roots, [b.add(tree, each)])) for each in more]
-        table = self._table(self.op.nodes)
+        table = self.table(self.op.nodes)
 
         def level(at: Sequence[SSAValue]) -> list[SSAValue]:
             """A leaf's children are itself."""

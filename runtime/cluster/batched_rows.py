@@ -43,7 +43,7 @@ class Rows:
     def queue(self, wait: float) -> BatchingQueue:
         """A queue of requests, of which the first of a batch waits at most `wait` seconds for others.
 
-        Results are tensors by name.
+        Results are tensors by name: `batched` would give what a call does, with labels as texts.
         """
         names = self._engine.output_names
 

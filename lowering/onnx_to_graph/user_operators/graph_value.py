@@ -203,7 +203,7 @@ class GraphValue:
 
 
 def raw(value: GraphValue) -> SSAValue:
-    """The value in the IR. Raises OperatorError for a value of another composition."""
+    """The value in the IR: no attribute, which users would see. Raises OperatorError for another composition's."""
     if value._graph is not current():  # pyright: ignore[reportPrivateUsage]
         raise OperatorError(f"{value!r} is a value of another graph: an operator can't keep values from call to call")
     return value._value  # pyright: ignore[reportPrivateUsage]

@@ -39,18 +39,16 @@ def lower(k: KernelInstance) -> None:
         return
     blocks, ensemble = -(-rows // schedule.rows), _Ensemble(k, op, schedule)
 
-    def walked(item: Index) -> None:
-        group, number = b.delinearize(item, [groups, blocks])
-        first = b.mul(number, schedule.rows)
-        last = b.min(b.add(first, schedule.rows), rows)
-        ensemble.walk(
-            group, first, b.add(first, b.mul(b.div(b.sub(last, first), schedule.walks), schedule.walks)), last
-        )
+    def rows_of(block: Index) -> tuple[Index, Index]:
+        first = b.mul(block, schedule.rows)
+        return first, b.min(b.add(first, schedule.rows), rows)
 
-    def tested(number: Index, first_group: Index, last_group: Index) -> None:
-        first = b.mul(number, schedule.rows)
-        last = b.min(b.add(first, schedule.rows), rows)
-        ensemble.test(first_group, last_group, first, last)
+    def walked(item: Index) -> None:
+        group, block = b.delinearize(item, [groups, blocks])
+        ensemble.walk(group, *rows_of(block))
+
+    def tested(block: Index, first_group: Index, last_group: Index) -> None:
+        ensemble.test(first_group, last_group, *rows_of(block))
 
     if schedule.vectors:
         k.runs(blocks, groups, tested)
@@ -84,9 +82,10 @@ class _Ensemble:
 
         b.loop(first, last, clear)
 
-    def walk(self, group: Index, first: Index, whole: Index, last: Index) -> None:
-        """Rows [first, whole), a multiple of the walks at once, walk together; each of [whole, last) by itself."""
+    def walk(self, group: Index, first: Index, last: Index) -> None:
+        """Rows [first, last) walk down the trees of a group: a multiple of the walks at once together, others alone."""
         b, at_once, first_tree = self.b, self.schedule.walks, self.b.mul(group, self.padded)
+        whole = b.add(first, b.mul(b.div(b.sub(last, first), at_once), at_once))
 
         def tree(number: Index, _: Sequence[SSAValue]) -> None:
             def some(start: Index, _: Sequence[SSAValue]) -> None:
@@ -123,9 +122,9 @@ class _Ensemble:
         """Rows [first, last) through groups of trees: vectors of them are tested, and a few that are left walk."""
         b, k, schedule = self.b, self.k, self.schedule
         lanes, several = schedule.lanes, schedule.vectors * schedule.lanes
-        tests = TreeTests(k, self.op, k.scratch_part("columns"), lanes)
         leaves, x = k.scratch_part("leaves"), k.buffer_of(self.op.x)
-        assert x is not None
+        assert x is not None and self.op.tests is not None
+        tests = TreeTests(b, self.op, self.walks.table(self.op.tests), k.scratch_part("columns"), lanes)
         count = b.sub(last, first)
         whole = b.mul(b.div(count, lanes), lanes)
         left = b.sub(count, whole)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import cast
 
 from xdsl.dialects import arith, math
@@ -23,27 +22,25 @@ from xdsl.ir import SSAValue
 from .....dialects.extensions.arith import CmpfOp, CmpiOp, IndexCastOp, SelectOp
 from .....dialects.graph.ops.tree_ensemble import TreeEnsembleOp, word_type
 from .....dialects.graph.values import element_type_of_value, shape_of
-from ....kernel_code.loop_builder import INDEX, Index, vector_of
-from ...kernel_instance import KernelInstance
+from ....kernel_code.loop_builder import INDEX, Index, LoopBuilder, vector_of
 
 
 @dataclass(frozen=True)
 class TreeTests:
     """The tests of a kernel's trees, on rows whose features lie in columns: columns[feature][row of the block]."""
 
-    k: KernelInstance
+    b: LoopBuilder
     op: TreeEnsembleOp
+    table: SSAValue
+    """The op's tests as one dimension."""
     columns: SSAValue
     lanes: int
 
     def reach(self, tree: Index, first: Index, vectors: int, into: SSAValue) -> None:
         """Writes the numbers of the leaves, of that tree's, that `vectors` vectors of rows from `first` on reach."""
-        b, op = self.k.b, self.op
+        b, op, table = self.b, self.op, self.table
         assert op.tests is not None
-        table = self.k.buffer_of(op.tests)
-        assert table is not None, "tests are a constant"
         _, _, count, size = shape_of(op.tests)
-        table = b.view(table, 0, [prod(shape_of(op.tests))], [1])
         element, word = element_type_of_value(op.x), cast("IntegerType", word_type(element_type_of_value(op.x)))
         begin, bits = b.mul(tree, count * size), vector_of(word, self.lanes)
 
@@ -68,7 +65,7 @@ class TreeTests:
 
     def _first(self, words: Sequence[SSAValue]) -> SSAValue:
         """The place of the first bit that is 1, of words with the low bits first."""
-        b = self.k.b
+        b = self.b
         place = b.insert(math.CountTrailingZerosOp(words[0]))  # all bits, if none is 1
         if len(words) == 1:
             return place
