@@ -306,7 +306,14 @@ class _Device:
     def __init__(self, fake: FakeCupy, number: int) -> None:
         self._fake, self._number, self._before = fake, number, 0
         self.compute_capability = fake.capability
-        self.attributes = {"MultiProcessorCount": 114, "MaxSharedMemoryPerBlockOptin": 232448, "L2CacheSize": 50 << 20}
+        self.attributes = {
+            "MultiProcessorCount": 114,
+            "MaxSharedMemoryPerBlockOptin": 232448,
+            "L2CacheSize": 50 << 20,
+            "ClockRate": 1_755_000,
+            "MemoryClockRate": 1_593_000,
+            "GlobalMemoryBusWidth": 5120,
+        }
 
     def __enter__(self) -> _Device:
         self._before, self._fake.thread.device = getattr(self._fake.thread, "device", 0), self._number

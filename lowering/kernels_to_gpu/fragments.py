@@ -82,10 +82,7 @@ class TensorUnits:
         """sums + left right"""
         if self.precision != "3xtf32":
             return self.b.mma(left, right, sums)
-        (large, small), (wide, rest) = self._parts(left), self._parts(right)
-        sums = self.b.mma(small, wide, sums)
-        sums = self.b.mma(large, rest, sums)
-        return self.b.mma(large, wide, sums)
+        return self.b.mma_of_parts(self._parts(left), self._parts(right), sums)
 
     def _parts(self, fragment: SSAValue) -> tuple[SSAValue, SSAValue]:
         """A 32-bit fragment, rounded, and its rounding error."""

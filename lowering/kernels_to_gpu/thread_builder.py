@@ -18,6 +18,7 @@ from ...dialects.gpu.nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, MmaOp,
 from ...dialects.gpu.shuffle import ShuffleOp
 from ...dialects.graph.values import numpy_dtype
 from ...dialects.kernel.targets import GpuAttr
+from ..kernel_code.arithmetic import Arithmetic
 from ..kernel_code.loop_builder import Index, LoopBuilder
 
 UNROLL = "unroll"
@@ -135,6 +136,17 @@ class ThreadBuilder(LoopBuilder):
     def mma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
         """a b + c of warp-level matrix fragments; see MmaOp."""
         return self.insert(MmaOp(a, b, c))
+
+    def mma_of_parts(self, a: tuple[SSAValue, SSAValue], b: tuple[SSAValue, SSAValue], c: SSAValue) -> SSAValue:
+        """a b + c of fragments given as rounded numbers and rounding errors (3xtf32), without the errors' product.
+
+        Tensor cores round sums toward zero, so theirs starts from zero, the small products first, and is added to c by
+        an addition that rounds to the nearest.
+        """
+        (large, small), (wide, rest) = a, b
+        own = self.mma(small, wide, self.constant(0.0, c.type))
+        own = self.mma(large, wide, self.mma(large, rest, own))
+        return Arithmetic(self, c.type).add(c, own)
 
     def to_tf32(self, value: SSAValue) -> SSAValue:
         """Rounds f32 to tf32, the part of it that tensor cores read."""

@@ -115,5 +115,9 @@ def test_products_of_a_warp(program: Any, element: str, dtype: Any) -> None:
     threads.test_products_of_a_warp(program, element, dtype)
 
 
+def test_sums_of_a_product_are_rounded_toward_zero(program: Any) -> None:
+    threads.test_sums_of_a_product_are_rounded_toward_zero(program)
+
+
 def test_a_product_takes_the_first_bits_of_f32(program: Any) -> None:
     threads.test_a_product_takes_the_first_bits_of_f32(program)

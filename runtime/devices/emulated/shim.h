@@ -478,7 +478,13 @@ static void copy_async_wait() {
   copies.erase(copies.begin(), copies.begin() + done);
 }
 
-// The lanes hand over their parts of a and b, and each computes its part of the product in f32.
+// Tensor cores add up exact products and cut the sum off, rounding it toward zero.
+static float rounded_toward_zero(double sum) {
+  const float near = float(sum);
+  return std::isfinite(near) && std::fabs(double(near)) > std::fabs(sum) ? std::nextafterf(near, 0.0f) : near;
+}
+
+// The lanes hand over their parts of a and b, and each computes its part of the product.
 template <int K, class A, class B, class Read>
 static vec<float, 4> emulated_mma(const A& a, const B& b, vec<float, 4> c, Read read) {
   emulated::Exchange mine = {};
@@ -488,13 +494,15 @@ static vec<float, 4> emulated_mma(const A& a, const B& b, vec<float, 4> c, Read 
   constexpr int pair = K / 8;  // neighbours along K in one register
   const int lane = emulated::fiber->number % emulated::WARP, group = lane / 4, column = lane % 4 * 2;
   for (int i = 0; i < 4; ++i) {
+    double sum = c[i];
     for (int k = 0; k < K; ++k) {
       // The element k of a row of a, and of a column of b, is held by the lane k / pair % 4 of the four.
       const int owner = k / pair % 4, high = k / (4 * pair), low = k % pair;
       const u32* row = all[group * 4 + owner].words;
       const u32* other = all[(column + i % 2) * 4 + owner].words + 4;
-      c[i] += read(row[i / 2 + 2 * high], low) * read(other[high], low);
+      sum += double(read(row[i / 2 + 2 * high], low)) * double(read(other[high], low));
     }
+    c[i] = rounded_toward_zero(sum);
   }
   return c;
 }

@@ -72,10 +72,17 @@ def product(batch: Batch, op: Operation, a: Value, b: Value, c: Value, mask: Mas
     rows = max(len(a), len(b), len(c))
     a, b, c = (broadcast_to(each, (rows, batch.threads, each.shape[-1])) for each in (a, b, c))
     left, right = (_left_tf32(a), _right_tf32(b)) if a.dtype == np.float32 else (_left_half(a), _right_half(b))
-    sums = np.matmul(left, right)
+    sums = np.matmul(left.astype(np.float64), right.astype(np.float64))
     # [row half, g, t, column in pair] -> [g, t, row half, column in pair]
     parts = sums.reshape(-1, 2, 8, 4, 2).transpose(0, 2, 3, 1, 4)
-    return parts.reshape(rows, batch.threads, 4) + c
+    return _toward_zero(parts.reshape(rows, batch.threads, 4) + c)
+
+
+def _toward_zero(sums: Array) -> Array:
+    """f64 as f32, rounded toward zero, as tensor cores round their sums."""
+    near = sums.astype(np.float32)
+    beyond = np.isfinite(near) & (np.abs(near.astype(np.float64)) > np.abs(sums))
+    return np.where(beyond, np.nextafter(near, np.float32(0)), near)
 
 
 def _cut(value: Array) -> Array:

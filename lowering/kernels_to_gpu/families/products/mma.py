@@ -93,12 +93,13 @@ def _write(k: GpuKernel, grid: Grid, schedule: Mma, blocks: Blocks) -> None:
 
 
 def _multiply(b: ThreadBuilder, sums: SSAValue, left: _Fragment, right: _Fragment, i: Index, j: Index) -> None:
-    """Adds the product of two fragments; with split numbers, the small parts first."""
+    """Adds the product of two fragments."""
     total = b.vload(sums, [i, j, 0], 4)
     if left.split:
-        total = b.mma(left.small(i), right.large(j), total)
-        total = b.mma(left.large(i), right.small(j), total)
-    b.vstore(b.mma(left.large(i), right.large(j), total), sums, [i, j, 0])
+        total = b.mma_of_parts((left.large(i), left.small(i)), (right.large(j), right.small(j)), total)
+    else:
+        total = b.mma(left.large(i), right.large(j), total)
+    b.vstore(total, sums, [i, j, 0])
 
 
 @dataclass

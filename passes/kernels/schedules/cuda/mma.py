@@ -94,7 +94,7 @@ class Mma(Schedule[GpuAttr]):
     def _tiled(self, target: GpuAttr) -> Tiled:
         precision = target.precision.data
         lines = max(self.bm * (self.bk + 8) + self.bn * (self.bk + 8), self.bk * (self.bm + self.bn + 16))
-        speed = MMA_REACHED * min(1.0, 1 / (MMA_READS * (1 / self.wm + 1 / self.wn)))
+        read = self.bm * self.bn * self.bk * (1 / self.wm + 1 / self.wn) * WIDTH[precision]
         held = self.wm // 4 + self.wn // 4
         registers = self.wm * self.wn // GpuAttr.WARP + held * (2 if precision == "3xtf32" else 1) + 48
         return Tiled(
@@ -105,9 +105,8 @@ class Mma(Schedule[GpuAttr]):
             self.threads,
             registers,
             WIDTH[precision] * self.stages * lines,
-            product_gflops(target),
-            speed,
-            8,
+            product_gflops(target) * MMA_REACHED,
+            read / MMA_READS,
         )
 
     @override

@@ -23,12 +23,13 @@ from .cost import bytes_of, memory_seconds
 from .tuning import (
     LATENCY,
     LAUNCH,
-    PER_MULTIPROCESSOR,
+    PRODUCTS_ADDING,
     PRODUCTS_CACHE_SPEED,
     PRODUCTS_LEAST_STEPS,
     PRODUCTS_MOST_SPLITS,
     PRODUCTS_MOST_WAVES,
     PRODUCTS_STEP,
+    PRODUCTS_STORED,
 )
 
 PARTIALS = "partials"
@@ -85,10 +86,7 @@ def partial_sums(kernel: KernelOp, splits: int) -> ScratchLayout:
 
 @dataclass(frozen=True)
 class Tiled:
-    """A tiled product: the number of tiles, and the resources of one.
-
-    `speed` is the fraction of `gflops` that a full multiprocessor reaches, `warps` the number it needs for that.
-    """
+    """A tiled product: the number of tiles, and the resources of one."""
 
     bm: int
     bn: int
@@ -96,10 +94,13 @@ class Tiled:
     splits: int
     threads: int
     registers: int
+    """Expected 32-bit registers of a thread."""
     shared: int
+    """Bytes of shared memory of a block."""
     gflops: float
-    speed: float
-    warps: int
+    """Operations of products per nanosecond that the whole device reaches."""
+    reads: float = 0
+    """Nanoseconds in which a block reads its operands of one step from shared memory, where that is not hidden."""
 
     def resident(self, target: GpuAttr) -> int:
         """Resident blocks of a multiprocessor; 0: none fits."""
@@ -108,31 +109,32 @@ class Tiled:
         return min(GpuAttr.THREADS // self.threads, by_registers, by_shared)
 
     def seconds(self, kernel: KernelOp, target: GpuAttr) -> float:
-        """The maximum of arithmetic, copies and latencies of the busiest multiprocessor, and the kernel's bytes."""
+        """The time of the busiest multiprocessor, at least that of all copies and of the kernel's bytes.
+
+        Resident blocks share a multiprocessor's units; what each step waits for, they wait for together.
+        """
         shape = product_shape(contraction_form(kernel).root)
-        machines, resident = target.multiprocessors.data, self.resident(target)
+        machines = target.multiprocessors.data
         blocks = ceil(shape.rows / self.bm) * ceil(shape.columns / self.bn) * shape.batch * self.splits
         steps = ceil(ceil(shape.depth / self.splits) / self.bk)
         most = ceil(blocks / machines)
-        together = min(resident, most)
-        busy = min(1.0, together * self.threads / 32 / self.warps)
-        step = 2 * self.bm * self.bn * self.bk / (self.gflops / machines * self.speed * busy) * 1e-9
-        copied = (self.bm + self.bn) * self.bk * 4
-        step = max(step, copied / PER_MULTIPROCESSOR, PRODUCTS_STEP / together)
-        work = LATENCY + most * steps * step
-        all_copied = blocks * steps * copied
-        time = LAUNCH + max(
+        together = min(self.resident(target), most)
+        products = 2 * self.bm * self.bn * self.bk / (self.gflops / machines) * 1e-9
+        step = (products + self.reads * 1e-9) * together + PRODUCTS_STEP
+        work = most / together * steps * step + most * self.bm * self.bn * 4 / PRODUCTS_STORED * 1e-9
+        copied = blocks * steps * (self.bm + self.bn) * self.bk * 4
+        time = max(
             work,
-            memory_seconds(all_copied / PRODUCTS_CACHE_SPEED, target),
-            LATENCY + memory_seconds(bytes_of(kernel), target),
+            memory_seconds(copied / PRODUCTS_CACHE_SPEED, target),
+            memory_seconds(bytes_of(kernel), target),
         )
-        return time + self._adding(shape.batch * shape.rows * shape.columns * 4, target)
+        return LAUNCH + LATENCY + time + self._adding(shape.batch * shape.rows * shape.columns * 4, target)
 
     def _adding(self, nbytes: int, target: GpuAttr) -> float:
         """Seconds of writing the partial sums and adding them up."""
         if self.splits == 1:
             return 0.0
-        return LAUNCH + LATENCY + memory_seconds(2 * self.splits * nbytes / PRODUCTS_CACHE_SPEED, target)
+        return PRODUCTS_ADDING + memory_seconds(2 * self.splits * nbytes / PRODUCTS_CACHE_SPEED, target)
 
 
 def splits_for(kernel: KernelOp, bm: int, bn: int, bk: int, target: GpuAttr) -> list[int]:

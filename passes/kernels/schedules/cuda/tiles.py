@@ -20,7 +20,7 @@ from ...forms.product import product_shape
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 from .products import MOST_ALONG_Z, Tiled, code_for, interface_of, partial_sums, splits_for
-from .tuning import TILES_REACHED, TILES_READS
+from .tuning import TILES_REACHED
 
 SIZES = (
     (128, 128, 16, 8, 8),
@@ -84,7 +84,6 @@ class Tiles(Schedule[GpuAttr]):
 
     def _tiled(self, target: GpuAttr) -> Tiled:
         lines = self.bm * (self.bk + 4) + self.bn * (self.bk + 4)
-        speed = TILES_REACHED * min(1.0, 1 / (TILES_READS * (1 / self.tm + 1 / self.tn)))
         registers = self.tm * self.tn + 4 * self.tm + self.tn + 32
         return Tiled(
             self.bm,
@@ -94,9 +93,7 @@ class Tiles(Schedule[GpuAttr]):
             self.threads,
             registers,
             4 * self.stages * lines,
-            target.gflops.data,
-            speed,
-            8,
+            target.gflops.data * TILES_REACHED,
         )
 
     @override

@@ -169,6 +169,16 @@ def test_precisions_of_tensor_units(case: Case, precision: str) -> None:
     check_launches(case, WARPS[0], target=GpuAttr.named("sm_80", precision), bound=ROUNDED[precision])
 
 
+def long_sums(m: Model) -> SSAValue:
+    """Of numbers of one sign: what tensor cores cut off all adds up."""
+    x, w = (np.abs(m.random(*shape)) for shape in ((8, 3072), (3072, 16)))
+    return m(MatmulOp(m.input(data=x), m.weight(data=w)))
+
+
+def test_long_sums_of_split_numbers_are_as_exact_as_in_32_bits() -> None:
+    check_launches(long_sums, WARPS[0], target=GpuAttr.named("sm_80", "3xtf32"), bound=1e-6)
+
+
 def one_row(m: Model) -> SSAValue:
     y = m(AddOp(m(MatmulOp(m.input(1, 200), m.weight(200, 72))), m.weight(72)))
     return m(GeluOp(m(AddOp(y, m.input(1, 72)))))

@@ -313,6 +313,15 @@ def test_a_product_takes_the_first_bits_of_f32(program: Program) -> None:
     assert c[0, 0] == np.float32(1 + 2.0**-10) and c[1, 1] == 1
 
 
+def test_sums_of_a_product_are_rounded_toward_zero(program: Program) -> None:
+    a, b = np.zeros((16, 8), np.float32), np.zeros((8, 8), np.float32)
+    a[:8, 0], a[8:, 0], b[0, :] = 1.5 * 2.0**-24, -1.5 * 2.0**-24, 1  # of 2^-23 between 1 and the next number
+    c = np.repeat(np.array([1, -1], np.float32), 8)[:, np.newaxis].repeat(8, 1)
+    expected = c.copy()
+    run(program, "product_f32", a, b, c, threads=32)
+    np.testing.assert_array_equal(c, expected)
+
+
 def test_writing_behind_shared_memory_is_told(program: Program) -> None:
     with pytest.raises(KernelError, match="writes behind the 128 bytes of shared memory that its launch asks for"):
         run(program, "reversed", *rows(), shared=128)
