@@ -37,7 +37,7 @@ from ..geometry.shape_maps import identity, inverse
 from ..statistics import count
 from .support.layout_rules import rebuild
 from .support.layouts import HeldValues
-from .support.pattern_utils import Constants, GraphPattern, apply_patterns, defining, only_use, rewrites
+from .support.pattern_utils import Constants, GraphPattern, apply_patterns, defining, only_use, rewrites, with_operands
 
 
 def _relayout(block: Block, held: HeldValues) -> dict[str, int]:
@@ -91,7 +91,7 @@ class FlattenIntoMatmul(GraphPattern):
             [op.rhs], type_of(op.rhs), how, reordered, op.location, rows=1 if transposed else 0
         )
         flat = ReshapeOp(transpose.x, shape_of(reshape.result), location=reshape.location)
-        new = MatmulOp(flat, made, transpose_b=transposed, location=op.location)
+        new = with_operands(op, [flat.result, made.results[0]])
         rewriter.replace(op, [made, flat, new])
 
     def _flattened_dims(self, reshape: ReshapeOp) -> int:

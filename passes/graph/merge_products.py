@@ -32,7 +32,7 @@ from ...dialects.graph.ops.movement import ConcatOp, ReshapeOp, SliceOp, Transpo
 from ...dialects.graph.ops.structure import WeightOp
 from ...dialects.graph.values import element_type_of_value, shape_of
 from ...dialects.kernel.targets import GpuAttr, target_of
-from .support.pattern_utils import GraphPattern, apply_patterns, rewrites
+from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands
 
 _VIEWS = (ReshapeOp, TransposeOp, SliceOp)
 
@@ -52,10 +52,13 @@ class _Product:
     def like(self, other: _Product) -> bool:
         """Whether both can be parts of one product."""
         kinds = [
-            (each.op.transpose_b, shape_of(each.op.rhs)[each.op.transpose_b is not None], each.bias is None)
+            (
+                *(each.op.transpose_b, each.op.lhs_as, element_type_of_value(each.op.rhs)),
+                *(shape_of(each.op.rhs)[each.op.transpose_b is not None], each.bias is None),
+            )
             for each in (self, other)
         ]
-        return kinds[0] == kinds[1] and element_type_of_value(self.op.rhs) == element_type_of_value(other.op.rhs)
+        return kinds[0] == kinds[1]
 
 
 def _product(op: Operation) -> _Product | None:
@@ -118,7 +121,7 @@ class MergeProductsOfOneLeftSide(GraphPattern):
         columns = -1 if op.transpose_b is None else -2
         sizes = [shape_of(each.op.rhs)[columns] for each in products]
         weights = ConcatOp([_again(each.op.rhs, rewriter) for each in products], 2 + columns, location=op.location)
-        merged = MatmulOp(op.lhs, weights.result, transpose_b=op.transpose_b is not None, location=op.location)
+        merged = with_operands(op, [op.lhs, weights.result])
         made: list[Operation] = [weights, merged]
         whole: SSAValue = merged.result
         if first.bias is not None:

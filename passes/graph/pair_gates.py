@@ -53,7 +53,7 @@ class PairGatedProducts(GraphPattern):
         weights = [_weight(each).clone() for each in (first, second)]
         columns = 1 if first.transpose_b is None else 0
         weight = ConcatOp([each.result for each in weights], columns, location=first.location)
-        paired = MatmulOp(first.lhs, weight, transpose_b=first.transpose_b is not None, location=first.location)
+        paired = with_operands(first, [first.lhs, weight.result])
         *rows, width = shape_of(first.result)
         halves = [
             SliceOp(paired, [*[0] * len(rows), start], [*rows, start + width], location=product.location)
@@ -103,7 +103,7 @@ def _weight(product: MatmulOp) -> WeightOp:
 
 def _are_alike(first: MatmulOp, second: MatmulOp) -> bool:
     """Whether products can be halves of one."""
-    kinds = [(each.lhs, each.transpose_b, each.rhs.type) for each in (first, second)]
+    kinds = [(each.lhs, each.transpose_b, each.lhs_as, each.rhs.type) for each in (first, second)]
     return kinds[0] == kinds[1]
 
 

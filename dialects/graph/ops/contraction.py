@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     Signedness,
     StringAttr,
     UnitAttr,
+    i8,
     i32,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -23,7 +24,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop
 
 from ...sizes.sizes import equal, equal_shapes
 from ..axes import Axes, Special, Spread, Whole
-from ..base import ContractionOp, broadcast, require, require_numbers, require_same_element_type
+from ..base import ContractionOp, broadcast, require, require_float, require_numbers, require_same_element_type
 from ..values import AnyTensor, Array, element_type_of_value, ints, numpy_dtype, shape_of, tensor, widened
 from ..window_sizes import (
     Window,
@@ -34,6 +35,7 @@ from ..window_sizes import (
     spatial_shape,
     usual_window,
 )
+from .block_weight import BlockWeightOp
 
 MOST_EVALUATED = 2**30  # products of a matrix product: numpy takes about a second for so many of integers
 BYTES = (IntegerType(8), IntegerType(8, Signedness.UNSIGNED))
@@ -75,6 +77,9 @@ class MatmulOp(ContractionOp):
 
     A flag marks an operand whose matrices are transposed. Both operands have rank 2 or more. They have one type, which
     is the result's; or both are 8-bit integers of any signedness, and the result is i32, with wrap-around.
+
+    `lhs_as` permits rounding the left operand, of floats, to that type (i8) with a scale per block of a transposed
+    block weight (see `rounded_by_blocks`). Other right operands have no blocks, and it has no effect.
     """
 
     name = "graph.matmul"
@@ -83,6 +88,7 @@ class MatmulOp(ContractionOp):
     rhs = operand_def()
     transpose_a = opt_prop_def(UnitAttr)
     transpose_b = opt_prop_def(UnitAttr)
+    lhs_as = opt_prop_def(IntegerType)
     result = result_def()
 
     def __init__(
@@ -92,12 +98,24 @@ class MatmulOp(ContractionOp):
         transpose_a: bool = False,
         transpose_b: bool = False,
         location: LocationAttr | None = None,
+        lhs_as: IntegerType | None = None,
     ):
-        self._build((lhs, rhs), location, transpose_a=transpose_a, transpose_b=transpose_b)
+        flags = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+        self._build((lhs, rhs), location, **flags, lhs_as=lhs_as)
+
+    @property
+    def rounding_blocks(self) -> BlockWeightOp | None:
+        """The block weight by whose blocks the left operand may be rounded."""
+        weight = self.rhs.owner
+        allowed = self.lhs_as is not None and self.transpose_b is not None
+        return weight if allowed and isinstance(weight, BlockWeightOp) else None
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         sums = sums_type(self.lhs, self.rhs)
+        if self.lhs_as is not None:
+            require(self.lhs_as == i8, f"the left operand can be rounded to i8, not to {self.lhs_as}")
+            require_float(self.lhs, "an operand that may be rounded")
         batch_a, rows, depth = _matrices(self.lhs, self.transpose_a is not None)
         batch_b, depth_b, columns = _matrices(self.rhs, self.transpose_b is not None)
         require(equal(depth, depth_b), f"{depth} columns on the left, but {depth_b} rows on the right")
@@ -126,8 +144,26 @@ class MatmulOp(ContractionOp):
         a, b = _factors(type, *arrays)
         a = a if self.transpose_a is None else np.swapaxes(a, -1, -2)
         b = b if self.transpose_b is None else np.swapaxes(b, -1, -2)
+        if (blocks := self.rounding_blocks) is not None:
+            a = rounded_by_blocks(a, blocks.block.value.data)
         with np.errstate(all="ignore"):
             return (_sums(np.matmul(a, b), type, arrays[0].dtype),)
+
+
+def rounded_by_blocks(x: Array, block: int) -> Array:
+    """x as integers of [-127, 127] times a scale per `block` elements of the last axis: x after rounding to i8.
+
+    The scale is the block's largest magnitude divided by 127, and x divided by it is rounded to the nearest integer,
+    ties to even. The last block may be shorter. A block with a NaN or an infinity becomes NaN.
+    """
+    depth = x.shape[-1]
+    padding = [(0, 0)] * (x.ndim - 1) + [(0, -depth % block)]
+    blocks = np.pad(x, padding).reshape(*x.shape[:-1], -(-depth // block), block)
+    with np.errstate(all="ignore"):
+        scales: Array = np.abs(blocks).max(-1, keepdims=True, initial=0) / x.dtype.type(127)
+        scales[~np.isfinite(scales)] = np.nan
+        numbers: Array = np.clip(np.rint(blocks / np.where(scales == 0, 1, scales)), -127, 127)
+        return (numbers * scales).reshape(*x.shape[:-1], -1)[..., :depth]
 
 
 def _matrices(value: SSAValue, transposed: bool) -> tuple[list[int], int, int]:

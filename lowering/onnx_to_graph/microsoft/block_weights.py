@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, Signedness
+from xdsl.dialects.builtin import IntegerType, Signedness, i8
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.graph.ops.contraction import MatmulOp
@@ -47,11 +47,14 @@ def _zero_points(node: Node, value: SSAValue | None, bits: int, rows: int, block
 
 
 def _matmul(node: Node) -> SSAValue:
-    """x times the transpose of weights [N, K] with blocks along K; zero points may be floats."""
+    """x times the transpose of weights [N, K] with blocks along K; zero points may be floats.
+
+    accuracy_level 4 permits rounding x to 8 bits; at every other one sums are as accurate as those of x's type.
+    """
     x, scales, zero = node.operand(0), node.operand(2), node.optional(3)
     bits, block = node.integer("bits", 4), node.integer("block_size", 0)
     rows, depth = node.integer("N", 0), node.integer("K", 0)
-    node.ignore("accuracy_level")  # sums are as accurate as those of the operand's type
+    lhs_as = i8 if node.integer("accuracy_level", 0) == 4 else None
     if node.has_operand(4) or node.integer("weight_prepacked", 0):
         raise node.unsupported("g_idx, or weights that are packed for another machine")
     if bits not in _WIDTHS or min(block, rows, depth) < 1:
@@ -68,8 +71,8 @@ def _matmul(node: Node) -> SSAValue:
         wide = node.emit(DequantizeOp(weight, scale, _zero_points(node, zero, bits, rows, blocks)))
     matrix = slice_axis(node, node.reshape(wide, (rows, blocks * block)), 1, 0, depth)
     flat = node.reshape(x, (prod(shape_of(x)[:-1]), depth))
-    product = node.reshape(node.emit(MatmulOp(flat, matrix, transpose_b=True)), (*shape_of(x)[:-1], rows))
-    return biased(node, product, 5)
+    product = node.emit(MatmulOp(flat, matrix, transpose_b=True, lhs_as=lhs_as))
+    return biased(node, node.reshape(product, (*shape_of(x)[:-1], rows)), 5)
 
 
 def _gather(node: Node) -> SSAValue:

@@ -14,7 +14,7 @@ from ....dialects.graph.values import element_type_of_value, int_attr, ints, int
 from ....dialects.graph.window_sizes import channel_axis, spatial_axes
 from ...geometry.shape_maps import is_identity
 from ..support.conv_affine import AnyConv, channel_vector, scale_outputs
-from ..support.pattern_utils import GraphPattern, defining, only_use, rewrites
+from ..support.pattern_utils import GraphPattern, defining, only_use, rewrites, with_operands
 
 
 def _untransposed(value: SSAValue) -> tuple[TransposeOp | None, SSAValue] | None:
@@ -49,7 +49,7 @@ class TransposeIntoMatmul(GraphPattern):
                 continue
             made, operands[side] = found
             flags[side] = not flags[side]
-            new = MatmulOp(operands[0], operands[1], flags[0], flags[1], location=op.location)
+            new = MatmulOp(operands[0], operands[1], *flags, location=op.location, lhs_as=op.lhs_as)
             rewriter.replace(op, [new] if made is None else [made, new])
             return
 
@@ -81,8 +81,7 @@ class DropUnitBatchOfWeight(GraphPattern):
             return
         if self.constants.is_constant(op.rhs):
             matrix = ReshapeOp(op.rhs, shape[-2:], location=op.location)
-            flags = op.transpose_a is not None, op.transpose_b is not None
-            rewriter.replace(op, [matrix, MatmulOp(op.lhs, matrix, *flags, location=op.location)])
+            rewriter.replace(op, [matrix, with_operands(op, [op.lhs, matrix.result])])
 
 
 def _conv_before(value: SSAValue) -> AnyConv | None:

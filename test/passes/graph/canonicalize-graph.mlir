@@ -124,3 +124,17 @@ func.func @row_of_lower_rank(%x: tensor<1x1x4xf32>, %z: tensor<4x5xf32>) -> tens
   %2 = graph.reshape %1 {shape = array<i64: 1, 5>} : (tensor<1x1x1x5xf32>) -> tensor<1x5xf32>
   func.return %2 : tensor<1x5xf32>
 }
+
+// -----
+
+// The permission to round the left operand stays with products that are written anew.
+// CHECK-LABEL: @may_be_rounded
+// CHECK-DAG:     graph.matmul %x, %y {transpose_b, lhs_as = i8}
+// CHECK-DAG:     graph.matmul %z, %{{.*}} {lhs_as = i8} : (tensor<2x5x3xf32>, tensor<3x4xf32>) -> tensor<2x5x4xf32>
+func.func @may_be_rounded(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %z: tensor<2x5x3xf32>) -> (tensor<2x4xf32>, tensor<2x5x4xf32>) {
+  %0 = graph.transpose %y {permutation = array<i64: 1, 0>} : (tensor<4x3xf32>) -> tensor<3x4xf32>
+  %1 = graph.matmul %x, %0 {lhs_as = i8} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  %w = graph.weight #graph.blob<"", 0, 48, "a"> : tensor<1x3x4xf32>
+  %2 = graph.matmul %z, %w {lhs_as = i8} : (tensor<2x5x3xf32>, tensor<1x3x4xf32>) -> tensor<2x5x4xf32>
+  func.return %1, %2 : tensor<2x4xf32>, tensor<2x5x4xf32>
+}

@@ -60,3 +60,17 @@ func.func @more_dims(%x: tensor<1x3x4x4xf32>, %w: tensor<2x3x1x1xf32>) -> tensor
   %1 = graph.broadcast_to %0 {shape = array<i64: 2, 1, 2, 4, 4>} : (tensor<1x2x4x4xf32>) -> tensor<2x1x2x4x4xf32>
   func.return %1 : tensor<2x1x2x4x4xf32>
 }
+
+// -----
+
+// A product of flattened rows may be rounded as before.
+// CHECK-LABEL: @may_be_rounded
+// CHECK:         graph.matmul %{{.*}}, %{{.*}} {lhs_as = i8} : (tensor<1x16xf32>, tensor<16x2xf32>) -> tensor<1x2xf32>
+func.func @may_be_rounded(%x: tensor<1x3x4x4xf32>) -> tensor<1x2xf32> {
+  %k = graph.constant dense<0.5> : tensor<4x3x3x3xf32>
+  %0 = graph.conv %x, %k {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1, layout = "NCHW"} : (tensor<1x3x4x4xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x2x2xf32>
+  %1 = graph.reshape %0 {shape = array<i64: 1, 16>} : (tensor<1x4x2x2xf32>) -> tensor<1x16xf32>
+  %w = graph.constant dense<0.25> : tensor<16x2xf32>
+  %2 = graph.matmul %1, %w {lhs_as = i8} : (tensor<1x16xf32>, tensor<16x2xf32>) -> tensor<1x2xf32>
+  func.return %2 : tensor<1x2xf32>
+}

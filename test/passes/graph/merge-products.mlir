@@ -75,3 +75,24 @@ builtin.module attributes {kernel.target = #kernel.cpu<"znver3">} {
     func.return %4, %5 : tensor<1x1x3x6xf32>, tensor<4x3xf32>
   }
 }
+
+// -----
+
+// Products whose left-hand side may be rounded are merged with their like, and stay so.
+// CHECK-LABEL: @may_be_rounded
+// CHECK:       graph.matmul %x, %{{.*}} {lhs_as = i8} : (tensor<3x8xf32>, tensor<8x10xf32>) -> tensor<3x10xf32>
+// CHECK:       graph.matmul %x, %{{.*}} : (tensor<3x8xf32>, tensor<8x2xf32>) -> tensor<3x2xf32>
+builtin.module attributes {kernel.target = #kernel.gpu<"sm_90a">} {
+  func.func @may_be_rounded(%x: tensor<3x8xf32>) -> (tensor<4x3xf32>, tensor<6x3xf32>, tensor<2x3xf32>) {
+    %a = graph.weight #graph.blob<"", 0, 128, "a"> : tensor<8x4xf32>
+    %0 = graph.matmul %x, %a {lhs_as = i8} : (tensor<3x8xf32>, tensor<8x4xf32>) -> tensor<3x4xf32>
+    %1 = graph.transpose %0 {permutation = array<i64: 1, 0>} : (tensor<3x4xf32>) -> tensor<4x3xf32>
+    %b = graph.weight #graph.blob<"", 0, 192, "b"> : tensor<8x6xf32>
+    %2 = graph.matmul %x, %b {lhs_as = i8} : (tensor<3x8xf32>, tensor<8x6xf32>) -> tensor<3x6xf32>
+    %3 = graph.transpose %2 {permutation = array<i64: 1, 0>} : (tensor<3x6xf32>) -> tensor<6x3xf32>
+    %c = graph.weight #graph.blob<"", 0, 64, "c"> : tensor<8x2xf32>
+    %4 = graph.matmul %x, %c : (tensor<3x8xf32>, tensor<8x2xf32>) -> tensor<3x2xf32>
+    %5 = graph.transpose %4 {permutation = array<i64: 1, 0>} : (tensor<3x2xf32>) -> tensor<2x3xf32>
+    func.return %1, %3, %5 : tensor<4x3xf32>, tensor<6x3xf32>, tensor<2x3xf32>
+  }
+}

@@ -100,3 +100,32 @@ builtin.module attributes {kernel.target = #kernel.gpu<"sm_90a">} {
     func.return %y : tensor<3x6xf32>
   }
 }
+
+// -----
+
+// The left-hand side of the paired product may be rounded if those of both products may.
+// CHECK-LABEL: @may_be_rounded
+// CHECK:       graph.matmul %x, %{{.*}} {lhs_as = i8} : (tensor<3x8xf32>, tensor<8x12xf32>) -> tensor<3x12xf32>
+// CHECK-LABEL: @one_of_them
+// CHECK-NOT:   graph.slice
+// CHECK:       func.return
+builtin.module attributes {kernel.target = #kernel.cpu<"znver3">} {
+  func.func @may_be_rounded(%x: tensor<3x8xf32>) -> tensor<3x6xf32> {
+    %wg = graph.weight #graph.blob<"", 0, 192, "a"> : tensor<8x6xf32>
+    %g = graph.matmul %x, %wg {lhs_as = i8} : (tensor<3x8xf32>, tensor<8x6xf32>) -> tensor<3x6xf32>
+    %1 = graph.silu %g : tensor<3x6xf32>
+    %wu = graph.weight #graph.blob<"", 0, 192, "c"> : tensor<8x6xf32>
+    %u = graph.matmul %x, %wu {lhs_as = i8} : (tensor<3x8xf32>, tensor<8x6xf32>) -> tensor<3x6xf32>
+    %y = graph.mul %1, %u : tensor<3x6xf32>
+    func.return %y : tensor<3x6xf32>
+  }
+  func.func @one_of_them(%x: tensor<3x8xf32>) -> tensor<3x6xf32> {
+    %wg = graph.weight #graph.blob<"", 0, 192, "a"> : tensor<8x6xf32>
+    %g = graph.matmul %x, %wg {lhs_as = i8} : (tensor<3x8xf32>, tensor<8x6xf32>) -> tensor<3x6xf32>
+    %1 = graph.silu %g : tensor<3x6xf32>
+    %wu = graph.weight #graph.blob<"", 0, 192, "c"> : tensor<8x6xf32>
+    %u = graph.matmul %x, %wu : (tensor<3x8xf32>, tensor<8x6xf32>) -> tensor<3x6xf32>
+    %y = graph.mul %1, %u : tensor<3x6xf32>
+    func.return %y : tensor<3x6xf32>
+  }
+}

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graph_cases import Build, check, onnx_results, random, run
+from graph_cases import Build, check, onnx_results, random, run, values_of
+from numpy.testing import assert_array_equal
+from xdsl.dialects.builtin import i8
 
 from mini_infer.dialects.graph.base import GraphOp
-from mini_infer.dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from mini_infer.dialects.graph.ops.block_weight import BlockWeightOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp, rounded_by_blocks
 from mini_infer.dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolOp
 from mini_infer.dialects.graph.values import Array
 
@@ -40,6 +43,23 @@ def test_matmul_of_transposed_operands(transpose_a: bool, transpose_b: bool) -> 
 def test_matmul_of_integers_wraps() -> None:
     a = np.full((1, 3), 30000, np.int16)
     assert run(MatmulOp, a, np.ones((3, 1), np.int16))[0].tolist() == [[90000 - 2**16]]
+
+
+def test_rounding_of_the_left_operand() -> None:
+    """Ties to even, a scale per block of the block weight; other right operands leave the left one as it is."""
+    x = np.array([[127, 2.5, -254, 3], [1e-45, 0, 0, -127]], np.float32)
+    weight, numbers, scale = np.eye(4, dtype=np.float32), np.zeros((4, 4), np.uint8), np.ones((4, 2), np.float32)
+    row, *blocks = values_of([x, numbers, scale])
+    op = MatmulOp(row, BlockWeightOp(*blocks, bits=8, block=2, depth=4), transpose_b=True, lhs_as=i8)
+    assert_array_equal(op.evaluate(x, weight)[0], [[127, 2, -254, 4], [0, 0, 0, -127]])
+    assert_array_equal(run(partial(MatmulOp, transpose_b=True, lhs_as=i8), x, weight)[0], x)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_rounding_keeps_what_is_no_number(bad: float) -> None:
+    x = np.array([1, bad, 3, 4], np.float32)
+    assert np.isnan(rounded_by_blocks(x, 2)[:2]).all()
+    assert_array_equal(rounded_by_blocks(x, 2)[2:], rounded_by_blocks(x[2:], 2))
 
 
 CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {

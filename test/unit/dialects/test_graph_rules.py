@@ -112,6 +112,12 @@ RULES: list[tuple[Build, list[Array], str]] = [
     # contraction
     (MatmulOp, [f(3), f(3, 2)], "operands of a matrix product need at least two dimensions"),
     (MatmulOp, [f(2, 3), f(4, 5)], "3 columns on the left, but 4 rows on the right"),
+    (partial(MatmulOp, lhs_as=IntegerType(4)), [f(2, 3), f(3, 5)], "the left operand can be rounded to i8, not to i4"),
+    (
+        partial(MatmulOp, lhs_as=IntegerType(8)),
+        [f(2, 3).astype(np.int32), f(3, 5).astype(np.int32)],
+        "an operand that may be rounded must be of a float type, got i32",
+    ),
     (MatmulOp, [f(2, 2, 3), f(3, 3, 5)], "shapes 2 and 3 don't broadcast"),
     (conv, [f(1, 64, 8, 8), f(8, 128, 3, 3)], "64 input channels, but the weight expects 128"),
     (partial(conv, groups=4), [f(1, 4, 8, 8), f(6, 1, 3, 3)], "6 output channels in 4 groups"),
