@@ -6,24 +6,27 @@ from collections.abc import Sequence
 
 import numpy as np
 from typing_extensions import override
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, Signedness, f32
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, Signedness, bf16, f16, f32
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ...sizes.sizes import equal_shapes
 from ..axes import Axes, Whole
 from ..base import GraphOp, require
-from ..values import AnyTensor, Array, element_type_of_value, shape_of, tensor
+from ..values import AnyTensor, Array, element_type_of_value, shape_of, tensor, widened
 
 UI8 = IntegerType(8, Signedness.UNSIGNED)
+WIDTHS = (2, 4, 8)
+SCALES = (f32, f16, bf16)
 
 
 @irdl_op_definition
 class BlockWeightOp(GraphOp):
     """[rows, depth] of f32: (number - zero) * scale, with one zero and scale per `block` numbers of a row.
 
-    The weight is ui8 [rows, bytes]: one 8-bit number per byte, or two 4-bit ones, the first in the low half. Scales are
-    f32 [rows, blocks]; zeros are ui8 [rows, blocks], or `middle` for all. The last block may extend beyond the depth.
+    The weight is ui8 [rows, bytes]: one 8-bit number per byte, two of 4 bits or four of 2, the first in the lowest
+    bits. Scales are f32, f16 or bf16 [rows, blocks]; zeros are ui8 or f32 [rows, blocks], or `middle` for all. The last
+    block may extend beyond the depth.
     """
 
     name = "graph.block_weight"
@@ -59,7 +62,7 @@ class BlockWeightOp(GraphOp):
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         bits, block, depth, middle = self.numbers
-        require(bits in (4, 8), f"numbers have 4 or 8 bits, got {bits}")
+        require(bits in WIDTHS, f"numbers have 2, 4 or 8 bits, got {bits}")
         require(
             block >= 1 and block * bits % 8 == 0, f"blocks of {block} numbers of {bits} bits don't fill whole bytes"
         )
@@ -78,8 +81,9 @@ class BlockWeightOp(GraphOp):
             all(equal_shapes(each, (rows, blocks)) for each in shapes[2:]),
             f"a zero for each of {rows} x {blocks} blocks",
         )
-        types = [element_type_of_value(operand) for operand in self.operands]
-        require(types in ([UI8, f32], [UI8, f32, UI8]), "the weight and zeros are of ui8, scales of f32")
+        weight, scale, *zero = (element_type_of_value(operand) for operand in self.operands)
+        right = weight == UI8 and scale in SCALES and zero in ([], [UI8], [f32])
+        require(right, "the weight is of ui8, scales of a float of 16 bits or f32, zeros of ui8 or f32")
         return [tensor(f32, (rows, depth))]
 
     @override
@@ -89,10 +93,9 @@ class BlockWeightOp(GraphOp):
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         bits, block, depth, middle = self.numbers
-        weight, scale, *zero = arrays
-        if bits == 4:
-            weight = np.stack([weight & 15, weight >> 4], -1)
-        numbers = weight.reshape(*scale.shape, block).astype(scale.dtype)
+        weight, scale, *zero = arrays[0], widened(arrays[1]), *arrays[2:]
+        parts = [weight >> np.uint8(place) & np.uint8(2**bits - 1) for place in range(0, 8, bits)]
+        numbers = np.stack(parts, -1).reshape(*scale.shape, block).astype(scale.dtype)
         middles = zero[0].astype(scale.dtype)[..., np.newaxis] if zero else scale.dtype.type(middle)
         wide = (numbers - middles) * scale[..., np.newaxis]
         return (np.ascontiguousarray(wide.reshape(len(scale), -1)[:, :depth]),)

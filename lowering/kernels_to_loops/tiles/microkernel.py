@@ -28,12 +28,13 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.kernel.targets import CpuAttr
-from ...kernel_code.arithmetic import Arithmetic, bits_of, convert, loaded, stored
+from ...kernel_code.arithmetic import Arithmetic, bits_of, convert
 from ...kernel_code.loop_builder import Index, LoopBuilder, memref_type
 from ..kernel_instance import KernelInstance
 from .fused_ops import Epilogue
 from .inner_steps import ByteDot, InnerStep
 from .split_sums import Parts
+from .tile_results import MemoryRows, ResultShape, TileOperand, TileResults
 
 # Number of filter-row taps that are unrolled; beyond it a loop over them is as fast.
 _MOST_WRITTEN_OUT = 16
@@ -41,16 +42,6 @@ _PACE_BITS = 16  # of the fraction in which it is told how many rows a step is
 # The fraction of a tile by which prefetches of an operand run ahead, so that its last rows come in time, too: of the
 # next tile they are the first. 3136 x 64 x 256 with a residual in memory runs at 240 GFLOP/s, else at 233 (Zen 5).
 _AHEAD = 4
-
-
-@dataclass(frozen=True)
-class TileOperand:
-    """How an operand of the epilogue varies over the tile."""
-
-    element: Attribute
-    in_place: bool  # that of the result itself
-    by_row: bool  # whether it varies by row
-    by_column: bool  # whether it varies by column
 
 
 @dataclass(frozen=True)
@@ -117,14 +108,6 @@ class Tile:
         )
         pairs = "_pairs" if self.halves else ""
         return f"{kind}_{self.rows}x{columns}{pairs}{taps}{clip}{part}"
-
-
-@dataclass(frozen=True)
-class MemoryRows:
-    """Rows in memory: the address of the first, and their stride in elements."""
-
-    place: SSAValue
-    stride: Index
 
 
 @dataclass(frozen=True)
@@ -209,7 +192,7 @@ class _TileWriter:
     """Builds the code of one tile of a strip: its windows."""
 
     def __init__(self, b: LoopBuilder, tile: Tile, epilogue: Epilogue, strip: Strip, number: Index) -> None:
-        self.b, self.tile, self.epilogue, self.strip, self.number = b, tile, epilogue, strip, number
+        self.b, self.tile, self.strip, self.number = b, tile, strip, number
         self.valid: Index = tile.valid or strip.columns
         first = 0 if tile.walks_panels else b.mul(number, tile.rows)
         column = b.mul(number, strip.next_result)
@@ -234,23 +217,16 @@ class _TileWriter:
         if strip.ahead is not None:
             strides = [b.mul(filter_row, strip.ahead.stride), strip.ahead.stride, 1]
             self.ahead = b.view(strip.ahead.place, panel_at, sizes, strides)
-        self.out = self._window(strip.out, first, column)
-        self.windows = {
-            value: self.out if rows is None else self._window(rows, first, column if operand.by_column else 0)
-            for value, rows, operand in zip(epilogue.operands, strip.operands, tile.operands, strict=True)
-        }
-        self.operands = dict(zip(epilogue.operands, tile.operands, strict=True))
-        self.fixed: dict[SSAValue, SSAValue] = {}
+        shape = ResultShape(tile.rows, tile.lanes, tile.halves, tile.step.sums, tile.result)
+        self.results = TileResults(
+            b, shape, epilogue, tile.operands, strip.out, strip.operands, first, self.valid, column
+        )
         self.asked = {
-            self.windows[value]: 8 * CpuAttr.CACHE_LINE // bits_of(operand.element)
-            for value, operand in self.operands.items()
+            self.results.windows[value]: 8 * CpuAttr.CACHE_LINE // bits_of(operand.element)
+            for value, operand in self.results.operands.items()
             if tile.asks and operand.by_row and operand.by_column
         }
         self.pace = b.div(tile.rows << _PACE_BITS, strip.depth) if self.asked else 0
-
-    def _window(self, rows: MemoryRows, first: Index, column: Index) -> SSAValue:
-        at = self.b.add(self.b.mul(first, rows.stride), column)
-        return self.b.view(rows.place, at, [self.tile.rows, self.tile.stored], [rows.stride, 1])
 
     def write(self) -> None:
         b, tile, strip = self.b, self.tile, self.strip
@@ -264,27 +240,7 @@ class _TileWriter:
         sums = self._sums([start] * tile.rows) if strip.sums is None else self._resumed(strip.sums, start)
         if tile.waits:
             return
-        # What does not vary by row is loaded once, before the rows.
-        self.fixed = {value: self._load(value, 0) for value, operand in self.operands.items() if not operand.by_row}
-        element = memref_type(self.out).element_type
-
-        def store(sums: SSAValue, row: Index) -> None:
-            b.vstore(stored(b, self._emit(self._result(sums), row), element), self.out, [row, 0], self.valid)
-
-        if self.epilogue.inline:
-            for row in range(tile.rows):
-                store(sums[row], row)
-            return
-        # Sums wait for the second pass in the result's memory, unless they are of another type or twice as many.
-        fit = tile.step.sums == element and not tile.halves
-        waiting, valid = (self.out, self.valid) if fit else (b.alloca(tile.step.sums, [tile.rows, tile.lanes]), None)
-        for row in range(tile.rows):
-            b.vstore(sums[row], waiting, [row, 0], valid)
-
-        def second_pass(row: Index, _: Sequence[SSAValue]) -> None:
-            store(b.vload(waiting, [row, 0], tile.lanes, valid), row)
-
-        b.loop(0, tile.rows, second_pass)
+        self.results.store(sums)
 
     def _resumed(self, waiting: MemoryRows, start: SSAValue) -> Sequence[SSAValue]:
         """The sums plus those of earlier parts of the contraction, stored again if a later part follows."""
@@ -302,9 +258,6 @@ class _TileWriter:
             if tile.waits:
                 b.vstore(sums[-1], rows, [row, 0])
         return sums
-
-    def _result(self, sums: SSAValue) -> SSAValue:
-        return convert(self.b, sums, self.tile.step.sums, self.tile.result)
 
     def _sums(self, start: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """The tile's sums, starting from `start`."""
@@ -465,17 +418,3 @@ class _TileWriter:
             half = len(parts) // 2
             parts = [m.add(x, y) for x, y in zip(parts[:half], parts[half:], strict=True)]
         return b.loop(whole, end, multiply, step=step, carried=parts)
-
-    def _load(self, value: SSAValue, row: Index) -> SSAValue:
-        window, lanes = self.windows[value], self.tile.stored
-        if not self.operands[value].by_column:
-            return self.b.splat(loaded(self.b, self.b.load(window, [row, 0])), lanes)
-        return loaded(self.b, self.b.vload(window, [row, 0], lanes, self.valid))
-
-    def _emit(self, sums: SSAValue, row: Index) -> SSAValue:
-        """The vector to store for row `row`."""
-
-        def load(value: SSAValue) -> SSAValue:
-            return self.fixed[value] if value in self.fixed else self._load(value, row)
-
-        return self.epilogue.emit(self.b, sums, self.tile.stored, load)

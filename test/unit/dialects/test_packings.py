@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from graph_runs import Model
+from xdsl.utils.exceptions import VerifyException
 
+from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.graph.base import GraphOp
 from mini_infer.dialects.graph.packing.attribute import PACKINGS
+from mini_infer.dialects.graph.packing.block_panels import BlockPanelPacking
 from mini_infer.dialects.graph.packing.packings import (
     ByteConvPacking,
     BytePanelPacking,
@@ -54,7 +59,8 @@ def test_bytes_of_a_group_lie_side_by_side() -> None:
 
 
 def test_every_packing_has_cases() -> None:
-    assert {type(packing) for packing, _ in CASES} == {*PACKINGS.values()} - {WinogradPacking}  # test_winograd.py
+    elsewhere = {WinogradPacking, BlockPanelPacking}  # test_winograd.py, and below
+    assert {type(packing) for packing, _ in CASES} == {*PACKINGS.values()} - elsewhere
     assert all(PACKINGS[each.kind] is each for each in PACKINGS.values())
 
 
@@ -74,6 +80,41 @@ def test_a_packing_agrees_with_itself(packing: Packing, shape: tuple[int, ...]) 
     unpack = UnpackOp(m.input(*packed.shape), packing, shape)
     assert unpack.packing.packing == packing
     assert shape_of(unpack.result) == shape
+
+
+def column_of(packing: BlockPanelPacking, rows: int, column: int) -> tuple[int, int]:
+    """The panel and the place in it that a column goes to."""
+    half, at = divmod(column, rows // 2) if packing.paired else (0, column)
+    width = packing.nr // 2 if packing.paired else packing.nr
+    return at // width, half * width + at % width
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("block", [16, 32, 12, 4])
+@pytest.mark.parametrize(("rows", "paired"), [(5, False), (16, False), (34, False), (34, True), (16, True)])
+def test_numbers_of_a_word(bits: int, block: int, rows: int, paired: bool) -> None:
+    packing, blocks = BlockPanelPacking(16, bits, block, paired), 3
+    weight = np.random.default_rng(0).integers(0, 256, (rows, blocks * block * bits // 8)).astype(np.uint8)
+    packed = packing.pack(weight)
+    assert packed.shape == packing.packed_shape(weight.shape)
+    np.testing.assert_array_equal(packing.unpack(packed, weight.shape), weight)
+    np.testing.assert_array_equal(packing.pack(weight, np.full_like(packed, 255)), packed)
+    numbers = np.stack([weight >> place & 2**bits - 1 for place in range(0, 8, bits)], -1).reshape(rows, blocks, block)
+    words = packed.reshape(len(packed), blocks, -1, 16, 4)
+    for column, number in product(range(rows), range(block)):
+        panel, at = column_of(packing, rows, column)
+        word, inside = divmod(number, packing.span)
+        found = words[panel, :, word, at, inside % 4] >> (inside // 4 * bits) & 2**bits - 1
+        np.testing.assert_array_equal(found, numbers[column, :, number])
+
+
+def test_block_panels_that_cannot_be() -> None:
+    with pytest.raises(VerifyException, match="rows of 6 bytes have no blocks of 8 numbers of 4 bits"):
+        BlockPanelPacking(16, 4, 8).packed_shape((4, 6))
+    with pytest.raises(VerifyException, match="5 columns have no halves for panels of 16"):
+        BlockPanelPacking(16, 4, 8, paired=True).packed_shape((5, 8))
+    with pytest.raises(CompileError, match="only constant block-quantised weights can be packed"):
+        BlockPanelPacking(16, 4, 8).ops(Model().input(4, 8))
 
 
 def test_panels_made_of_some_rows_of_a_transposed_matrix() -> None:

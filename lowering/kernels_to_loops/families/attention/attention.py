@@ -33,9 +33,10 @@ from ....kernel_code.register_transposes import transposed
 from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import Epilogue, FusedOps, TimesFactor
 from ...tiles.inner_steps import MultiplyAdd
-from ...tiles.microkernel import MemoryRows, Strip, Tile, TileOperand, call_tiles
+from ...tiles.microkernel import Strip, Tile, call_tiles
 from ...tiles.split_sums import chains_of, parts_of
 from ...tiles.tile_classes import TileClass, tile_classes
+from ...tiles.tile_results import MemoryRows, TileOperand
 from .attention_few import FewQueries
 from .score_rows import ScoreRows
 

@@ -31,8 +31,8 @@ from ....kernel_code.arithmetic import Arithmetic
 from ....kernel_code.loop_builder import INDEX, Index, LoopBuilder
 from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import AddedToScaled
-from ...tiles.microkernel import MemoryRows, TileOperand
 from ...tiles.tile_classes import TileClass, tile_classes
+from ...tiles.tile_results import MemoryRows, TileOperand
 from .attention import AttentionWriter
 
 

@@ -35,9 +35,10 @@ from ....kernel_code.merged_axes import picture_strides
 from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
 from ...tiles.inner_steps import MultiplyAdd
-from ...tiles.microkernel import MemoryRows, Strip, Tile, call_tiles
+from ...tiles.microkernel import Strip, Tile, call_tiles
 from ...tiles.split_sums import Parts, chains_of
 from ...tiles.tile_classes import TileClass, by_class, classes_of_rows, tile_classes
+from ...tiles.tile_results import MemoryRows
 from ...tiles.winograd_transforms import (
     FilterRow,
     InputShape,

@@ -1,44 +1,92 @@
-"""Products by block-quantised matrices: dequantises one panel at a time in scratch, for all rows of the share.
+"""Products by block-quantised matrices of floats: many rows by panels dequantised in scratch, few in registers.
 
     for panel:
         scratch[k, 0:nr] = (number - zero) * scale            numbers, zeros and scales lie in panels of their own
         for tile of the rows: tile(a, scratch, ...)
 
-Every number is unpacked once, however many rows there are, and read from memory in its few bits.
+    for panel: for tile of the few rows: tile(a, panel, ...)
+
+Numbers are read from memory in their few bits, and those in scratch unpacked once, however many rows there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import VectorType, f32
 from xdsl.ir import SSAValue
 
-from .....dialects.graph.ops.block_weight import UI8, BlockWeightOp
-from .....dialects.graph.packing.unpack import UnpackOp
-from ....kernel_code.arithmetic import Arithmetic, convert, loaded
-from ....kernel_code.loop_builder import Index, memref_type
+from .....dialects.graph.values import shape_of
+from .....dialects.sizes.sizes import bounds_of
+from .....passes.kernels.schedules.cpu.products.dequantised_panels import DequantisedPanels
+from ....kernel_code.loop_builder import Index, LoopBuilder
 from ...kernel_instance import KernelInstance
-from .contraction_nest import argument_buffer
+from ...tiles.block_panel import BlockPanel, PanelPlaces
+from ...tiles.tile_classes import tile_classes
+from ...tiles.tile_results import MemoryRows
+from .block_calls import BlockCalls
 from .tile_calls import Site, TileCalls, tiles_of
 from .tiled_product import product_of, tiling_of
 
 
+@dataclass(frozen=True)
+class _Panel:
+    """Arguments of the function that dequantises a panel of so many whole blocks into scratch."""
+
+    blocks: Index
+    places: PanelPlaces
+    scratch: SSAValue
+
+
 def lower(k: KernelInstance) -> None:
-    """Builds the kernel's loops."""
+    """Builds the kernel's loops: for a run-time number of rows both, and a choice between them."""
     form, epilogue = product_of(k)
-    tiling, blocks = tiling_of(k, form, epilogue), form.blocks
-    assert blocks is not None
-    scratch = k.scratch_part("panel")
+    tiling, options = tiling_of(k, form, epilogue), k.schedule_as(DequantisedPanels)
+    rows = prod(shape_of(form.root.results[0])[:-1])
+    least, most = bounds_of(rows)
+    scratch = k.scratch_part("panel") if most > options.few else None
     k = k.placed(scratch)
-    b, calls = k.b, TileCalls(k, tiling, form, epilogue)
+    blocks, tiles = BlockCalls(k, tiling, form, epilogue), TileCalls(k, tiling, form, epilogue)
+
+    def in_registers() -> None:
+        _in_registers(k, blocks, options.few_rows)
+
+    def in_scratch() -> None:
+        _in_scratch(k, blocks, tiles)
+
+    if most <= options.few:
+        in_registers()
+    elif least > options.few:
+        in_scratch()
+    else:
+        k.b.when(k.b.compare("sle", rows, options.few), in_registers, in_scratch)
+
+
+def _in_registers(k: KernelInstance, calls: BlockCalls, tallest: int) -> None:
+    b, nest = k.b, calls.nest
+    *outer, last = nest.pixels
+    assert isinstance(last, int)
+    classes = tile_classes(b, last, tallest)
+
+    def some(item: Index, first: Index, end: Index) -> None:
+        row = b.delinearize(item, outer)
+
+        def rows(pixel: Index) -> tuple[MemoryRows, None]:
+            at = b.linear([*row, pixel], nest.a.pixels, nest.a.offset)
+            return MemoryRows(b.place(k.places[nest.a.buffer], at), nest.a.pixels[-1]), None
+
+        b.loop(first, end, lambda panel, _: calls.panel(panel, row, 0, classes, rows))
+
+    k.runs(b.product(outer), calls.tiling.panels, some)
+
+
+def _in_scratch(k: KernelInstance, blocks: BlockCalls, calls: TileCalls) -> None:
+    b, tiling = k.b, calls.tiling
     rows, tiles = tiling.nest.pixels[:-1], tiles_of(k.b, tiling.nest)
-    unpacks = [operand.owner for operand in blocks.operands]
-    panels = [argument_buffer(k, each.packed) for each in unpacks if isinstance(each, UnpackOp)]
 
     def share(panel: Index, first: Index, last: Index) -> None:
-        _make_panel(k, blocks, panels, scratch, panel)
+        _make_panel(k, blocks, panel)
         if not rows:
             calls.strips(Site((), panel, (), k.places[-1], 0), first, last)
             return
@@ -51,38 +99,31 @@ def lower(k: KernelInstance) -> None:
     k.runs(tiling.panels, b.product(rows) if rows else tiles, share)
 
 
-def _make_panel(
-    k: KernelInstance, op: BlockWeightOp, panels: Sequence[SSAValue], scratch: SSAValue, panel: Index
-) -> None:
+def _make_panel(k: KernelInstance, calls: BlockCalls, panel: Index) -> None:
     """Dequantises one panel of the matrix."""
-    b = k.b
-    bits, block, _, middle = op.numbers
-    windows: list[SSAValue] = []
-    for buffer in panels:
-        _, depth, nr = memref_type(buffer).get_shape()
-        windows.append(b.view(buffer, b.mul(panel, depth * nr), [depth, nr], [nr, 1]))
-    weight, scales, *zeros = windows
-    groups, nr = memref_type(scales).get_shape()
-    held = block * bits // 8
-    m = Arithmetic(b, VectorType(f32, [nr]))
+    numbers, registers, lanes = calls.numbers, calls.tiling.nr // calls.tiling.lanes, calls.tiling.lanes
 
-    def group(number: Index, _: Sequence[SSAValue]) -> None:
-        scale = b.vload(scales, [number, 0], nr)
-        zero = m.constant(middle)
-        if zeros:
-            zero = convert(b, loaded(b, b.vload(zeros[0], [number, 0], nr)), UI8, f32)
+    def write(b: LoopBuilder, told: _Panel) -> None:
+        reader = BlockPanel(b, numbers, told.places, registers, lanes)
+        rows = b.view(told.scratch, 0, [1, registers * lanes], [registers * lanes, 1])
 
-        def bytes(byte: Index, _: Sequence[SSAValue]) -> None:
-            there = loaded(b, b.vload(weight, [b.add(b.mul(number, held), byte), 0], nr))
-            numbers = [there]
-            if bits == 4:
-                low, four = (b.constant(each, there.type) for each in (15, 4))
-                numbers = [b.insert(arith.AndIOp(there, low)), b.insert(arith.ShRUIOp(there, four))]
-            first = b.add(b.mul(number, block), b.mul(byte, len(numbers)))
-            for place, each in enumerate(numbers):
-                value = m.mul(m.sub(convert(b, each, UI8, f32), zero), scale)
-                b.vstore(value, scratch, [b.add(first, place), 0])
+        def block(number: Index, count: int) -> None:
+            level, scales, first = reader.levels(number), reader.scales(number), b.mul(number, numbers.block)
 
-        b.loop(0, held, bytes)
+            def unpack(word: Index, held: int, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                at = b.add(first, b.mul(word, numbers.span))
+                for register, words in enumerate(reader.words(number, word)):
+                    for place in range(held):
+                        value = reader.m.mul(level(words, register, place), scales[register])
+                        b.vstore(value, rows, [b.add(at, place), register * lanes])
+                return ()
 
-    b.loop(0, groups, group)
+            reader.each_word(count, unpack, ())
+
+        b.loop(0, told.blocks, lambda number, _: block(number, numbers.block), unrolled=False)
+        if numbers.tail:
+            block(told.blocks, numbers.tail)
+
+    whole = k.b.index(calls.blocks - (numbers.tail > 0))
+    told = _Panel(whole, calls.places_of(panel), k.places[-1])
+    k.common.call(k.b, "dequantise", (numbers, registers, lanes), told, write)

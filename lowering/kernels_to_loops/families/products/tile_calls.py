@@ -19,15 +19,10 @@ from ....kernel_code.loop_builder import Index, LoopBuilder, memref_type
 from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
 from ...tiles.inner_steps import ByteDot, InnerStep, MultiplyAdd
-from ...tiles.microkernel import (
-    MemoryRows,
-    Strip,
-    Tile,
-    TileOperand,
-    call_tiles,
-)
+from ...tiles.microkernel import Strip, Tile, call_tiles
 from ...tiles.split_sums import Parts, chains_of, parts_of
 from ...tiles.tile_classes import TileClass
+from ...tiles.tile_results import MemoryRows, TileOperand
 from .contraction_nest import Access, Nest
 
 
@@ -269,7 +264,7 @@ class TileCalls:
             halves=tiling.columns < tiling.nr,
             taps=((0, shape.rows),) if merged else taps,
             result=self.result,
-            operands=tuple(self._operand(nest, each) for each in nest.operands),
+            operands=tuple(self.operand(nest, each) for each in nest.operands),
             has_bias=nest.bias is not None,
             filter_rows=nest.rows.clipped or nest.rows.count != 1,
             taps_adjoin=adjoin and not merged,
@@ -318,7 +313,7 @@ class TileCalls:
         )
         call_tiles(self.k, tile, self.epilogue, strip)
 
-    def _operand(self, nest: Nest, access: Access) -> TileOperand:
+    def operand(self, nest: Nest, access: Access) -> TileOperand:
         element = memref_type(self.k.places[access.buffer]).element_type
         in_place = access.buffer == nest.out.buffer
         return TileOperand(element, in_place, in_place or access.pixels[-1] != 0, in_place or access.column != 0)

@@ -36,9 +36,10 @@ from ....kernel_code.recurrence_cells import CellPhase, Unit, phases_of
 from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
 from ...tiles.inner_steps import MultiplyAdd
-from ...tiles.microkernel import MemoryRows, Strip, Tile, call_tiles
+from ...tiles.microkernel import Strip, Tile, call_tiles
 from ...tiles.split_sums import chains_of
 from ...tiles.tile_classes import TileClass, by_class, halving_classes, tile_classes
+from ...tiles.tile_results import MemoryRows
 
 
 def lower(k: KernelInstance) -> None:

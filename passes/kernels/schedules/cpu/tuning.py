@@ -43,6 +43,10 @@ BANDS_WEIGHTS_SHARE = 16
 BANDS_TILE_ROWS = 3
 """Largest number of rows of a tile of the depthwise convolution; chosen."""
 
+BLOCK_DOTS_BESIDE_SUMS = 8
+"""Registers of a tile of dot products besides its sums, of which it has two kinds: integers and floats."""
+BLOCK_DOTS_ROWS = 64
+"""Largest number of rows that are rounded at a time."""
 BLOCKED_PANELS_MOST_TILES = 24
 """Largest number of tiles of a block; 512 elements of each of its rows must fit half the second-level cache. With 1 MB
 (Zen 5), 8 to 24 tiles by 2 to 8 panels are within 3 % of each other."""
@@ -57,6 +61,8 @@ one thread) 196 x 3072 x 768 runs at 238 GFLOP/s instead of 222, 512 x 4096 x 51
 BLOCKED_PANELS_LONG = 0.95
 """Time of divided panels relative to whole ones."""
 
+DEQUANTISED_FEW_ROWS = 4
+"""Up to so many rows, tiles unpack block-quantised weights themselves, in registers."""
 DEPTHWISE_COLUMNS = 7
 """Largest number of pixels of a row of a tile."""
 DEPTHWISE_WRITTEN_OUT = 9

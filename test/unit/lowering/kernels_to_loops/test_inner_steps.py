@@ -21,7 +21,8 @@ from mini_infer.lowering.kernel_code.arithmetic import Arithmetic, convert
 from mini_infer.lowering.kernel_code.loop_builder import Index, LoopBuilder, define_function
 from mini_infer.lowering.kernels_to_loops.kernel_instance import CommonFunctions, KernelInstance
 from mini_infer.lowering.kernels_to_loops.tiles.fused_ops import FusedOps
-from mini_infer.lowering.kernels_to_loops.tiles.microkernel import MemoryRows, Strip, Tile, TileOperand, call_tiles
+from mini_infer.lowering.kernels_to_loops.tiles.microkernel import Strip, Tile, call_tiles
+from mini_infer.lowering.kernels_to_loops.tiles.tile_results import MemoryRows, TileOperand
 
 f32, f64, i8, i32 = Float32Type(), Float64Type(), IntegerType(8), IntegerType(32)
 ROWS, LANES, TILES, DEPTH, PREFETCH = 3, 8, 2, 24, 4

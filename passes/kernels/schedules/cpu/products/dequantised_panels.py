@@ -1,18 +1,26 @@
-"""The schedule of products by a block-quantised matrix: each of its panels is dequantised in scratch before its tiles.
+"""The schedule of products by block-quantised matrices: many rows by panels dequantised in scratch, few in registers.
 
 Numbers, scales and zeros of the matrix lie in panels of their own, packed ahead.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Self
 
 from typing_extensions import override
 
 from ......dialects.graph.ops.structure import KernelOp
 from ......dialects.graph.values import element_type_of_value, shape_of
+from ......dialects.kernel.targets import CpuAttr
+from ......dialects.sizes.sizes import bounds_of, now
+from .....cost_model import seconds
 from ....forms.contraction import ContractionForm, contraction_form
+from ...schedule import Count, TileSize
 from ...scratch import ScratchLayout
+from ..tuning import DEQUANTISED_FEW_ROWS
 from .tiled_product import TiledProduct, is_plain
 
 
@@ -22,6 +30,11 @@ class DequantisedPanels(TiledProduct):
 
     forms = ("contraction",)
 
+    few: Count = 0
+    """Most rows for which numbers are unpacked in registers, by each tile."""
+    few_rows: TileSize = 1
+    """Rows of such a tile."""
+
     @override
     @classmethod
     def suits(cls, form: ContractionForm, packed: bool) -> bool:
@@ -29,10 +42,26 @@ class DequantisedPanels(TiledProduct):
         return form.blocks is not None and is_plain(form)
 
     @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
+        """Panels of two registers; a tile that unpacks them has two chains of sums, and totals."""
+        for schedule in super().candidates(kernel, target):
+            tallest = max(1, (target.registers.data - 8) // (3 * schedule.nr // schedule.lanes))
+            yield replace(schedule, prefetch=0, few=DEQUANTISED_FEW_ROWS, few_rows=tallest)
+
+    @override
+    def least_cost(self, kernel: KernelOp, target: CpuAttr) -> float:
+        """Four instructions for each number, each time that it is unpacked."""
+        root = contraction_form(kernel).root
+        rows, numbers = now(prod(shape_of(root.results[0])[:-1])), prod(shape_of(root.operands[1]))
+        times = -(-rows // self.few_rows) if rows <= self.few else 1
+        return seconds(kernel, target, wasted=self.wasted(root, target), more=4 * numbers * times)
+
+    @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """One dequantised panel, of whole blocks."""
+        """One dequantised panel."""
         form = contraction_form(kernel)
-        if form.blocks is None:
+        if form.blocks is None or bounds_of(prod(shape_of(form.root.results[0])[:-1]))[1] <= self.few:
             return ScratchLayout()
-        depth = shape_of(form.blocks.scale)[1] * form.blocks.block.value.data
+        depth = shape_of(form.blocks.result)[1]
         return ScratchLayout.of([("panel", element_type_of_value(form.root.results[0]), (depth, self.nr))])

@@ -14,7 +14,8 @@ Each loop nest around the tiles is a schedule of its own. Of weights that are pa
 And where something is made in scratch in front of the tiles or behind them:
 
     computed_panels       the right-hand side is no weight: packed a panel at a time
-    dequantised_panels    the right-hand side has few bits: dequantised a panel at a time
+    dequantised_panels    the right-hand side has few bits: dequantised a panel at a time, or in registers
+    block_dots            likewise, and rows may be rounded: dot products of bytes
     prologue_panels       the left-hand side is computed, a block of rows at a time
     pooled_panels         a convolution in front of a max pool, a band of rows at a time
 
@@ -37,6 +38,7 @@ from ......dialects.graph.base import ElementwiseOp
 from ......dialects.graph.ops.block_weight import BlockWeightOp
 from ......dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
 from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.graph.packing.block_panels import BlockPanelPacking
 from ......dialects.graph.packing.packings import (
     ByteConvPacking,
     BytePanelPacking,
@@ -274,8 +276,11 @@ def packed_operands(kernel: KernelOp, form: ContractionForm, nr: int) -> dict[in
     """The packing of a filter, or of a right-hand side that is a single weight matrix and no view."""
     root = form.root
     if form.blocks is not None:
-        panels = PanelPacking(nr, transposed=True)
-        return {argument_index(kernel, _argument_of(operand)): panels for operand in form.blocks.operands}
+        bits, block, _, _ = form.blocks.numbers
+        weight, *others = (argument_index(kernel, _argument_of(operand)) for operand in form.blocks.operands)
+        beside = (PairedPanelPacking if form.halves else PanelPacking)(nr, transposed=True)
+        words = BlockPanelPacking(nr, bits, block, paired=bool(form.halves))
+        return {weight: words, **dict.fromkeys(others, beside)}
     bytes = is_byte(element_type_of_value(root.operands[1]))
     if isinstance(root, ConvOp):
         packing = (ByteConvPacking if bytes else ConvPacking)(nr, root.groups.value.data)
