@@ -31,7 +31,7 @@ GROUP = 4
 class DotOp(IRDLOperation):
     """sums[i] + row[0] * columns[4i] + ... + row[3] * columns[4i + 3], with wrap-around.
 
-    Bytes are signed unless a flag says otherwise.
+    Bytes are signed unless a flag says otherwise. Those of `narrow_columns` are from 0 to 127.
     """
 
     name = "kernel.dot"
@@ -42,6 +42,7 @@ class DotOp(IRDLOperation):
     sums = operand_def(_T)
     unsigned_row = opt_prop_def(UnitAttr)
     unsigned_columns = opt_prop_def(UnitAttr)
+    narrow_columns = opt_prop_def(UnitAttr)
     result = result_def(_T)
 
     traits = traits_def(Pure())
@@ -55,8 +56,10 @@ class DotOp(IRDLOperation):
         sums: SSAValue | Operation,
         unsigned_row: bool = False,
         unsigned_columns: bool = False,
+        narrow_columns: bool = False,
     ) -> None:
-        flags = {"unsigned_row": unsigned_row, "unsigned_columns": unsigned_columns}
+        names = ("unsigned_row", "unsigned_columns", "narrow_columns")
+        flags = dict(zip(names, (unsigned_row, unsigned_columns, narrow_columns), strict=True))
         super().__init__(
             operands=[row, columns, sums],
             result_types=[SSAValue.get(sums).type],

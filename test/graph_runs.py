@@ -107,7 +107,10 @@ Case: TypeAlias = "Callable[[Model], SSAValue | Sequence[SSAValue]]"
 
 @dataclass(frozen=True)
 class Target:
-    """What a test compiles for, and which passes run. `l2`, in bytes, sets thresholds of fusion; 0 takes the host's."""
+    """What a test compiles for, and which passes run. `l2`, in bytes, sets thresholds of fusion; 0 takes the host's.
+
+    `without` are dot products of bytes that the host may have and are not to be used, `forbid` a schedule.
+    """
 
     bits: int = 512
     threads: int = 1
@@ -115,6 +118,8 @@ class Target:
     fuse: bool = True
     plan: bool = True
     winograd: Literal["auto", "off"] = "auto"
+    without: tuple[str, ...] = ()
+    forbid: str = ""
 
     def config(self) -> EngineConfig:
         """The engine's options."""
@@ -182,15 +187,16 @@ def compiled(m: Model, target: Target) -> tuple[InferencePlan, ModuleOp]:
     host = target_attribute(config)
     module.attributes["kernel.target"] = CpuAttr.of(
         cpu=host.cpu.data,
-        features=[each.data for each in host.features if each.data in BYTE_DOTS],
+        features=[each.data for each in host.features if each.data in {*BYTE_DOTS} - {*target.without}],
         vector_bits=host.vector_bits.data,
         registers=host.registers.data,
         l2=target.l2 or host.l2.data,
         threads=target.threads,
     )
     kernels = pipelines.KERNELS if target.fuse else pipelines.PLAIN_KERNELS
-    if target.winograd == "off":
-        kernels = pipelines.with_options(kernels, {"choose-schedule": {"forbid": "winograd"}})
+    forbidden = [*(["winograd"] if target.winograd == "off" else []), *([target.forbid] if target.forbid else [])]
+    if forbidden:
+        kernels = pipelines.with_options(kernels, {"choose-schedule": {"forbid": ",".join(forbidden)}})
     buffers = pipelines.BUFFERS if target.plan else pipelines.PLAIN_BUFFERS
     down = [pipelines.Phase("kernels", kernels), pipelines.Phase("buffers", buffers)]
     with everything_shared():

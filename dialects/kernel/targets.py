@@ -25,7 +25,7 @@ from ..errors import CompileError, ConfigError
 from ..threads import MOST_THREADS
 from .gpus import GPUS, PRECISIONS
 
-BYTE_DOTS = ("pmaddwd", "sdot", "usdot", "vpdpbusd")
+BYTE_DOTS = ("pmaddubsw", "pmaddwd", "sdot", "usdot", "vpdpbusd")
 """Instructions that add up products of bytes, or of 16 bits, in registers of `vector_bits` (see byte_dots.py)."""
 CPU_FEATURES = ("fma", "half", "round", *BYTE_DOTS)
 """Products and sums in one rounding; f16 to f32 and back; rounding to a whole number; and instructions by name."""
@@ -141,14 +141,19 @@ class CpuAttr(ParametrizedAttribute):
         assert feature in CPU_FEATURES
         return StringAttr(feature) in self.features.data
 
-    def byte_dot(self, alike: bool) -> str:
-        """The byte dot-product instruction for operands of one signedness (`alike`) or of two; "" without one."""
+    def byte_dot(self, alike: bool, narrow: bool = False) -> str:
+        """The byte dot-product instruction for operands of one signedness (`alike`) or of two; "" without one.
+
+        With `narrow`, one operand is signed, and the other one's numbers are from 0 to 127.
+        """
         wanted = ("sdot", "pmaddwd") if alike else ("vpdpbusd", "usdot", "pmaddwd")
+        wanted = ("vpdpbusd", "sdot", "pmaddubsw", "pmaddwd") if narrow else wanted
         return next((each for each in wanted if self.has(each)), "")
 
-    def byte_speed(self, alike: bool) -> float:
+    def byte_speed(self, alike: bool, narrow: bool = False) -> float:
         """The throughput of that instruction relative to multiply-adds of f32."""
-        return {"vpdpbusd": 4, "usdot": 4, "sdot": 4, "pmaddwd": 1.4, "": 0.5}[self.byte_dot(alike)]
+        speeds = {"vpdpbusd": 4, "usdot": 4, "sdot": 4, "pmaddubsw": 2, "pmaddwd": 1.4, "": 0.5}
+        return speeds[self.byte_dot(alike, narrow)]
 
     @property
     def far_bytes(self) -> int:

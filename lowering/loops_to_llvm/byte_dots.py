@@ -5,7 +5,8 @@ The target's features are the names of the available instructions.
     vpdpbusd    four products of unsigned by signed bytes, added to 32 bits (AVX-VNNI, AVX512-VNNI)
     sdot        the same for bytes of equal signedness (ARM dotprod)
     usdot       the same for unsigned by signed bytes (ARM i8mm)
-    pmaddwd     two products of 16 bits: applied to the even and to the odd bytes
+    pmaddubsw   two products of unsigned by signed bytes in 16 bits, which saturate: for narrow columns
+    pmaddwd     two products of 16 bits: applied to the even and to the odd bytes, or to those sums and ones
 """
 
 from __future__ import annotations
@@ -22,13 +23,19 @@ from .instructions import integer_list
 from .types import element_of, lanes_of, vector_type
 
 INTRINSICS: Mapping[str, Sequence[str]] = {
-    "pmaddwd": ("llvm.x86.sse2.pmadd.", "llvm.x86.avx2.pmadd.", "llvm.x86.avx512.pmaddw."),
+    "pmaddubsw": ("llvm.x86.ssse3.pmadd.ub.", "llvm.x86.avx2.pmadd.ub.", "llvm.x86.avx512.pmaddubs."),
+    "pmaddwd": ("llvm.x86.sse2.pmadd.", "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx512.pmaddw."),
     "vpdpbusd": ("llvm.x86.avx512.vpdpbusd.",),
     "sdot": ("llvm.aarch64.neon.sdot.", "llvm.aarch64.neon.udot."),
     "usdot": ("llvm.aarch64.neon.usdot.",),
 }
 """Prefixes of the names of LLVM's intrinsics; LLVM aborts the process if the CPU lacks the instruction."""
 _PMADDWD = {128: "llvm.x86.sse2.pmadd.wd", 256: "llvm.x86.avx2.pmadd.wd", 512: "llvm.x86.avx512.pmaddw.d.512"}
+_PMADDUBSW = {
+    128: "llvm.x86.ssse3.pmadd.ub.sw.128",
+    256: "llvm.x86.avx2.pmadd.ub.sw",
+    512: "llvm.x86.avx512.pmaddubs.w.512",
+}
 _REGISTERS = frozenset(_PMADDWD)  # in bits
 
 _Signs = tuple[bool, bool]  # whether the bytes of the row, and those of the columns, are unsigned
@@ -40,9 +47,12 @@ def _dot(body: FunctionBody, op: Operation) -> None:
     assert isinstance(op, DotOp)
     row, columns, sums = body.lowered(op.operands)
     signs = op.unsigned_row is not None, op.unsigned_columns is not None
+    narrow = op.narrow_columns is not None
+    if narrow and body.target.has("sdot"):
+        signs = signs[0], signs[0]
     lanes, register = _lanes(sums), body.target.vector_bits.data
     held = min(lanes, register // 32)
-    way = _way(body, signs) if lanes % held == 0 and held * 32 in _REGISTERS else None
+    way = _way(body, signs, narrow) if lanes % held == 0 and held * 32 in _REGISTERS else None
     if way is None:
         way, held = _by_multiplication, lanes
     repeated = body.splat(body.emit(llvm.BitcastOp, (row,), i32), vector_type(i32, held))
@@ -53,13 +63,15 @@ def _dot(body: FunctionBody, op: Operation) -> None:
     body.values[op.results[0]] = _joined(body, parts)
 
 
-def _way(body: FunctionBody, signs: _Signs) -> _Way | None:
+def _way(body: FunctionBody, signs: _Signs, narrow: bool) -> _Way | None:
     """The implementation for bytes of these signs, by an instruction of the target; None without one."""
     has, mixed = body.target.has, signs[0] != signs[1]
     if mixed and has("vpdpbusd"):
         return _by_vpdpbusd
     if has("usdot") if mixed else has("sdot"):
         return _by_sdot
+    if narrow and not signs[0] and has("pmaddubsw"):
+        return _by_pmaddubsw
     return _by_pmaddwd if has("pmaddwd") else None
 
 
@@ -74,6 +86,15 @@ def _by_sdot(body: FunctionBody, row: SSAValue, columns: SSAValue, sums: SSAValu
     factors = [columns, row] if signs == (False, True) else [row, columns]
     kind = {(False, False): "sdot", (True, True): "udot"}.get(signs, "usdot")
     return _called(body, f"llvm.aarch64.neon.{kind}.v4i32.v16i8", [sums, *factors], sums)
+
+
+def _by_pmaddubsw(body: FunctionBody, row: SSAValue, columns: SSAValue, sums: SSAValue, signs: _Signs) -> SSAValue:
+    bits, words = 32 * _lanes(sums), vector_type(i16, 2 * _lanes(sums))
+    row = body.emit(llvm.BitcastOp, (row,), columns.type)
+    pairs = body.intrinsic(_PMADDUBSW[bits], [columns, row], words)
+    assert pairs is not None
+    ones = body.number(1, words)
+    return body.emit(llvm.AddOp, (sums, _called(body, _PMADDWD[bits], [pairs, ones], sums)), sums.type)
 
 
 def _by_pmaddwd(body: FunctionBody, row: SSAValue, columns: SSAValue, sums: SSAValue, signs: _Signs) -> SSAValue:

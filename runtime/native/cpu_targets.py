@@ -53,6 +53,13 @@ define i32 @{name}(ptr %p, ptr %q) {{
   ret i32 %r
 }}
 """
+_REVERSED_BYTES = f"""
+define <16 x i8> @reversed(<16 x i8> %x) {{
+  %r = shufflevector <16 x i8> %x, <16 x i8> poison, <16 x i32> <{", ".join(f"i32 {15 - byte}" for byte in range(16))}>
+  ret <16 x i8> %r
+}}
+"""
+"""What pshufb does, which came with pmaddubsw: LLVM finds no use for the latter by itself."""
 
 
 _UNIT_BITS = {"znver1": 128, "znver4": 256}
@@ -177,7 +184,10 @@ def _byte_dots(machine: Machine, register: str) -> frozenset[str]:
     text = "".join(_PRODUCTS_OF_BYTES.format(name=name, first=name) for name in ("sext", "zext"))
     code = emit_assembly(text, machine, opt_level=0 if machine.architecture == "x86_64" else 2)
     found = {name for name in BYTE_DOTS if re.search(rf"\bv?{name}\s[^\n]*%{register}|\b{name}[.\w]*\s+v", code)}
-    return frozenset(found | {"pmaddwd"} if "vpdpbusd" in found else found)
+    if "vpdpbusd" in found:
+        found.add("pmaddwd")
+    shuffles = "pmaddwd" in found and "pshufb" in emit_assembly(_REVERSED_BYTES, machine, opt_level=0)
+    return frozenset(found | {"pmaddubsw"} if shuffles else found)
 
 
 def _check_name(machine: Machine) -> None:

@@ -20,7 +20,7 @@ from ....dialects.graph.packing.block_panels import WORD
 from ...kernel_code.arithmetic import Arithmetic, convert, loaded
 from ...kernel_code.loop_builder import Index, LoopBuilder, vector_of
 
-_WRITTEN_OUT = 32
+WRITTEN_OUT = 32
 """Numbers of a column whose code is written out; blocks of more loop over as many."""
 _MAGIC, _MAGIC_BITS = 2.0**23, 0x4B000000
 """A float whose last bit counts 1."""
@@ -81,10 +81,11 @@ class BlockPanel:
         count: int,
         body: Callable[[Index, int, Sequence[SSAValue]], Sequence[SSAValue]],
         carried: Sequence[SSAValue],
+        written_out: int = WRITTEN_OUT,
     ) -> Sequence[SSAValue]:
         """`body(word, numbers, carried)` for each word of `count` numbers of a block; the last may have fewer."""
         span = self.numbers.span
-        step, words = max(1, _WRITTEN_OUT // span), count // span
+        step, words = max(1, written_out // span), count // span
 
         def several(first: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             for word in range(step):

@@ -49,6 +49,7 @@ class BlockTile:
     numbers: BlockNumbers
     rounded: bool  # whether rows are bytes
     signed: bool  # whether numbers of 8 bits are moved by 128 for a dot product of signed bytes
+    written_out: int  # numbers of a column whose code is written out
     operands: tuple[TileOperand, ...]
 
     @property
@@ -177,11 +178,10 @@ class _DotWriter(_BlockWriter):
                 columns = [self._bytes(each, part) for each in vectors]
                 for place, (row, register) in enumerate(self.places):
                     group = loaded(b, b.vload(self.a, [row, b.add(at, part * GROUP)], GROUP))
-                    dot = DotOp(group, columns[register], current[place], unsigned_columns=not self.tile.signed)
-                    current[place] = b.insert(dot)
+                    current[place] = self._dot(group, columns[register], current[place])
             return current
 
-        sums = self.panel.each_word(words * span, dots, self._starts(number))
+        sums = self.panel.each_word(words * span, dots, self._starts(number), self.tile.written_out)
         scales, by_row = self.panel.scales(number), self._by_rows(self.row_scales, number)
         values = [convert(b, each, i32, f32) for each in sums]
         if zeros := self.panel.float_zeros(number):
@@ -196,6 +196,10 @@ class _DotWriter(_BlockWriter):
             b.fma(value, self.m.mul(scales[register], by_row[row]), total)
             for (row, register), value, total in zip(self.places, values, totals, strict=True)
         ]
+
+    def _dot(self, row: SSAValue, columns: SSAValue, sums: SSAValue) -> SSAValue:
+        kind = {"unsigned_columns": not self.tile.signed, "narrow_columns": self.numbers.bits < 8}
+        return self.b.insert(DotOp(row, columns, sums, **kind))
 
     def _by_rows(self, window: SSAValue, block: Index) -> list[SSAValue]:
         """An element of each row, in all lanes."""

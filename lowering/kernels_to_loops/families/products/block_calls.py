@@ -13,7 +13,7 @@ from .....passes.kernels.forms.contraction import ContractionForm
 from ....kernel_code.extents import Extent
 from ....kernel_code.loop_builder import Index
 from ...kernel_instance import KernelInstance
-from ...tiles.block_panel import BlockNumbers, PanelPlaces
+from ...tiles.block_panel import WRITTEN_OUT, BlockNumbers, PanelPlaces
 from ...tiles.block_tile import BlockStrip, BlockTile, RoundedRows, call_block_tiles
 from ...tiles.fused_ops import FusedOps
 from ...tiles.tile_classes import TileClass
@@ -41,7 +41,11 @@ class BlockCalls(TileCalls):
         self.weight = [
             k.places[k.buffers.index(argument_buffer(k, each.packed))] for each in unpacks if isinstance(each, UnpackOp)
         ]
-        self.signed = self.numbers.bits == 8 and k.target.byte_dot(alike=False) != "vpdpbusd" and k.target.has("sdot")
+        # Instructions for bytes of one signedness only: those of the weight become signed, too.
+        # Without one that adds to sums, LLVM computes all rows' products of what is written out first, and spills.
+        dot = k.target.byte_dot(alike=False, narrow=self.numbers.bits < 8)
+        self.written_out = 0 if dot.startswith("pm") else WRITTEN_OUT
+        self.signed = self.numbers.bits == 8 and not k.target.byte_dot(alike=False) and k.target.has("sdot")
 
     def places_of(self, panel: Index) -> PanelPlaces:
         """Where a panel's words, scales and zero points are."""
@@ -83,6 +87,7 @@ class BlockCalls(TileCalls):
                 self.numbers,
                 rounded is not None,
                 rounded is not None and self.signed,
+                self.written_out,
                 tuple(self.operand(nest, operand) for operand in nest.operands),
             )
             whole = self.blocks if rounded is not None else self.blocks - (self.numbers.tail > 0)

@@ -43,8 +43,8 @@ BANDS_WEIGHTS_SHARE = 16
 BANDS_TILE_ROWS = 3
 """Largest number of rows of a tile of the depthwise convolution; chosen."""
 
-BLOCK_DOTS_BESIDE_SUMS = 8
-"""Registers of a tile of dot products besides its sums, of which it has two kinds: integers and floats."""
+BLOCK_DOTS_BESIDE_SUMS = 5
+"""Registers of a tile of dot products besides its sums, of which it has two kinds, and those that every tile needs."""
 BLOCK_DOTS_ROWS = 64
 """Largest number of rows that are rounded at a time."""
 BLOCKED_PANELS_MOST_TILES = 24

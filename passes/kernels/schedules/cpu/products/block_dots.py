@@ -26,7 +26,7 @@ from ....forms.contraction import ContractionForm, contraction_form
 from ...schedule import TileSize
 from ...scratch import ScratchLayout
 from ..tuning import BLOCK_DOTS_BESIDE_SUMS, BLOCK_DOTS_ROWS
-from .tiled_product import TiledProduct, is_plain, runs_inline
+from .tiled_product import TiledProduct, beside_float_sums, is_plain, runs_inline
 
 MOST_SUMMED = 2**31 // (255 * 127)
 """Numbers of a block whose products with bytes fit sums of 32 bits."""
@@ -60,7 +60,8 @@ class BlockDots(TiledProduct):
             return
         lanes = target.lanes(32)
         nr = 2 * lanes
-        mr = max(1, (target.registers.data - BLOCK_DOTS_BESIDE_SUMS) // 4)
+        beside = BLOCK_DOTS_BESIDE_SUMS + beside_float_sums(target)
+        mr = max(1, (target.registers.data - beside) // 4)
         fitting = target.l2.data // 2 // _row_bytes(form)
         rows = bounds_of(prod(shape_of(form.root.result)[:-1]))[1]
         yield cls(mr, nr, lanes, runs_inline(form), block=max(1, min(BLOCK_DOTS_ROWS, rows, fitting)))
@@ -82,7 +83,7 @@ class BlockDots(TiledProduct):
         rows = now(prod(shape_of(form.root.result)[:-1]))
         scaled = 3 * rows * columns * shape_of(form.blocks.scale)[1]
         unpacked = -(-rows // self.mr) * prod(shape_of(form.blocks.result)) // 2
-        speed = target.byte_speed(alike=False)
+        speed = target.byte_speed(alike=False, narrow=form.blocks.bits.value.data < 8)
         return seconds(kernel, target, wasted=padded / speed, more=scaled + unpacked)
 
     @override
