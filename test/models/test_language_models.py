@@ -15,9 +15,11 @@ import pytest
 from models.small import SMALL_MODELS
 
 import mini_infer as mi
+from mini_infer.dialects.graph import blobs
 from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
 from mini_infer.tools.demos.llama import FULL_CACHES, LlamaSizes, Style, llama, past_names
+from mini_infer.tools.demos.quantised_llama import BlockWeights, quantised_llama, write
 
 STYLES: list[Style] = ["concat", "attention", "scatter", "microsoft"]
 
@@ -101,6 +103,31 @@ def test_one_compile_reads_prompts_and_says_what_follows(style: Style) -> None:
         found, wanted = (generated(each, style, ids, steps, SMALL) for each in (run, by_onnxruntime(style, SMALL)))
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
     assert engine.compiles == 1
+
+
+@pytest.mark.thinned(2)
+@pytest.mark.parametrize(
+    ("weights", "packed"),
+    [(BlockWeights(accuracy_level=1), True), (BlockWeights(8, 16, zero_points=True, accuracy_level=0), False)],
+)
+def test_the_quantised_demo_says_what_onnxruntime_does(
+    weights: BlockWeights, packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blobs, "PART_BYTES", 2**14)
+    sizes = LlamaSizes(vocabulary=1200, hidden=64, inner=96, layers=2, heads=4, key_heads=2, capacity=40)
+    path = tmp_path / "model.onnx"
+    write(quantised_llama(sizes, weights, packed=packed), path)
+    dims = {"batch_size": (1, 1, 2), "sequence_length": (1, 1, 12)}
+    dims |= {"past_sequence_length": (0, 8, 30), "total_sequence_length": (1, 9, 40)}
+    engine = mi.compile(path, profile=mi.OptimizationProfile(dims=dims), threads=1, compile_threads=1)
+    session = cast("Any", ort).InferenceSession(str(path))
+    pasts = dict.fromkeys(past_names(2), np.zeros((2, 2, 0, 16), np.float32))
+    for count, total in ((7, 7), (1, 8), (1, 9)):
+        inputs = {"input_ids": prompt(2, count), "attention_mask": np.ones((2, total), np.int64), **pasts}
+        found, wanted = list(engine(inputs).values()), session.run(None, inputs)
+        for ours, theirs in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-5)
+        pasts = dict(zip(past_names(2), wanted[1:], strict=True))
 
 
 def example(arguments: Sequence[str]) -> int:
