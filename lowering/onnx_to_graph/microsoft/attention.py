@@ -27,7 +27,7 @@ from ....dialects.graph.ops.elementwise import (
 from ....dialects.graph.ops.indexing import GatherOp
 from ....dialects.graph.ops.movement import ConcatOp, PadOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
-from ....dialects.sizes.sizes import equal, equal_shapes
+from ....dialects.sizes.sizes import equal, equal_shapes, is_fixed
 from ..handlers.attention import rotated
 from ..handlers.indexing import positions
 from ..handlers.movement import slice_axis
@@ -271,11 +271,13 @@ def _group_query_attention(node: Node) -> list[SSAValue]:
     query, key, value = _grouped(node)
     batch, _, rows, _ = shape_of(query)
     past = node.optional(3)
-    whole, total = node.known(node.operand(6)), 0 if past is None else shape_of(past)[2]
+    total: int = 0 if past is None else shape_of(past)[2]
     first = node.emit(SubOp(node.cast(node.reshape(node.operand(5), (batch,)), i64), node.scalar(rows - 1, i64)))
     none = node.zeros(i64, (batch,))
-    if whole is not None:
-        total = int(whole.reshape(-1)[0])
+    known = node.known(node.operand(6)) is not None
+    if known:
+        total = node.ints_operand(6)[0]
+    if known and is_fixed(total, rows):
         first = none if total == rows else first
     elif past is None:
         first = none
@@ -323,7 +325,7 @@ def _grouped(node: Node) -> list[SSAValue]:
 def _cached(node: Node, past: SSAValue | None, present: SSAValue, first: SSAValue, total: int) -> SSAValue:
     """The cache with new entries written into it, from each batch entry's position on."""
     length = 0 if past is None else shape_of(past)[2]
-    if past is None or not length:
+    if past is None or length == 0:  # at all shapes
         return present
     if length < total:
         past = node.emit(PadOp(past, (0, 0, 0, 0), (0, 0, total - length, 0)))
