@@ -52,13 +52,19 @@ def lower_scatter(k: AnyInstance, op: ScatterNdOp | ScatterElementsOp) -> None:
 
     def update(position: Expr) -> None:
         at = delinearize(position, counts)
-        row = v.number(linear(_row(v, op, at), row_major(shape[:depth])))
+        index = _row(v, op, at)
+        row = v.number(linear(index, row_major(shape[:depth])))
         mine = b.conjunction(b.compare("sge", row, low), b.compare("slt", row, high))
+        start = linear(index, out.strides[:depth])
 
         def write() -> None:
+            def element(i: Expr) -> None:
+                inner = delinearize(i, shape[depth:])
+                place = start + linear(inner, out.strides[depth:])
+                _apply(v, op, out, place, [*at, *(inner if isinstance(op, ScatterNdOp) else ())])
+
             with v.scope():
-                first = v.variable(("row", row), lambda: row, 0, rows - 1) * length
-                v.each(0, length, length, lambda i: _apply(v, op, out, first + i, [*at, *_inner(op, i, depth)]))
+                v.each(0, length, length, element)
 
         b.when(mine, write)
 
@@ -83,11 +89,6 @@ def _row(v: Values, op: ScatterNdOp | ScatterElementsOp, at: Sequence[Expr]) -> 
         return [wrapped(v, op.indices, [*at, Expr.of(i)], shape[i]) for i in range(depth)]
     axis = op.axis.value.data
     return [*at[:axis], wrapped(v, op.indices, at, shape[axis]), *at[axis + 1 :]]
-
-
-def _inner(op: ScatterNdOp | ScatterElementsOp, i: Expr, depth: int) -> list[Expr]:
-    """The index within an update."""
-    return delinearize(i, shape_of(op.result)[depth:]) if isinstance(op, ScatterNdOp) else []
 
 
 def _apply(v: Values, op: ScatterNdOp | ScatterElementsOp, out: Line, place: Expr, at: Sequence[Expr]) -> None:

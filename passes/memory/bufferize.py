@@ -21,8 +21,8 @@ after:   func.func @main(%x: memref<8xf32> {graph.role = "input"},
 - A value that main returns is written directly to the caller's memory, along with all values that it overwrites in
   place. Inputs, weights and values returned twice are copied there at the end.
 - A cache (dialects/graph/kv_cache_attributes.py) is one argument with the role "cache"; its past and present are views
-  of it. Where a kernel only appends to the past, just the appended elements are copied there; a present computed
-  otherwise, and not in place over the past, is copied at the end.
+  of it. Where a kernel only appends to the past, just the appended elements are copied there, and kernels that accept
+  its strides may go on in place; a present computed otherwise, and not in place over the past, is copied at the end.
 - graph.reshape becomes a call of a copy kernel, which elide-copies can remove.
 - The results of an scf.if lie in buffers that both branches write. A value carried by an scf.for lies in one buffer for
   the whole loop: the initial value is copied into it before the loop, and the yielded value is computed there directly
@@ -151,6 +151,7 @@ class _Bufferizer(BufferWriter):
         self.home: dict[SSAValue, SSAValue] = {}  # target buffers of yielded values
         cached: dict[int, SSAValue] = {}  # boxes of outputs in caches
         self.parts: set[SSAValue] = set()  # past and present as views of a cache's buffer
+        self.extended: dict[SSAValue, SSAValue] = {}  # presents in which what extends the past is changed in place
         for old, new, cache in zip(main.args, self.block.args, caches, strict=False):
             new.name_hint = old.name_hint
             if not is_shaped(old):
@@ -199,7 +200,11 @@ class _Bufferizer(BufferWriter):
             while chain[-1] in over:
                 chain.append(over[chain[-1]])
             made_here = all(isinstance(v.owner, _MAKERS) and v.owner.parent is block for v in chain)
-            if not made_here or target in self.parts or any(v in self.home for v in chain):
+            if not made_here or any(v in self.home for v in chain):
+                continue
+            if target in self.parts:
+                if len(chain) > 1 and self.may_change(chain[:-1], target):
+                    self.extended[chain[-1]] = target
                 continue
             held = self.holds.get(target)
             residents = [held] if held is not None and held in block.args else []
@@ -209,6 +214,26 @@ class _Bufferizer(BufferWriter):
             maker = cast("Operation", chain[-1].owner)
             if all(user.is_before_in_block(maker) for v in residents for user in users_in(block, v)):
                 self.home.update(dict.fromkeys(chain, target))
+
+    def may_change(self, chain: Sequence[SSAValue], present: SSAValue) -> bool:
+        """Whether calls may work in place, one after the other, on a present, in which the past still lies.
+
+        All readers of the past must come before, and the calls must accept the strides of the cache's buffer.
+        """
+        calls = [value.owner for value in chain]
+        past = self.block.args.index(self.places[present].root)
+        readers = users_in(self.main.body.block, self.main.args[past])
+        return all(reader.is_before_in_block(cast("Operation", calls[-1])) for reader in readers) and all(
+            isinstance(call, CallOp) and self.accepts_strides(call, call.res.index(value))
+            for call, value in zip(calls, chain, strict=True)
+        )
+
+    def accepts_strides(self, call: CallOp, result: int) -> bool:
+        """Whether a call that works in place does so on strided memory."""
+        interface = interface_of(self.copies.kernels[call.callee.string_value()])
+        return self.pairs(call)[result] in {number.data for number in interface.strided_operands} and result in {
+            number.data for number in interface.strided_results
+        }
 
     def convert_block(self, block: Block) -> None:
         """Converts the ops of a block."""
@@ -375,7 +400,7 @@ class _Bufferizer(BufferWriter):
                 raise PlanError(f"{describe(op)}: in place over an input or a weight")
             if (held if isinstance(held, Block) else held.parent) is not op.parent:
                 raise PlanError(f"{describe(op)}: in place over a value from outside of the loop or branch")
-            if target.type != memref_of(value):
+            if target.type != memref_of(value) and not self.accepts_strides(op, position):
                 raise PlanError(f"{describe(op)}: in place over {target.type}, the result is {value.type}")
             targets.append(target)
         scratch = interface.scratch_bytes(self.threads)
@@ -390,6 +415,7 @@ class _Bufferizer(BufferWriter):
         Returns whether it did. Later readers of the past find it unchanged.
         """
         targets = [target for value, target in zip(self.returned, self.outputs, strict=True) if value in call.res]
+        targets = targets or [self.extended[value] for value in call.res if value in self.extended]
         moves = moves_of(interface)
         moved = sum(move.target.count for move in moves)
         if len(targets) != 1 or targets[0] not in self.parts or moved != Box.dense(shape_of(call.res[0])).count:

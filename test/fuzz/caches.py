@@ -40,7 +40,7 @@ def declare(g: Growth) -> None:
     new = _changed(g, x)
     before = _changed(g, past)
     present = _joined(g, [before, new], axis) if grows else _updated(g, before, new, axis)
-    present = _changed(g, present)
+    present = _scattered(g, present, axis) if grows and g.opset >= 11 and g.chance(0.3) else _changed(g, present)
     if present.name in g.inputs:
         present = g.add("Identity", present, moves=True)
     g.caches[past.name] = present.name
@@ -80,10 +80,7 @@ def _updated(g: Growth, past: Value, x: Value, axis: int) -> Value:
         case 0 if past.is_float:
             return g.add(g.choose(["Add", "Mul", "Max"]), past, x)
         case 1 if g.opset >= 11:
-            shape = [min(2, size) if index == axis else each for index, each in enumerate(past.shape)]
-            order = np.argsort(g.random.random(past.shape), axis=axis)
-            where = g.constant(np.take(order, np.arange(shape[axis]), axis=axis))
-            return g.add("ScatterElements", past, where, g.weight(shape, past.array.dtype), moves=True, axis=axis)
+            return _scattered(g, past, axis)
         case 2 if g.takes("Slice", "starts") and size > 1:  # the oldest goes
             at, one = g.constant([axis]), g.constant([1])
             rest = g.add("Slice", past, one, g.constant([size]), at, moves=True)
@@ -143,6 +140,14 @@ def judged_with_caches(case: Case, label: str) -> Verdict:
         return Verdict((*wrong, f"{told}: {error}"))
     except Exception as error:  # whatever it is, a valid graph has found it
         return Verdict((*wrong, f"{told}: {type(error).__name__}: {error}"))
+
+
+def _scattered(g: Growth, x: Value, axis: int) -> Value:
+    """A value in which up to two elements along an axis are replaced."""
+    shape = [min(2, each) if index == axis else each for index, each in enumerate(x.shape)]
+    order = np.argsort(g.random.random(x.shape), axis=axis)
+    where = g.constant(np.take(order, np.arange(shape[axis]), axis=axis))
+    return g.add("ScatterElements", x, where, g.weight(shape, x.array.dtype), moves=True, axis=axis)
 
 
 def _has_room(case: Case, given: Mapping[str, Array]) -> bool:

@@ -25,7 +25,7 @@ from ....dialects.graph.ops.elementwise import (
     WhereOp,
 )
 from ....dialects.graph.ops.indexing import GatherOp
-from ....dialects.graph.ops.movement import ConcatOp, PadOp, TransposeOp
+from ....dialects.graph.ops.movement import ConcatOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
 from ....dialects.sizes.sizes import equal, equal_shapes, is_fixed
 from ..handlers.attention import rotated
@@ -328,7 +328,9 @@ def _cached(node: Node, past: SSAValue | None, present: SSAValue, first: SSAValu
     if past is None or length == 0:  # at all shapes
         return present
     if length < total:
-        past = node.emit(PadOp(past, (0, 0, 0, 0), (0, 0, total - length, 0)))
+        batch, heads, _, size = shape_of(past)
+        more = node.broadcast(node.scalar(0, past), (batch, heads, total - length, size))
+        past = node.emit(ConcatOp([past, more], 2))
     return written_from(node, past, present, first, 2)
 
 

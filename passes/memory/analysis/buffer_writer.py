@@ -68,10 +68,10 @@ class BufferWriter:
         buffer = self.read(op, value)
         if buffer.type == memref_of(value):
             return buffer
-        if (buffer, self.block) not in self._dense:
-            self._dense[buffer, self.block] = made = self.alloc(memref_of(value), op, False, value)
+        if (value, self.block) not in self._dense:
+            self._dense[value, self.block] = made = self.alloc(memref_of(value), op, False, value)
             self.copy(buffer, made, value)
-        return self._dense[buffer, self.block]
+        return self._dense[value, self.block]
 
     def copy(self, source: SSAValue, target: SSAValue, value: SSAValue) -> None:
         """Emits a call that copies `value` from `source` to `target`."""

@@ -49,6 +49,6 @@ class Elements(Schedule[CpuAttr]):
             inplace=same_place_pairs(kernel) if scatter is None else scatter_pairs(kernel, scatter),
             moves=moves_of(kernel),
             strided_operands=all_operands(kernel),
-            strided_results=all_results(kernel) if scatter is None else [],
+            strided_results=all_results(kernel),
             pieces=0 if scatter is None else 1,  # every share looks through all indices
         )
