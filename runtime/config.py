@@ -23,6 +23,7 @@ from ..dialects.arguments import (
 from ..dialects.errors import ConfigError
 from ..dialects.kernel.gpus import GPUS, PRECISIONS
 from ..dialects.threads import MOST_THREADS
+from .byte_sizes import bytes_of
 from .control_groups import cpu_limit
 from .option_declarations import Flag, Option, options_of
 from .profile import OptimizationProfile
@@ -65,6 +66,7 @@ class CompileOptions(TypedDict, total=False):
     shapes: Mapping[str, Sequence[int]]
     specialize: Mapping[str, ArrayLike]
     caches: Mapping[str, str]
+    cache_memory: int | str | None
     enable_graph_optimization: bool
     integer_products: bool
     tuned: bool
@@ -152,6 +154,8 @@ class EngineConfig:
     caches: by input name, the output that shares its memory, as key-value caches do, such as {"past": "present"}: a run
         updates that memory in place. Where the output is longer than the input, the memory has room for the longest
         of the profile. CPU only.
+    cache_memory: bytes, such as "512M", that the memory of all caches may have together; the largest sizes of the
+        profile along which caches grow are cut to what fits. CPU only.
     enable_graph_optimization: recomposition, folding, channels-last layout and fusion; off, every ONNX op is a kernel
         of its own.
     integer_products: compute products of quantised values in integers; off, in floats, dequantised. CPU only.
@@ -224,6 +228,11 @@ class EngineConfig:
         Option(check=_check_caches, device="cpu", decided="import"),
         Flag("Input and output that share their memory; may be repeated.", INPUTS, "INPUT=OUTPUT", names="--cache"),
     ] = field(default_factory=dict[str, str])
+    cache_memory: Annotated[
+        int | str | None,
+        Option(check=bytes_of, device="cpu", decided="import"),
+        Flag("Most memory of all caches, such as 512M: tokens beyond are refused.", f"{TARGETS} build", "BYTES"),
+    ] = None
     enable_graph_optimization: Annotated[
         bool,
         Option(decided="kernels"),
@@ -335,6 +344,8 @@ class EngineConfig:
             raise ConfigError(
                 "enable_dynamic_shapes leaves open what a profile gives ranges to; only one of them is taken"
             )
+        if self.cache_memory is not None and not self.caches:
+            raise ConfigError("cache_memory does nothing without caches")
         if self.is_dynamic and self.check_memory:
             raise ConfigError("check_memory is for one shape; with a profile, or dynamic shapes, there are many")
 
@@ -356,6 +367,11 @@ class EngineConfig:
     def is_dynamic(self) -> bool:
         """Whether one compile supports several shapes."""
         return self.profile is not None or self.enable_dynamic_shapes
+
+    @property
+    def cache_bytes(self) -> int | None:
+        """`cache_memory` in bytes."""
+        return None if self.cache_memory is None else bytes_of("cache_memory", self.cache_memory)
 
     @property
     def thread_count(self) -> int:

@@ -13,6 +13,7 @@ from ..runtime.compile.source import source_of
 from ..runtime.config import EngineConfig
 from ..runtime.engine import Engine
 from ..runtime.module_interface import input_specs
+from ..runtime.shapes.cut_dimensions import cut_dimensions
 from ..runtime.shapes.shape_family import settled, unit_of
 from ..runtime.specs import TensorSpec
 
@@ -42,12 +43,18 @@ def shapes_at(model: str, options: Mapping[str, Any], at: Sequence[Sizes]) -> li
     ranges = config.profile.dims
     for name, size in ((name, size) for sizes in at for name, size in sizes.items()):
         _check(name, size, ranges)
+    module, _ = source_of(model).load(config)
+    specs = input_specs(module)
+    cut = {name: most for name, (_, most) in cut_dimensions(specs, config).items()}
+    ranges = {name: (low, min(best, cut.get(name, best)), high) for name, (low, best, high) in ranges.items()}
     ends: list[Sizes] = []
     for end in (1, 0, 2):
-        sizes = {name: span[end] for name, span in ranges.items()}
+        # Where caches could be too large, the largest they may be, by the smallest calls.
+        sizes = {
+            name: cut.get(name, span[0 if cut else end]) if end == 2 else span[end] for name, span in ranges.items()
+        }
         ends += [] if sizes in ends else [sizes]
-    module, _ = source_of(model).load(config)
-    return _shapes(input_specs(module), ranges, at or ends)
+    return _shapes(specs, ranges, at or ends)
 
 
 def shapes_of(engine: Engine, file: str, at: Sequence[Sizes]) -> list[Shape]:

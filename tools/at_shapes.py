@@ -17,12 +17,14 @@ from ..runtime.compile.entry import compile
 from ..runtime.engine import Engine
 from ..runtime.kept.artifact import load
 from ..runtime.plan import InferencePlan
+from ..runtime.shapes.cut_dimensions import cut_dimensions
 from ..runtime.shapes.dynamic_engine import DynamicEngine
+from ..runtime.shapes.shape_family import ShapeFamily
 from . import json_reports as facts
 from .arrays import load_inputs, save_outputs
 from .asked_shapes import Shape, Sizes, shapes_at, shapes_of
 from .json_reports import Facts
-from .reports.plan_tables import size_text
+from .reports.plan_tables import outside, size_text
 from .run_model import latency_facts, output_facts, outputs_table, times_of
 from .waiting import working
 
@@ -68,18 +70,25 @@ def plan_at_shapes(model: str, options: Mapping[str, Any], at: Sequence[Sizes], 
     """Plans the memory of a model at the shapes, as an engine does, and prints a table; returns it for programs."""
     opened = _Opened.of(model, options, at)
     engine = opened.compiled(console)
-    table = _table("arena bytes", "lower bound", "plan ms", "compiles")
+    kept = ("caches bytes",) if engine.config.caches else ()
+    table = _table(*kept, "arena bytes", "lower bound", "plan ms", "compiles")
     rows: list[dict[str, Any]] = []
     room = 0
     for shape in opened.shapes:
         plan, taken = _planned(engine, shape)
         memory, room = plan.memory, max(room, plan.arena_bytes)
-        sizes = f"{memory.arena_bytes:,}", f"{memory.lower_bound_bytes:,}"
-        table.add_row(shape.text, *sizes, f"{taken * 1e3:.2f}", str(engine.compiles))
-        rows.append(_facts(shape, plan, taken, engine))
+        sizes = memory.arena_bytes, memory.lower_bound_bytes
+        sizes = (sum(cache.bytes for cache in memory.caches), *sizes) if kept else sizes
+        table.add_row(shape.text, *(f"{size:,}" for size in sizes), f"{taken * 1e3:.2f}", str(engine.compiles))
+        rows.append(_facts(shape, plan, taken, engine) | {"caches": facts.caches(memory)})
     console.print(table)
     console.print(f"a context has room for all shapes: {room:,} bytes")
-    return opened.facts(engine, rows) | {"context_bytes": room}
+    for line in outside(engine.plan.memory, ["weight"]):
+        console.print(line)
+    cut = cut_dimensions(cast("ShapeFamily", engine.plan.family).base.inputs, engine.config)
+    for name, (asked, most) in cut.items():
+        console.print(f"{name} is cut from {asked:,} to {most:,} by --cache-memory {engine.config.cache_memory}")
+    return opened.facts(engine, rows) | {"context_bytes": room, "cut": {name: most for name, (_, most) in cut.items()}}
 
 
 @dataclass

@@ -82,6 +82,9 @@ def memory(plan: MemoryPlan, weights: int) -> dict[str, Any]:
     """The memory of a model in bytes: `weights` are those that stay."""
     return {
         "weights_bytes": weights,
+        "caches_bytes": sum(cache.bytes for cache in plan.caches),
+        "cache_token_bytes": plan.token_bytes,
+        "cache_tokens": plan.tokens,
         "inputs_bytes": plan.bytes_of("input"),
         "outputs_bytes": plan.bytes_of("output"),
         "arena_bytes": plan.arena_bytes,
@@ -92,6 +95,25 @@ def memory(plan: MemoryPlan, weights: int) -> dict[str, Any]:
         "strategy": plan.strategy,
         "method": plan.method,
     }
+
+
+def caches(plan: MemoryPlan) -> list[dict[str, Any]]:
+    """The caches: names, types, shapes of past, present and buffer, and bytes."""
+    return [
+        {
+            "input": each.name,
+            "output": each.output,
+            "type": each.dtype,
+            "past": list(each.past),
+            "present": list(each.present),
+            "room": list(each.room),
+            "axis": each.axis,
+            "bytes": each.bytes,
+            "room_bytes": each.room_bytes,
+            "token_bytes": each.token_bytes,
+        }
+        for each in plan.caches
+    ]
 
 
 def _plain(value: Any) -> Any:

@@ -23,7 +23,18 @@ FLAGS = {option.flag.parameter: option for option in options_of(EngineConfig).va
 """The options with a flag, by the name of the parameter."""
 _ORDER = (
     *("strategy", "beam_width", "alignment", "capacity", "disable_inplace", "threads", "dim", "shape", "range"),
-    *("specialize", "cache", "device", "precision", "gpu", "emulator", "winograd", "optimize", "plan_memory"),
+    *(
+        "specialize",
+        "cache",
+        "cache_memory",
+        "device",
+        "precision",
+        "gpu",
+        "emulator",
+        "winograd",
+        "optimize",
+        "plan_memory",
+    ),
 )
 """Their order in help; others follow in the order of their declarations."""
 
@@ -160,6 +171,7 @@ _READ: dict[str, tuple[Any, Any, Callable[[Any], Any]]] = {
     ),
     "specialize": (_TEXTS, None, _values),
     "caches": (_TEXTS, None, lambda texts: _named("--cache", texts, str, "INPUT=OUTPUT")),
+    "cache_memory": (str | None, None, lambda text: text),
     "disable_inplace": (str, "", listed),
 }
 """Options whose value is given as text in another form: type and default of the parameter, and the parser."""

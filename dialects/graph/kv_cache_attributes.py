@@ -49,6 +49,12 @@ class CacheAttr(ParametrizedAttribute):
         return self.number.value.data
 
     @property
+    def axis(self) -> int | None:
+        """The axis along which the present is longer than the past; None if they have one size."""
+        pairs = enumerate(zip(self.past.get_shape(), self.present.get_shape(), strict=True))
+        return next((axis for axis, (before, after) in pairs if before is not after and before != after), None)
+
+    @property
     def grows(self) -> bool:
         """Whether past and present are proper parts of the buffer."""
         return self.past != self.room or self.present != self.room

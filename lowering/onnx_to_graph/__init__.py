@@ -30,6 +30,7 @@ def import_onnx(
     specialize: Mapping[str, ArrayLike] | None = None,
     ranges: Ranges | None = None,
     caches: Mapping[str, str] | None = None,
+    cache_memory: int | None = None,
     ctx: Context | None = None,
 ) -> ModuleOp:
     """Imports a model as a module whose `@main` computes it.
@@ -37,14 +38,16 @@ def import_onnx(
     `dims` binds the model's dynamic dimensions by name, `shapes` gives whole shapes of inputs. `ranges` names
     dimensions that stay symbolic; where equations between quotients of them require divisibility, code is compiled for
     multiples. `specialize` gives values to inputs, which become constants and are no inputs of `@main`. `caches` names
-    inputs, and for each the output that shares its memory (dialects/graph/kv_cache_attributes.py).
+    inputs, and for each the output that shares its memory (dialects/graph/kv_cache_attributes.py); `cache_memory`
+    limits the bytes of all of them, and so the ranges of dimensions.
 
     Weights are mapped from the model's files. Those that exist only in memory (typed data fields, folded values,
     weights of a model that isn't a file) go to the `BlobStore` of `ctx`: pass one to read them.
 
     Raises InvalidModelError for a broken model; UnsupportedError for one that can't be compiled (naming every
     unsupported operator); its subclass UnknownValueError where an input's value must be known at import;
-    InvalidInputError for unbound dimensions, and for shapes and values that don't fit. Nodes connected to nothing are
+    InvalidInputError for unbound dimensions, and for shapes and values that don't fit; PlanError for caches that don't
+    fit into `cache_memory`. Nodes connected to nothing are
     ignored with a warning.
     """
     from xdsl.context import Context
@@ -53,6 +56,7 @@ def import_onnx(
     from ...dialects.sizes.guards import Guards, units_of
     from ...dialects.sizes.size_attributes import state_guards
     from .declared_inputs import Ranges
+    from .kv_cache_budget import limits_of
     from .model_file import load_model
     from .module import import_module
 
@@ -73,12 +77,20 @@ def import_onnx(
             raise wrong(f"caches: '{name}'", output, "an output's name")
     file = load_model(model)
     if ranges is None:
-        return import_module(file, dims, shapes, specialize, ctx, None, caches)
+        module = import_module(file, dims, shapes, specialize, ctx, None, caches)
+        limits_of(module, cache_memory)
+        return module
     with Guards().collecting() as guards:
         module = import_module(file, dims, shapes, specialize, ctx, ranges, caches)
-    if units := units_of(guards):
+    units, usual = units_of(guards), module
+    if cache_memory is not None and ranges.best and not ranges.open:  # limits are the same for all shapes
+        with Guards().collecting():
+            usual = import_module(file, dims, shapes, specialize, ctx, replace(ranges, best={}), caches)
+    limits = limits_of(usual, cache_memory)
+    if units or limits.dims:
         with Guards().collecting() as guards:
-            module = import_module(file, dims, shapes, specialize, ctx, replace(ranges, units=units), caches)
+            ranges = replace(ranges, units=units, limits=limits.dims)
+            module = import_module(file, dims, shapes, specialize, ctx, ranges, caches, limits.tokens)
     state_guards(module, guards)
     return module
 

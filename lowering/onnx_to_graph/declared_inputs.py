@@ -92,6 +92,8 @@ class Ranges:
     """Optimal shapes, in place of those in `shapes`."""
     units: Mapping[str, int] = field(default_factory=dict[str, int])
     """Known divisors of dimensions."""
+    limits: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, "tuple[int, int]"])
+    """Upper bounds of the optimal and of the largest sizes of dimensions, beside their ranges."""
     open: int = 0
     """Upper bound of dynamic dimensions without any other size; 0: they must be bound."""
 
@@ -121,8 +123,8 @@ def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) ->
             if span is None:
                 sizes.append(dimension if isinstance(dimension, int) else dims.get(dimension))
                 continue
-            low, wanted, high = span
             called = dimension if isinstance(dimension, str) and dimension else place_of(name, axis)
+            low, wanted, high = map(min, span, (span[0], *ranges.limits.get(called, span[1:])))
             if called not in known:
                 size, unit = wanted if now is None else now, ranges.units.get(called, 1)
                 multiples = range(-(-max(low, 1) // unit), high // unit + 1)

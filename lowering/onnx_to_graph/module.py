@@ -28,7 +28,7 @@ from ...passes.statistics import pass_statistics
 from .bounded import Bounds
 from .check import isolated_nodes, opset_versions, ordered_nodes
 from .declared_inputs import Ranges, input_types, input_values, ranged_shapes
-from .declared_kv_caches import cache_attributes
+from .declared_kv_caches import LONGEST, cache_attributes
 from .element_types import element_type
 from .emitter import Emitter
 from .functions import model_functions
@@ -48,8 +48,9 @@ def import_module(
     ctx: Context,
     ranges: Ranges | None = None,
     caches: Mapping[str, str] | None = None,
+    most_tokens: int = LONGEST,
 ) -> ModuleOp:
-    """See `import_onnx`."""
+    """See `import_onnx`; caches that grow have room for `most_tokens` at most."""
     graph = file.proto.graph
     opsets = opset_versions(file.proto)
     functions = model_functions(file.proto)
@@ -100,9 +101,8 @@ def import_module(
     _warn_of_failures(block)
     block.add_op(ReturnOp(*results))
     types = ([argument.type for argument in block.args], [result.type for result in results])
-    kept = cache_attributes(
-        inputs, dict(zip([value.name for value in graph.output], results, strict=False)), caches or {}
-    )
+    outputs = dict(zip([value.name for value in graph.output], results, strict=False))
+    kept = cache_attributes(inputs, outputs, caches or {}, most_tokens)
     arguments = ArrayAttr(
         [
             DictionaryAttr({**each.data, **kept.get(name, {})})

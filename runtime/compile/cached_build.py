@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from io import BufferedReader
 from typing import TypeAlias, cast
@@ -22,6 +22,7 @@ from ..kept.model_cache import find, keep
 from ..memory.host_memory import bytes_of
 from ..operators.operator_identity import operators_text
 from ..progress import Progress, StepCounter
+from ..shapes.cut_dimensions import cut_dimensions
 from .source import Best, ModuleSource, Source
 
 _Parts: TypeAlias = tuple[dict[str, list[tuple[int, int]]], list[str], list[tuple[str, str, int]]]
@@ -64,14 +65,25 @@ class CachedBuild:
     def __call__(self, best: Best) -> CompiledModel:
         """The model compiled for the shapes `best`. Raises as `build` does."""
         before = self._identity
-        if before is not None and (found := find(self.folder, self._key(before, best), self.config)) is not None:
+        if before is not None and (found := self._found(before, best)) is not None:
             StepCounter(("load",), self.progress).next()
             return found
         self.folder.warn_where_unwritable()
         made = self.build(best)
         if before is not None and before == self.identity():  # so this is what was compiled
-            keep(self.folder, self._key(before, best), self.source.name, made)
+            config = self.config if cut_dimensions(made.plan.inputs, self.config) else self._configurations[0]
+            keep(self.folder, self._key(before, best, config), self.source.name, made)
         return made
+
+    def _found(self, identity: Identity, best: Best) -> CompiledModel | None:
+        keys = (self._key(identity, best, config) for config in self._configurations)
+        return next(filter(None, (find(self.folder, key, self.config) for key in keys)), None)
+
+    @property
+    def _configurations(self) -> tuple[EngineConfig, ...]:
+        """Those that the code may be kept for: a `cache_memory` that cuts no dimension does not change it."""
+        without = replace(self.config, cache_memory=None)
+        return (without,) if self.config.cache_memory is None else (without, self.config)
 
     def input_names(self) -> tuple[str, ...]:
         """The inputs that a call passes, in order; known without the importer for a model compiled before."""
@@ -93,10 +105,10 @@ class CachedBuild:
     def _digests(self) -> Digests:
         return Digests(self.folder.facts)
 
-    def _key(self, identity: Identity, best: Best) -> str:
+    def _key(self, identity: Identity, best: Best, config: EngineConfig) -> str:
         """The cache key: the model, the compiler, this machine, the configuration and the shapes `best`."""
-        shapes = best if self.config.is_dynamic else None
-        texts = (self._compiler, machine_text(), options_text(self.config, shapes))
+        shapes = best if config.is_dynamic else None
+        texts = (self._compiler, machine_text(), options_text(config, shapes))
         return key_of(b"compiled", identity.digest, *(text.encode() for text in (*texts, identity.operators)))
 
     def identity(self, *, read: bool = False) -> Identity | None:

@@ -92,6 +92,7 @@ class Source:
         with timed(ctx, "import"):
             given = {name: getattr(config, name) for name in ("dims", "shapes", "caches")}
             given["specialize"] = {**config.specialize, **self.weights}
+            given["cache_memory"] = config.cache_bytes
             return import_onnx(self.model, ranges=_ranges_of(config, best), ctx=ctx, **given), ctx
 
     def input_names(self, config: EngineConfig) -> tuple[str, ...]:

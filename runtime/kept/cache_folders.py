@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,12 +12,12 @@ from typing import cast
 from ...dialects.arguments import checked_path, wrong
 from ...dialects.errors import ConfigError
 from ...dialects.regular_file import read_regular
+from ..byte_sizes import bytes_of
 from ..file_cache import FileCache, make_private, user_cache
 
 VARIABLE = "MINI_INFER_CACHE"
 """A folder; or "off", where nothing is to be kept that isn't asked for."""
 USUAL_LIMIT = 8 * 10**9  # bytes of kept models
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 Cache = bool | str | os.PathLike[str] | None
 
@@ -61,10 +60,7 @@ class CacheFolder:
 
     def set_limit(self, text: str) -> int:
         """Sets the limit, such as "500M" or "20G"; returns it in bytes. Raises ConfigError for an invalid size."""
-        found = re.fullmatch(r"(\d{1,18})([KMGT]?)B?", text.strip(), re.IGNORECASE)
-        if found is None:
-            raise ConfigError(f"a limit is a number of bytes such as 500M or 20G, not {text!r}")
-        limit = int(found[1]) * _UNITS[found[2].upper()]
+        limit = bytes_of("a limit", text)
         make_private(self.folder)
         (self.folder / "limit").write_text(f"{limit}\n")
         FileCache(self.folder / "models", limit).shrink()

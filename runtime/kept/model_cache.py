@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, BinaryIO
 
+from ...dialects.sizes.sizes import bounds_of
 from ..config import EngineConfig
 from ..engine import CompiledModel
 from ..native.team import team_image
@@ -17,7 +18,10 @@ from .records import KeptError
 
 
 def find(folder: CacheFolder, key: str, config: EngineConfig) -> CompiledModel | None:
-    """Loads a compiled model by its key; None if there is none, or a damaged one, which is deleted."""
+    """Loads a compiled model by its key; None if there is none, or a damaged one, which is deleted.
+
+    None also for one whose caches need more than the configuration's `cache_memory`.
+    """
     start = time.perf_counter()
     file = folder.models.open(key)
     if file is None:
@@ -27,6 +31,8 @@ def find(folder: CacheFolder, key: str, config: EngineConfig) -> CompiledModel |
             container = Container(file)
             if container.about["key"] != key:
                 raise KeptError("it was kept under another name")
+            if config.cache_bytes is not None and container.about["cache_bytes"] > config.cache_bytes:
+                return None
             found = read_plan(container, container.about["plan"], config)
         except (KeptError, OSError, ValueError, KeyError, TypeError, IndexError) as error:
             LOG.info("a kept model is not used: %s", error)
@@ -47,6 +53,7 @@ def keep(folder: CacheFolder, key: str, name: str, made: CompiledModel) -> None:
         "model": name,
         "cpu": host_cpu().title,
         "threads": plan.threads,
+        "cache_bytes": sum(bounds_of(cache.room.nbytes)[1] for cache in plan.caches),
         "plan": plain_plan(made, blobs, team_image() if plan.threads > 1 else None),
     }
 

@@ -1,6 +1,6 @@
 """Allocators of storages by name, and calls that give memory back when its last user is gone.
 
-Besides each device's own there is "hugepages", of the CPU; `register_allocator` adds others.
+Besides each device's own there are "hugepages" and "reserved", of the CPU; `register_allocator` adds others.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import mmap
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,8 @@ class Allocator:
     allocate: Callable[[int, int], object]
     deallocate: Callable[[Any], object] | None = None
     device: str = "cpu"
+    zeroed: bool = False
+    """Whether the memory is zeroed already."""
 
 
 def register_allocator(
@@ -71,9 +74,7 @@ def allocated(nbytes: int, alignment: int, device: str, name: str | None = None)
     with memory_for(f"a storage of {nbytes} bytes"):
         if name is None:
             return device_named(device).allocate(nbytes, alignment)
-        memory = _allocated_by(name, nbytes, alignment, device)
-        memory.zero()
-        return memory
+        return _allocated_by(name, nbytes, alignment, device)
 
 
 def _allocated_by(name: str, nbytes: int, alignment: int, device: str) -> Memory:
@@ -101,7 +102,10 @@ def _allocated_by(name: str, nbytes: int, alignment: int, device: str) -> Memory
         raise ConfigError(f"allocator '{name}' returned memory at {whole.address:#x}, not aligned to {alignment} bytes")
     if not whole.writable:
         raise ConfigError(f"allocator '{name}' returned read-only memory")
-    return whole.part(0, nbytes, owner)
+    memory = whole.part(0, nbytes, owner)
+    if not allocator.zeroed:
+        memory.zero()
+    return memory
 
 
 def huge_pages(nbytes: int, alignment: int) -> Array:
@@ -112,18 +116,43 @@ def huge_pages(nbytes: int, alignment: int) -> Array:
     if not hasattr(mmap, "MADV_HUGEPAGE"):
         raise ConfigError("allocator 'hugepages' needs Linux's huge pages, which this system does not have")
     step = max(HUGE_PAGE, alignment)
-    try:
-        pages = mmap.mmap(-1, -(-max(nbytes, 1) // HUGE_PAGE) * HUGE_PAGE + step, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    except (OSError, OverflowError, ValueError) as error:
-        raise MemoryError from error
+    pages = _pages(-(-max(nbytes, 1) // HUGE_PAGE) * HUGE_PAGE + step)
     try:
         pages.madvise(mmap.MADV_HUGEPAGE)
     except OSError as error:
         raise ConfigError(f"allocator 'hugepages': this system has none: {error.strerror}") from None
+    return _aligned(pages, nbytes, step)
+
+
+def reserved_pages(nbytes: int, alignment: int) -> Array:
+    """Reserved addresses: a page, of the usual size, takes memory once something is written to it.
+
+    Until then it reads as zeros. Much more may be reserved than the machine has.
+    """
+    pages = _pages(nbytes + alignment, getattr(mmap, "MAP_NORESERVE", 0))
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        with suppress(OSError):  # of a system without huge pages
+            pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return _aligned(pages, nbytes, alignment)
+
+
+def _pages(nbytes: int, flags: int = 0) -> mmap.mmap:
+    """Pages of zeros. Raises MemoryError."""
+    try:
+        return mmap.mmap(-1, nbytes, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | flags)
+    except (OSError, OverflowError, ValueError) as error:
+        raise MemoryError from error
+
+
+def _aligned(pages: mmap.mmap, nbytes: int, alignment: int) -> Array:
+    """The first `nbytes` bytes that are aligned."""
     whole = np.frombuffer(pages, np.uint8)
-    start = -whole.ctypes.data % step
+    start = -whole.ctypes.data % alignment
     return whole[start : start + nbytes]
 
 
-_ALLOCATORS = {"hugepages": Allocator(huge_pages)}
+_ALLOCATORS = {
+    "hugepages": Allocator(huge_pages),
+    "reserved": Allocator(reserved_pages, zeroed=True),
+}
 """By name; `register_allocator` adds to it."""

@@ -13,18 +13,21 @@ import numpy as np
 from ..device import Array
 from ..limits import memory_for
 from ..specs import TensorSpec
-from .host_memory import aligned_bytes
+from .allocators import reserved_pages
 
 ALIGNMENT = 64  # bytes: alignment of a cache line, and of the widest vector
 
 
 class CacheBuffer:
-    """The buffer of a cache. Arrays in it have it as the last of their bases."""
+    """The buffer of a cache. Arrays in it have it as the last of their bases.
+
+    Its addresses are reserved; it takes memory page by page as the cache grows, and never moves.
+    """
 
     def __init__(self, spec: TensorSpec) -> None:
         self._spec = spec
         with memory_for(f"{spec.nbytes} bytes of a cache"):
-            self._bytes = aligned_bytes(spec.nbytes, ALIGNMENT)
+            self._bytes = reserved_pages(spec.nbytes, ALIGNMENT)
         self.__array_interface__ = self._bytes.__array_interface__
 
     def fits(self, spec: TensorSpec) -> bool:

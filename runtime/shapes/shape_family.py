@@ -29,6 +29,7 @@ from ..forks import ForkSafeLock
 from ..plan import ExecutionContext, InferencePlan, PlanFamily, Shapes
 from ..specs import SymbolicSpec, TensorSpec
 from .buckets import BucketPlan, BucketPlans
+from .cut_dimensions import cut_dimensions
 
 if TYPE_CHECKING:
     from ...passes.memory.report.memory_plan import MemoryPlan
@@ -98,6 +99,21 @@ class ShapeFamily(PlanFamily):
         """The entries of the table before the buffers' offsets."""
         return formulas((frozenset({((each,), 1)}) for each in self.arena.dims), self._symbols)
 
+    @cached_property
+    def _grown(self) -> list[tuple[int, int]]:
+        """The sizes of presents that may be larger than there is room for, and that room."""
+        pairs = [(self.base.outputs[cache.output].shape, cache.room.shape) for cache in self.base.caches]
+        sizes = dict.fromkeys(each for shapes in pairs for each in zip(*shapes, strict=True))
+        return [(size, room) for size, room in sizes if is_fixed(room) and bounds_of(size)[1] > room]
+
+    def _held(self) -> str:
+        """What the caches hold, within `cache_memory`."""
+        memory, config = self.base.memory, self.base.config
+        sizes = {symbol for cache in memory.caches for size in cache.room for symbol in symbols_of(size)}
+        most = "".join(f", {each} being up to {each.high}" for each in sorted(sizes, key=lambda each: each.number))
+        taken = bounds_of(memory.token_bytes)[1]
+        return f"cache_memory={config.cache_memory!r} holds {memory.tokens:,} tokens of {taken:,} bytes each{most}"
+
     @override
     def values_of(self, shapes: Shapes) -> dict[Symbol, int]:
         """The values of the symbols at these shapes of the inputs.
@@ -115,12 +131,18 @@ class ShapeFamily(PlanFamily):
         for index, axis, symbol in self._sites:
             given, (low, high) = shapes[index][axis], symbol.span
             if not low <= given <= high:
+                is_cut = symbol.dimension in cut_dimensions(specs, self.base.config)
+                why = f": {self._held()}" if is_cut else ""
                 raise InvalidInputError(
-                    f"input '{specs[index].name}': dimension {axis} is {given}, but must be from {low} to {high}"
+                    f"input '{specs[index].name}': dimension {axis} is {given}, but must be from {low} to {high}{why}"
                 )
             values.append(given // symbol.unit)
         if self._given(*values) != shapes:
             self._check_sizes(shapes, values)
+        named: dict[Symbol, int] = dict(zip(self._symbols, values, strict=True)) if self._grown else {}
+        for size, room in self._grown:
+            if (tokens := value_at(size, named)) > room:
+                raise InvalidInputError(f"{tokens:,} tokens in the caches ({size}) are too many: {self._held()}")
         return tuple(values)
 
     def _check_sizes(self, shapes: Shapes, values: list[int]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from ...dialects.errors import ConfigError
 from ..verbs import Chosen, Work
@@ -25,6 +27,13 @@ def plan(
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Draw the arena: .png, .svg or .pdf.")] = None,
     normalised: Annotated[bool, typer.Option(help="Axes of --plot from 0 to 1, instead of steps and bytes.")] = False,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Draw it as an interactive page.")] = None,
+    cache_names: Annotated[
+        bool,
+        typer.Option(
+            help="Without --cache: take past_key_values.0.key and present.0.key for a cache, by their names.",
+            show_default="on",
+        ),
+    ] = True,
     compare: Annotated[
         bool,
         typer.Option(help="Run models without memory planning, with parts of it, and with all: arena and latency."),
@@ -41,22 +50,42 @@ def plan(
         raise ConfigError(f"plan shows one model, and {len(models)} are given; --compare takes several")
     if not chosen["plan_memory"]:
         chosen.refuse("with --no-plan-memory", "pools")
-    compiled = chosen.is_compiled(model)
+    compiled = chosen.is_compiled(model, also=["cache_names"])
     chosen.check_winograd(model)
     options = chosen.options(model, at=not compiled)
+    named = _caches_by_name(model, options) if cache_names else dict[str, str]()
+    options |= {"caches": named} if named else {}
     if "profile" in options or (chosen.at and compiled):
         from .. import at_shapes
 
         chosen.refuse(chosen.by_ranges, "table", "pools", "csv", "plot", "normalised", "html")
-        return lambda console: at_shapes.plan_at_shapes(model, options, chosen.at, console)
+        return lambda console: at_shapes.plan_at_shapes(model, options, chosen.at, _told(named, console))
     from ..reports import plan_summary
 
     if plot is None:
         chosen.refuse("without --plot", "normalised")
     files = plan_summary.report_files(csv=csv, plot=plot, html=html)
     return lambda console: plan_summary.show_plan(
-        model, options, console, table=table, pools=pools, files=files, normalised=normalised
+        model, options, _told(named, console), table=table, pools=pools, files=files, normalised=normalised
     )
+
+
+def _caches_by_name(model: str, options: Mapping[str, Any]) -> dict[str, str]:
+    """The caches of an ONNX model by their names, where none are given and the device takes some."""
+    if not model.endswith(".onnx") or options["caches"] or options["device"] != "cpu":
+        return {}
+    from ...lowering.onnx_to_graph.declared_kv_caches import caches_by_name
+
+    return caches_by_name(model)
+
+
+def _told(named: Mapping[str, str], console: Console) -> Console:
+    """The console, on which it is told what was taken for a cache."""
+    pairs = [f"{past}={present}" for past, present in named.items()]
+    if pairs:
+        more = f" and {len(pairs) - 1} more" if len(pairs) > 1 else ""
+        console.print(f"caches by their names: {pairs[0]}{more}; --no-cache-names plans without", soft_wrap=True)
+    return console
 
 
 def _compared(models: list[str], rounds: int, plot: str | None, chosen: Chosen) -> Work:

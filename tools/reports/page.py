@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from ...passes.memory.report.memory_plan import MemoryPlan, TensorRecord
 from .labels import short_names
 from .palette import BINDING, BOUND, EDGE, HATCH, LIVE, TEXT, VIEW, colour_of
-from .plan_tables import headline, size_text, some, subtitle, unit_of
+from .plan_tables import beside, headline, size_text, some, subtitle, unit_of
 from .rectangles import KINDS, Block, Kind, blocks_of
 from .reuse import next_users
 
@@ -55,7 +55,8 @@ def page_html(plan: MemoryPlan, title: str = "") -> str:
 
     head = f"{title}: {headline(plan)}" if title else headline(plan)
     style = f"font-family: sans-serif; color: {TEXT}"
-    text = f'<div style="{style}"><h2 style="margin: 0.3em 0">{escape(head)}</h2>{escape(subtitle(plan))}</div>'
+    told = "".join(f"<div>{escape(line)}</div>" for line in (subtitle(plan), beside(plan)))
+    text = f'<div style="{style}"><h2 style="margin: 0.3em 0">{escape(head)}</h2>{told}</div>'
     arena = _arena(plan)
     page = column(Div(text=text), arena, _live(plan, arena), sizing_mode="stretch_width")
     return file_html(page, INLINE, title=head)

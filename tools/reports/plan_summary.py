@@ -119,6 +119,7 @@ def plan_facts(memory: MemoryPlan) -> dict[str, Any]:
     return {
         "inputs": shapes["input"],
         "outputs": shapes["output"],
+        "caches": facts.caches(memory),
         "memory": facts.memory(memory, memory.bytes_of("weight")),
         "alignment": memory.alignment,
         "binding_step": memory.binding_step,

@@ -71,14 +71,31 @@ def certificate(plan: MemoryPlan) -> list[str]:
     ]
 
 
-def outside(plan: MemoryPlan) -> list[str]:
-    """Total inputs, outputs and weights."""
-    roles: tuple[Role, ...] = ("input", "output", "weight")
-    return [
+def outside(plan: MemoryPlan, roles: Sequence[Role] = ("input", "output", "weight")) -> list[str]:
+    """Total inputs, outputs, weights, and caches."""
+    lines = [
         f"{role + 's':13} {_both(plan.bytes_of(role))} "
         f"({sum(tensor.role == role for tensor in plan.tensors)}), outside of the arena"
         for role in roles
     ]
+    if plan.caches:
+        held = sum(cache.bytes for cache in plan.caches)
+        lines.append(f"caches        {_both(held)} ({len(plan.caches)}), outside of the arena")
+    if plan.tokens:
+        room = sum(cache.room_bytes for cache in plan.caches)
+        lines.append(f"  a token     {_both(plan.token_bytes)}")
+        lines.append(f"  room        {_both(room)} for {plan.tokens:,} tokens; a page of it takes memory once used")
+    return lines
+
+
+def beside(plan: MemoryPlan) -> str:
+    """What lies outside of the arena, in a line."""
+    roles: tuple[Role, ...] = ("weight", "input", "output")
+    parts = [f"{role}s {size_text(plan.bytes_of(role))}" for role in roles]
+    if plan.caches:
+        tokens = f" ({size_text(plan.token_bytes)} a token, room for {plan.tokens:,})" if plan.tokens else ""
+        parts.insert(1, f"caches {size_text(sum(cache.bytes for cache in plan.caches))}{tokens}")
+    return f"outside of the arena: {', '.join(parts)}"
 
 
 def place_table(plan: MemoryPlan) -> str:
@@ -93,7 +110,7 @@ def place_table(plan: MemoryPlan) -> str:
 def plan_table(plan: MemoryPlan) -> str:
     """The certificate, the memory outside of the arena, then every tensor.
 
-    Inputs come first, then the results of the calls in order, the outputs and the weights. Lifetimes are half-open:
+    Inputs come first, then the results of the calls in order, outputs, weights and caches. Lifetimes are half-open:
     `end` is the first step at which the bytes are free again. Tensors with an address lie in the arena. Marks are those
     of CANN GE: "(Reused)" for bytes that another tensor occupied before, "(In-place)" for those of an operand.
     """
@@ -106,6 +123,9 @@ def plan_table(plan: MemoryPlan) -> str:
         address = "" if tensor.offset is None else f"{tensor.offset:,}"
         size = f"{tensor.bytes:,}", f"{tensor.bytes / 10**6:.3f}"
         rows.append((tensor.name, *size, *life, address, marks[tensor.name], some(users[tensor.name])))
+    for cache in plan.caches:
+        size = f"{cache.bytes:,}", f"{cache.bytes / 10**6:.3f}"
+        rows.append((cache.name, *size, "0", f"{len(plan.steps):,}", "", f"(cache) {cache.output}", ""))
     return "\n".join([*lines, "", *aligned(rows, "<>>>>><<")]) + "\n"
 
 

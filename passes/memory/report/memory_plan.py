@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import accumulate
+from math import prod
 from typing import Literal
 
 Role = Literal["input", "output", "weight", "intermediate", "scratch", "view"]
@@ -80,6 +81,37 @@ class BufferRecord:
 
 
 @dataclass(frozen=True)
+class CacheRecord:
+    """A cache, in memory of the caller: the shapes of an input, of an output, and of the buffer of both."""
+
+    name: str
+    output: str
+    dtype: str  # numpy's name of the element type
+    itemsize: int
+    past: tuple[int, ...]
+    present: tuple[int, ...]
+    room: tuple[int, ...]
+    axis: int | None = None
+    """The axis along which the present is longer than the past, by tokens; None if they have one size."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the present."""
+        return prod(self.present) * self.itemsize
+
+    @property
+    def room_bytes(self) -> int:
+        """Bytes of the buffer."""
+        return prod(self.room) * self.itemsize
+
+    @property
+    def token_bytes(self) -> int:
+        """Bytes of one token; 0 if the cache doesn't grow."""
+        others = (size for axis, size in enumerate(self.room) if axis != self.axis)
+        return 0 if self.axis is None else prod(others) * self.itemsize
+
+
+@dataclass(frozen=True)
 class MemoryPlan:
     """The arena of a model with its certificate, tensors and buffers."""
 
@@ -106,6 +138,8 @@ class MemoryPlan:
     """The kernel called at each step."""
     buffers: tuple[BufferRecord, ...] = field(default=(), repr=False)
     """The buffers in the arena, by number."""
+    caches: tuple[CacheRecord, ...] = field(default=(), repr=False)
+    """The caches, outside of the arena."""
 
     @property
     def ratio(self) -> float:
@@ -121,6 +155,16 @@ class MemoryPlan:
     def saving(self) -> float:
         """Bytes saved by sharing as a fraction of all tensors' bytes, in [0, 1)."""
         return self.saved_bytes / self.total_bytes if self.total_bytes else 0.0
+
+    @property
+    def token_bytes(self) -> int:
+        """Bytes of one token in all caches that grow, for all sequences of a batch."""
+        return sum(cache.token_bytes for cache in self.caches)
+
+    @property
+    def tokens(self) -> int:
+        """The tokens for which all caches that grow have room; 0 without such caches."""
+        return min((cache.room[cache.axis] for cache in self.caches if cache.axis is not None), default=0)
 
     def bytes_of(self, role: Role) -> int:
         """Total bytes of all tensors with a role."""

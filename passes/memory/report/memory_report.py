@@ -20,13 +20,13 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects.errors import PlanError
 from ....dialects.graph.base import node_name
-from ....dialects.graph.host import argument_texts, main_of
+from ....dialects.graph.host import argument_texts, caches_of, main_of
 from ....dialects.graph.values import numpy_dtype
 from ....dialects.kernel.calls import CallOp, WeightOp
 from ...geometry.boxes import Box
 from ..analysis.buffers import PLAN, SCRATCH, Places, int_attribute, label, memref_type, nbytes_of
 from ..analysis.main_steps import Step, read_by, scratch_of, steps_of, written_by
-from .memory_plan import BufferRecord, MemoryPlan, Role, TensorRecord
+from .memory_plan import BufferRecord, CacheRecord, MemoryPlan, Role, TensorRecord
 
 __all__ = ["BufferRecord", "MemoryPlan", "TensorRecord", "memory_plan", "plan_summary"]
 
@@ -97,6 +97,7 @@ def memory_plan(module: ModuleOp) -> MemoryPlan:
         tensors=tuple(_records(main, steps, places)),
         steps=tuple(map(_title, steps)),
         buffers=tuple(_buffers(main, places)),
+        caches=tuple(_caches(main)),
     )
 
 
@@ -129,6 +130,14 @@ def _pools(summary: DictionaryAttr) -> Iterator[tuple[int, int]]:
     for pool in pools:
         offset, size = (number.value.data for number in pool)
         yield offset, size
+
+
+def _caches(main: func.FuncOp) -> Iterator[CacheRecord]:
+    for argument, name, cache in zip(main.args, argument_texts(main, "graph.name"), caches_of(main), strict=True):
+        if cache is not None:
+            dtype = numpy_dtype(memref_type(argument).element_type)
+            past, present, room = (tuple(type.get_shape()) for type in (cache.past, cache.present, cache.room))
+            yield CacheRecord(name, cache.output.data, dtype.name, dtype.itemsize, past, present, room, cache.axis)
 
 
 def _buffers(main: func.FuncOp, places: Places) -> Iterator[BufferRecord]:
