@@ -69,18 +69,25 @@ class _Blocks:
         return -(-self.block // apart) * apart
 
     def bytes(self, weight: Array) -> Array:
-        """The unsigned numbers in whole bytes [rows, bytes], the first one of each byte in its lowest bits."""
+        """The unsigned numbers in whole bytes [rows, bytes], the first one of each byte in its lowest bits.
+
+        Of some rows only, if the weight has those only.
+        """
         apart, mask = 8 // self.bits, 2**self.bits - 1
         flipped = -self.low & mask  # the highest bit of signed numbers, which adds half of their range
         places = np.arange(0, 8, self.bits, dtype=np.uint8)
         if self.packed and not self.turned and self.whole == self.block:
-            return weight.reshape(self.rows, -1) ^ np.uint8(sum(flipped << int(place) for place in places))
+            return weight.reshape(-1, self.blocks * self.block * self.bits // 8) ^ np.uint8(sum(flipped << int(place) for place in places))
         numbers = weight.reshape(-1, 1) >> places if self.packed else weight.view(np.uint8)
-        numbers = numbers.reshape(-1)[: prod(self.shape)].reshape(self.shape) & np.uint8(mask) ^ np.uint8(flipped)
+        numbers = numbers.reshape(-1)
         if self.turned:
-            numbers = numbers.transpose(2, 0, 1)
+            numbers = numbers[: prod(self.shape)].reshape(self.shape).transpose(2, 0, 1)
+        else:
+            of_row = self.blocks * self.block
+            numbers = numbers[: numbers.size // of_row * of_row].reshape(-1, self.blocks, self.block)
+        numbers = numbers & np.uint8(mask) ^ np.uint8(flipped)
         numbers = np.pad(numbers, [(0, 0), (0, 0), (0, self.whole - self.block)])
-        return np.bitwise_or.reduce(numbers.reshape(self.rows, -1, apart) << places, axis=-1)
+        return np.bitwise_or.reduce(numbers.reshape(len(numbers), -1, apart) << places, axis=-1)
 
     def aligned(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of scales or zero points, with an axis for each of the numbers'."""
