@@ -92,11 +92,19 @@ def largest_of(element_type: Attribute) -> float:
 
 def packed(array: _Array, bits: int) -> _Array:
     """Elements of `bits` bits packed without gaps, first element in the lowest bits; the last byte is zero-padded."""
-    planes = np.unpackbits(array.reshape(-1, 1).view(np.uint8), axis=1, count=bits, bitorder="little")
-    return np.packbits(planes, bitorder="little")
+    elements = array.reshape(-1).view(np.uint8)
+    if 8 % bits:
+        planes = np.unpackbits(elements[:, np.newaxis], axis=1, count=bits, bitorder="little")
+        return np.packbits(planes, bitorder="little")
+    places = np.arange(0, 8, bits, dtype=np.uint8)
+    whole = np.pad(elements & np.uint8(2**bits - 1), (0, -len(elements) % len(places)))
+    return np.bitwise_or.reduce(whole.reshape(-1, len(places)) << places, axis=1)
 
 
 def unpacked(array: _Array, bits: int, size: int) -> _Array:
     """The inverse of `packed`: the first `size` elements, each in the low bits of a byte."""
-    planes = np.unpackbits(array, count=size * bits, bitorder="little").reshape(size, bits)
-    return np.packbits(planes, axis=1, bitorder="little").reshape(size)
+    if 8 % bits:
+        planes = np.unpackbits(array, count=size * bits, bitorder="little").reshape(size, bits)
+        return np.packbits(planes, axis=1, bitorder="little").reshape(size)
+    places = np.arange(0, 8, bits, dtype=np.uint8)
+    return (array[:, np.newaxis] >> places & np.uint8(2**bits - 1)).reshape(-1)[:size]

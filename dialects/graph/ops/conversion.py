@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 from typing_extensions import override
@@ -11,6 +12,7 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     FixedBitwidthType,
     Float8E8M0FNUType,
+    IntegerAttr,
     IntegerType,
     LocationAttr,
     Signedness,
@@ -26,6 +28,7 @@ from ..narrow_types import is_narrow, is_narrow_float, largest_of, narrow_types,
 from ..values import AnyTensor, Array, element_type_of_value, ints, is_float, numpy_dtype, shape_of, tensor, type_of
 from .elementwise import UnaryOp
 
+_UI8 = IntegerType(8, Signedness.UNSIGNED)
 ROUND_MODES = ("up", "down", "nearest")
 _EXPONENTS = 0xFE  # the largest exponent of f8E8M0FNU; the next number is its NaN
 
@@ -153,34 +156,49 @@ def _width(element_type: Attribute) -> int:
 
 @irdl_op_definition
 class UnpackBitsOp(MovementOp):
-    """Elements of 4 or 2 bits unpacked from bytes, the first in the lowest bits; `shape` is the result's."""
+    """Elements of few bits unpacked from bytes, the first in the lowest bits; `shape` is the result's.
+
+    Elements of `to` have 4 or 2 bits; with `width`, they are unsigned numbers of so many bits, in ui8. One whose bits
+    do not divide 8 may lie across two bytes.
+    """
 
     name = "graph.unpack_bits"
 
     x = operand_def()
     to = prop_def(Attribute)
     shape = prop_def(DenseArrayBase[IntegerType])
+    width = opt_prop_def(IntegerAttr[IntegerType])
     result = result_def()
 
     def __init__(
-        self, x: SSAValue | Operation, to: Attribute, shape: Sequence[int], location: LocationAttr | None = None
+        self,
+        x: SSAValue | Operation,
+        to: Attribute,
+        shape: Sequence[int],
+        location: LocationAttr | None = None,
+        *,
+        width: int | None = None,
     ):
-        self._build((x,), location, to=to, shape=shape)
+        self._build((x,), location, to=to, shape=shape, width=width)
 
     @property
     def bits(self) -> int:
         """Bits of an element."""
-        return packed_bits(self.to)
+        return packed_bits(self.to) if self.width is None else self.width.value.data
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         numpy_dtype(self.to)
-        require(is_narrow(self.to) and self.bits in (4, 2), f"{self.to} is not a type of 4 or 2 bits")
-        given = type_of(self.x)
-        is_bytes = given.element_type == IntegerType(8, Signedness.UNSIGNED) and len(given.get_shape()) == 1
+        if self.width is None:
+            require(is_narrow(self.to) and self.bits in (4, 2), f"{self.to} is not a type of 4 or 2 bits")
+        else:
+            require(
+                self.to == _UI8 and 1 <= self.bits < 8, f"numbers of {self.bits} bits can't be unpacked to {self.to}"
+            )
+        given, type = type_of(self.x), tensor(self.to, ints(self.shape))
+        is_bytes = given.element_type == _UI8 and len(given.get_shape()) == 1
         require(is_bytes, f"takes a row of ui8, got {given}")
-        type = tensor(self.to, ints(self.shape))
-        wanted = packed_bytes(type)
+        wanted = -(-prod(ints(self.shape)) * self.bits // 8)
         require(equal_shapes(given.get_shape(), (wanted,)), f"{type} is packed in {wanted} bytes, got {given}")
         return [type]
 
@@ -188,11 +206,3 @@ class UnpackBitsOp(MovementOp):
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         shape = ints(self.shape)
         return (unpacked(arrays[0], self.bits, int(np.prod(shape))).view(numpy_dtype(self.to)).reshape(shape),)
-
-
-def packed_bytes(type: AnyTensor) -> int:
-    """Bytes of a tensor in packed form."""
-    count = 1
-    for size in type.get_shape():
-        count *= size
-    return -(-count * packed_bits(type.element_type) // 8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import VectorType, i8, i32, i64
+from xdsl.dialects.builtin import IntegerType, Signedness, VectorType, i8, i16, i32, i64
 from xdsl.ir import SSAValue
 
 from ....dialects.extensions.arith import CmpiOp, IndexCastOp
@@ -24,6 +24,7 @@ from ..loop_builder import INDEX, Index
 from .element_values import Values, element_of, operand_index
 
 Idx = tuple[Expr, ...]
+ui8 = IntegerType(8, Signedness.UNSIGNED)
 
 
 @element_of.register
@@ -34,12 +35,18 @@ def _reshape(op: ReshapeOp, v: Values, index: Idx) -> SSAValue:
 
 @element_of.register
 def _unpack_bits(op: UnpackBitsOp, v: Values, index: Idx) -> SSAValue:
-    """The byte that contains the element, shifted and masked."""
-    place, number = linear(index, row_major(shape_of(op.result))).divide(8 // op.bits)
-    byte = v.at(op.x, [place])
-    shift = v.number_as(number * op.bits, i8)
-    byte, shift = v.alike([byte, shift])
-    return loaded(v.b, stored(v.b, v.b.insert(arith.ShRUIOp(byte, shift)), op.to))
+    """The byte that contains the element, shifted and masked; both bytes, where it lies across two."""
+    first = linear(index, row_major(shape_of(op.result))) * op.bits
+    (place, offset), last = first.divide(8), (first + (op.bits - 1)).divide(8)[0]
+    parts = [v.at(op.x, [place]), v.number_as(offset, i8), *([v.at(op.x, [last])] if 8 % op.bits else [])]
+    number, shift, *more = (convert(v.b, each, ui8, i16 if 8 % op.bits else i8) for each in v.alike(parts))
+    for each in more:
+        high = v.b.insert(arith.ShLIOp(each, v.b.constant(8, each.type)))
+        number = v.b.insert(arith.OrIOp(number, high))
+    number = convert(v.b, v.b.insert(arith.ShRUIOp(number, shift)), i16 if more else i8, i8)
+    if op.width is None:
+        return loaded(v.b, stored(v.b, number, op.to))
+    return v.b.insert(arith.AndIOp(number, v.b.constant(2**op.bits - 1, number.type)))
 
 
 @element_of.register

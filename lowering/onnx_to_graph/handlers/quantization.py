@@ -6,6 +6,7 @@ QLinearConv and QLinearMatMul are decomposed to the form of models with explicit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32, i32
@@ -16,6 +17,7 @@ from ....dialects.graph.ops.activation import ClipOp
 from ....dialects.graph.ops.contraction import MatmulOp
 from ....dialects.graph.ops.conversion import CastOp
 from ....dialects.graph.ops.elementwise import DivOp, EqualOp, MulOp, SubOp, WhereOp
+from ....dialects.graph.ops.movement import PadOp
 from ....dialects.graph.ops.quantization import DequantizeOp, QuantizeOp, is_quantized
 from ....dialects.graph.ops.reduction import ReduceMaxOp, ReduceMinOp
 from ....dialects.graph.ops.unary import RoundOp
@@ -30,47 +32,68 @@ _UINT8 = element_type(2, "uint8")
 
 
 @dataclass(frozen=True)
-class _Grain:
-    """The granularity of a scale: x of shape `whole`, viewed as shape `split`, to which the scale broadcasts."""
+class Grain:
+    """The granularity of a scale: x of shape `whole` is viewed as shape `split`, and scales as `entries` beside it."""
 
     whole: tuple[int, ...]
     split: tuple[int, ...]
     entries: tuple[int, ...]
-    repeats: tuple[int, int] = (0, 1)  # entries repeated along an axis, where blocks don't divide x evenly
+    padding: tuple[int, int] = (0, 0)  # an axis, and the places added to it so that its last block is whole
 
-    def aligned(self, node: Node, parameter: SSAValue) -> SSAValue:
-        """A scale or zero point in a shape that broadcasts to x."""
-        axis, times = self.repeats
-        if times == 1:
-            return node.reshape(parameter, self.entries)
-        shape = shape_of(parameter)
-        outer, inner = shape[: axis + 1], shape[axis + 1 :]
-        repeated = node.broadcast(node.reshape(parameter, (*outer, 1, *inner)), (*outer, times, *inner))
-        flat = node.reshape(repeated, (*shape[:axis], shape[axis] * times, *inner))
-        return slice_axis(node, flat, axis, 0, self.whole[axis])
+    def apart(self, node: Node, x: SSAValue) -> SSAValue:
+        """x as shape `split`."""
+        axis, more = self.padding
+        if more:
+            high = [0] * len(self.whole)
+            high[axis] = more
+            x = node.emit(PadOp(x, [0] * len(high), high))
+        return node.reshape(x, self.split)
+
+    def together(self, node: Node, x: SSAValue) -> SSAValue:
+        """The inverse of `apart`."""
+        axis, more = self.padding
+        if not more:
+            return node.reshape(x, self.whole)
+        padded = [size + more * (at == axis) for at, size in enumerate(self.whole)]
+        return slice_axis(node, node.reshape(x, padded), axis, 0, self.whole[axis])
 
 
-def _grain(node: Node, x: SSAValue, scale: SSAValue) -> _Grain:
+def blocks_along(node: Node, shape: Sequence[int], axis: int, block: int, given: Sequence[int]) -> Grain:
+    """The granularity of scales of shape `given` for each `block` places along an axis; the last ones may be fewer."""
+    blocks = -(-shape[axis] // block) if block >= 1 else 0
+    if block < 1 or not equal_shapes(given, (*shape[:axis], blocks, *shape[axis + 1 :])):
+        raise node.invalid(f"a scale of shape {list(given)} doesn't fit {list(shape)} in blocks of {block}")
+    whole, before, after = tuple(shape), tuple(shape[:axis]), tuple(shape[axis + 1 :])
+    if equal(given[axis], 1):
+        return Grain(whole, whole, tuple(given))
+    padding = (axis, given[axis] * block - shape[axis]) if shape[axis] % block else (0, 0)
+    return Grain(whole, (*before, given[axis], block, *after), (*before, given[axis], 1, *after), padding)
+
+
+def _grain(node: Node, x: SSAValue, scale: SSAValue) -> Grain:
     """The granularity: per tensor, per axis, or per block."""
     shape, given = shape_of(x), shape_of(scale)
     node.ignore("axis", "block_size")  # where all granularities agree
     if len(given) == 0 or equal_shapes(given, (1,)):
-        return _Grain(shape, shape, ())
+        return Grain(shape, shape, ())
     axis = 0 if len(shape) == 1 else node.axis(1, len(shape))
     block = node.integer("block_size", 0)
     if len(given) == 1 and not (block and len(shape) == 1):
         if not equal(given[0], shape[axis]):
             raise node.invalid(f"{given[0]} scales for {shape[axis]} places along axis {axis}")
-        return _Grain(shape, shape, tuple(given[0] if at == axis else 1 for at in range(len(shape))))
-    blocks = -(-shape[axis] // block) if block >= 1 else 0
-    if block < 1 or not equal_shapes(given, (*shape[:axis], blocks, *shape[axis + 1 :])):
-        raise node.invalid(f"a scale of shape {list(given)} doesn't fit {list(shape)} in blocks of {block}")
-    if equal(given[axis], 1):
-        return _Grain(shape, shape, given)
-    if shape[axis] % block:
-        return _Grain(shape, shape, given, (axis, block))
-    before, after = shape[:axis], shape[axis + 1 :]
-    return _Grain(shape, (*before, given[axis], block, *after), (*before, given[axis], 1, *after))
+        return Grain(shape, shape, tuple(given[0] if at == axis else 1 for at in range(len(shape))))
+    return blocks_along(node, shape, axis, block, given)
+
+
+def dequantized(
+    node: Node, grain: Grain, x: SSAValue, scale: SSAValue, zero: SSAValue | None, to: Attribute
+) -> SSAValue:
+    """(x - zero) * scale in the type `to`, of whatever granularity; narrow floats have no zero point."""
+    scale, parts = node.reshape(node.cast(scale, to), grain.entries), grain.apart(node, x)
+    if is_narrow_float(element_type_of_value(x)):
+        return grain.together(node, node.emit(MulOp(node.cast(parts, to), scale)))
+    zeros = None if zero is None else node.reshape(zero, grain.entries if shape_of(zero) else ())
+    return grain.together(node, node.emit(DequantizeOp(parts, scale, zeros)))
 
 
 def _check_zero_point(node: Node, zero_point: SSAValue | None, scale: SSAValue, type: Attribute) -> None:
@@ -100,12 +123,7 @@ def _dequantize_linear(node: Node) -> SSAValue:
     _check_type(node, element_type_of_value(x))
     _check_zero_point(node, zero_point, scale, element_type_of_value(x))
     to = _type_attribute(node, "output_dtype") or element_type_of_value(scale)
-    grain = _grain(node, x, scale)
-    zeros = None if zero_point is None else grain.aligned(node, zero_point)
-    scales, x = grain.aligned(node, node.cast(scale, to)), node.reshape(x, grain.split)
-    if is_narrow_float(element_type_of_value(x)):  # their zero point is always 0
-        return node.reshape(node.emit(MulOp(node.cast(x, to), scales)), grain.whole)
-    return node.reshape(node.emit(DequantizeOp(x, scales, zeros)), grain.whole)
+    return dequantized(node, _grain(node, x, scale), x, scale, zero_point, to)
 
 
 def _quantize_linear(node: Node) -> SSAValue:
@@ -117,14 +135,14 @@ def _quantize_linear(node: Node) -> SSAValue:
     saturate = node.flag("saturate", True)  # concerns 8-bit floats
     precise = _type_attribute(node, "precision") or element_type_of_value(scale)
     grain = _grain(node, x, scale)
-    zeros = None if zero_point is None else grain.aligned(node, zero_point)
-    scales = grain.aligned(node, node.cast(scale, precise))
-    x = node.cast(node.reshape(x, grain.split), precise)
+    zeros = None if zero_point is None else node.reshape(zero_point, grain.entries)
+    scales = node.reshape(node.cast(scale, precise), grain.entries)
+    x = node.cast(grain.apart(node, x), precise)
     if is_narrow_float(to):
         result = node.emit(CastOp(node.emit(DivOp(x, scales)), to, saturate=saturate))
     else:
         result = node.emit(QuantizeOp(x, scales, zeros, to))
-    return node.reshape(result, grain.whole)
+    return grain.together(node, result)
 
 
 def own_range(node: Node, x: SSAValue) -> tuple[SSAValue, SSAValue]:

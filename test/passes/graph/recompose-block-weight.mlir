@@ -49,3 +49,87 @@ func.func @unknown(%x: tensor<5x2xf32>, %w: tensor<1x1x2xui8>) -> tensor<5x1xf32
   %y = graph.matmul %x, %r {transpose_b} : (tensor<5x2xf32>, tensor<1x2xf32>) -> tensor<5x1xf32>
   func.return %y : tensor<5x1xf32>
 }
+
+// -----
+
+// Blocks along the first axis: the matrix is turned, and the product's right operand transposed.
+// CHECK-LABEL: @turned
+// CHECK-DAG:     %[[W:.*]] = graph.constant dense<[[20, 50], [97, 131]]> : tensor<2x2xui8>
+// CHECK-DAG:     %[[S:.*]] = graph.constant dense<[[1.000000e+00, 3.000000e+00], [2.000000e+00, 4.000000e+00]]> : tensor<2x2xf32>
+// CHECK:         %[[B:.*]] = graph.block_weight %[[W]], %[[S]] {bits = 4 : i64, block = 2 : i64, depth = 4 : i64, middle = 0 : i64}
+// CHECK-NEXT:    graph.matmul %x, %[[B]] {transpose_b}
+func.func @turned(%x: tensor<5x4xf32>) -> tensor<5x2xf32> {
+  %w = graph.constant dense<[[[4, 1], [1, 6]], [[2, 3], [3, 8]]]> : tensor<2x2x2xui4>
+  %s = graph.constant dense<[[[1.0, 2.0]], [[3.0, 4.0]]]> : tensor<2x1x2xf32>
+  %d = graph.dequantize %w, %s : (tensor<2x2x2xui4>, tensor<2x1x2xf32>) -> tensor<2x2x2xf32>
+  %r = graph.reshape %d {shape = array<i64: 4, 2>} : (tensor<2x2x2xf32>) -> tensor<4x2xf32>
+  %y = graph.matmul %x, %r : (tensor<5x4xf32>, tensor<4x2xf32>) -> tensor<5x2xf32>
+  func.return %y : tensor<5x2xf32>
+}
+
+// -----
+
+// One scale for each column is one block of its whole depth, filled up to whole bytes; the scale stays narrow.
+// CHECK-LABEL: @columns
+// CHECK-DAG:     graph.constant dense<[[154, 8], [123, 1]]> : tensor<2x2xui8>
+// CHECK-DAG:     graph.constant dense<[[1.000000e+00], [2.000000e+00]]> : tensor<2x1xf16>
+// CHECK:         graph.block_weight %{{.*}}, %{{.*}} {bits = 4 : i64, block = 4 : i64, depth = 3 : i64, middle = 8 : i64} : (tensor<2x2xui8>, tensor<2x1xf16>) -> tensor<2x3xf32>
+func.func @columns(%x: tensor<5x3xf32>) -> tensor<5x2xf32> {
+  %w = graph.constant dense<[[2, 3], [1, -1], [0, -7]]> : tensor<3x2xi4>
+  %s = graph.constant dense<[[1.0, 2.0]]> : tensor<1x2xf16>
+  %d = graph.dequantize %w, %s : (tensor<3x2xi4>, tensor<1x2xf16>) -> tensor<3x2xf16>
+  %c = graph.cast %d {to = f32} : (tensor<3x2xf16>) -> tensor<3x2xf32>
+  %y = graph.matmul %x, %c : (tensor<5x3xf32>, tensor<3x2xf32>) -> tensor<5x2xf32>
+  func.return %y : tensor<5x2xf32>
+}
+
+// -----
+
+// A zero point that is no integer comes as its product with the scale.
+// CHECK-LABEL: @between
+// CHECK:         graph.constant dense<[[1.500000e+00], [0.000000e+00]]> : tensor<2x1xf32>
+// CHECK:         graph.block_weight %{{.*}}, %{{.*}}, %{{.*}} {bits = 8 : i64, block = 2 : i64, depth = 2 : i64, middle = 0 : i64} : (tensor<2x2xui8>, tensor<2x1xf32>, tensor<2x1xf32>)
+func.func @between(%x: tensor<5x2xf32>) -> tensor<5x2xf32> {
+  %w = graph.constant dense<[[[1, 2]], [[3, 4]]]> : tensor<2x1x2xui8>
+  %s = graph.constant dense<[[[2.0]], [[0.0]]]> : tensor<2x1x1xf32>
+  %o = graph.constant dense<[[[3.0]], [[0.0]]]> : tensor<2x1x1xf32>
+  %d = graph.dequantize %w, %s : (tensor<2x1x2xui8>, tensor<2x1x1xf32>) -> tensor<2x1x2xf32>
+  %m = graph.sub %d, %o : (tensor<2x1x2xf32>, tensor<2x1x1xf32>) -> tensor<2x1x2xf32>
+  %r = graph.reshape %m {shape = array<i64: 2, 2>} : (tensor<2x1x2xf32>) -> tensor<2x2xf32>
+  %y = graph.matmul %x, %r {transpose_b} : (tensor<5x2xf32>, tensor<2x2xf32>) -> tensor<5x2xf32>
+  func.return %y : tensor<5x2xf32>
+}
+
+// -----
+
+// Numbers of three bits become numbers of four; what moves them is done to the constant.
+// CHECK-LABEL: @three
+// CHECK:         graph.constant dense<[[1, 22]]> : tensor<1x2xui8>
+// CHECK:         graph.block_weight %{{.*}}, %{{.*}} {bits = 4 : i64, block = 2 : i64, depth = 4 : i64, middle = 4 : i64}
+func.func @three(%x: tensor<5x4xf32>) -> tensor<5x1xf32> {
+  %p = graph.constant dense<[113, 0]> : tensor<2xui8>
+  %u = graph.unpack_bits %p {to = ui8, shape = array<i64: 1, 4>, width = 3 : i64} : (tensor<2xui8>) -> tensor<1x4xui8>
+  %i = graph.constant dense<[0, 3, 1, 2]> : tensor<4xi64>
+  %g = graph.gather %u, %i {axis = 1 : i64} : (tensor<1x4xui8>, tensor<4xi64>) -> tensor<1x4xui8>
+  %b = graph.reshape %g {shape = array<i64: 1, 2, 2>} : (tensor<1x4xui8>) -> tensor<1x2x2xui8>
+  %s = graph.constant dense<[[[2.0], [3.0]]]> : tensor<1x2x1xf32>
+  %z = graph.constant dense<4> : tensor<ui8>
+  %d = graph.dequantize %b, %s, %z : (tensor<1x2x2xui8>, tensor<1x2x1xf32>, tensor<ui8>) -> tensor<1x2x2xf32>
+  %r = graph.reshape %d {shape = array<i64: 1, 4>} : (tensor<1x2x2xf32>) -> tensor<1x4xf32>
+  %y = graph.matmul %x, %r {transpose_b} : (tensor<5x4xf32>, tensor<1x4xf32>) -> tensor<5x1xf32>
+  func.return %y : tensor<5x1xf32>
+}
+
+// -----
+
+// Scales that vary along a block are no scales of blocks.
+// CHECK-LABEL: @along
+// CHECK-NOT:     graph.block_weight
+func.func @along(%x: tensor<5x2xf32>) -> tensor<5x1xf32> {
+  %w = graph.constant dense<[[[1, 2]]]> : tensor<1x1x2xui8>
+  %s = graph.constant dense<[[[2.0, 3.0]]]> : tensor<1x1x2xf32>
+  %d = graph.dequantize %w, %s : (tensor<1x1x2xui8>, tensor<1x1x2xf32>) -> tensor<1x1x2xf32>
+  %r = graph.reshape %d {shape = array<i64: 1, 2>} : (tensor<1x1x2xf32>) -> tensor<1x2xf32>
+  %y = graph.matmul %x, %r {transpose_b} : (tensor<5x2xf32>, tensor<1x2xf32>) -> tensor<5x1xf32>
+  func.return %y : tensor<5x1xf32>
+}

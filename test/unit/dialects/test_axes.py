@@ -142,6 +142,7 @@ CASES: list[Case] = [
     lambda x: QuantizeOp(x(3, 4), x(4, low=0.01, high=0.03), x.whole(4, dtype=np.int8), i8),
     lambda x: DequantizeOp(x.whole(3, 4, dtype=np.int8), x(3, 1)),
     lambda x: UnpackBitsOp(x.whole(6, end=256, dtype=np.uint8), element_type_of(np.dtype("int4")), (3, 4)),
+    lambda x: UnpackBitsOp(x.whole(6, end=256, dtype=np.uint8), element_type_of(np.dtype("u1")), (4, 4), width=3),
     lambda x: WhereOp(x.whole(3, 1, end=2, dtype=np.bool_), x(4), x(3, 4)),
     lambda x: BlockWeightOp(
         x.whole(3, 8, end=256, dtype=np.uint8), x(3, 2, dtype=np.float32), bits=8, block=4, depth=7

@@ -18,9 +18,10 @@ from mini_infer.dialects.graph.base import GraphOp
 from mini_infer.dialects.graph.blobs import BlobAttr
 from mini_infer.dialects.graph.ops.activation import GeluOp
 from mini_infer.dialects.graph.ops.attention import AttentionOp
+from mini_infer.dialects.graph.ops.block_weight import UI8
 from mini_infer.dialects.graph.ops.cell_activations import Activation
 from mini_infer.dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
-from mini_infer.dialects.graph.ops.conversion import CastOp
+from mini_infer.dialects.graph.ops.conversion import CastOp, UnpackBitsOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp, AndOp, WhereOp
 from mini_infer.dialects.graph.ops.indexing import (
     GatherElementsOp,
@@ -109,6 +110,14 @@ RULES: list[tuple[Build, list[Array], str]] = [
     (WhereOp, [f(2), f(2), f(2)], "the condition must be i1, got f32"),
     (partial(GeluOp, approximate="sin"), [f(2)], 'approximate is "none" or "tanh", got "sin"'),
     (partial(CastOp, to=IntegerType(7)), [f(2)], "i7 is not an element type of the graph dialect"),
+    # conversion
+    (partial(UnpackBitsOp, to=IntegerType(8), shape=[4], width=3), [f(2)], "numbers of 3 bits can't be unpacked to i8"),
+    (partial(UnpackBitsOp, to=UI8, shape=[4], width=8), [f(4)], "numbers of 8 bits can't be unpacked to ui8"),
+    (
+        partial(UnpackBitsOp, to=UI8, shape=[4], width=3),
+        [f(1).astype(np.uint8)],
+        r"tensor<4xui8> is packed in 2 bytes, got tensor<1xui8>",
+    ),
     # contraction
     (MatmulOp, [f(3), f(3, 2)], "operands of a matrix product need at least two dimensions"),
     (MatmulOp, [f(2, 3), f(4, 5)], "3 columns on the left, but 4 rows on the right"),

@@ -108,7 +108,7 @@ def test_f64_to_f16_is_rounded_once() -> None:
     np.testing.assert_array_equal(_run([partial(CastOp, to=brain)], tie)[0].astype(np.float32), [1 + 2.0**-7])
 
 
-@pytest.mark.parametrize("bits", [2, 4, 6, 8])
+@pytest.mark.parametrize("bits", [1, 2, 3, 4, 6, 7, 8])
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 33])
 def test_packing(bits: int, size: int) -> None:
     elements = np.random.default_rng(1).integers(0, 2**bits, size).astype(np.uint8)

@@ -34,24 +34,6 @@ def embedding(**more: Array) -> list[Array | None]:
     return [*operands, more.get("mask"), more.get("places")]
 
 
-def packed(bits: int, rows: int, blocks: int, block: int) -> Array:
-    return RANDOM.integers(0, 256, (rows, blocks, block * bits // 8)).astype(np.uint8)
-
-
-def scales(*shape: int) -> Array:
-    return RANDOM.uniform(0.01, 0.1, shape).astype(np.float32)
-
-
-def products(bits: int, depth: int, block: int = 16, zero: Array | None = None, bias: Array | None = None) -> Case:
-    blocks = -(-depth // block)
-    operands = [floats(2, 3, depth), packed(bits, 5, blocks, block), scales(5, blocks), zero, None, bias]
-    while operands[-1] is None:
-        operands.pop()
-    attributes = {"bits": bits, "block_size": block, "K": depth, "N": 5}
-    note = f"{bits} bits, {depth}" + (" zero" if zero is not None else "") + (" bias" if bias is not None else "")
-    return Case("MatMulNBits", operands, attributes, known=range(1, 6), note=note)
-
-
 CASES = [
     Case("Gelu", [X]),
     Case("BiasGelu", [X, ROW]),
@@ -82,19 +64,6 @@ CASES = [
     Case("EmbedLayerNormalization", embedding(places=whole(7, 2, 5)), NORMAL, results=(0, 1, 2), note="places"),
     Case("EmbedLayerNormalization", [IDS, None, *TABLES[:2], None, floats(8), floats(8)], NORMAL, results=(0, 1),
          note="no segments"),
-    Case("GatherBlockQuantized", [packed(4, 10, 1, 32)[:, 0], whole(10, 2, 3), scales(10, 2)],
-         {"bits": 4, "block_size": 16}, known=(0, 2)),
-    Case("GatherBlockQuantized", [packed(4, 9, 1, 48)[:, 0], whole(9, 2, 3), scales(9, 3), packed(8, 9, 1, 2)[:, 0]],
-         {"bits": 4, "block_size": 16}, known=(0, 2, 3), note="zero points"),
-    Case("GatherBlockQuantized", [packed(8, 10, 1, 32)[:, 0], whole(10, 4), scales(10, 2)],
-         {"bits": 8, "block_size": 16, "gather_axis": 0, "quantize_axis": 1}, known=(0, 2), note="8 bits"),
-    products(4, 32),
-    products(8, 32),
-    products(2, 32),
-    products(4, 40),
-    products(4, 48, zero=RANDOM.integers(0, 256, (5, 2)).astype(np.uint8), bias=floats(5)),
-    products(8, 32, zero=RANDOM.integers(0, 256, (5, 2)).astype(np.uint8)),
-    products(4, 32, zero=floats(5, 2)),
 ]  # fmt: skip
 
 
@@ -129,10 +98,6 @@ def test_what_runs_on_gpus_only() -> None:
         (Case("BiasSoftmax", [X, ROW], {"axis": 2}), r"a bias of shape \[8\] beside \[2, 3, 8\]"),
         (Case("SkipLayerNormalization", [X, X, ROW], results=(0, 1)), "statistics for training"),
         (Case("FusedMatMul", [ROW, X]), "operands of fewer than 2 dimensions"),
-        (Case("MatMulNBits", [X, packed(4, 5, 1, 16), scales(5)], {"K": 8, "N": 5, "block_size": 16, "bits": 3}),
-         "5 x 8 weights of 3 bits in blocks of 16"),
-        (Case("MatMulNBits", [X, packed(4, 5, 2, 16), scales(5)], {"K": 8, "N": 5, "block_size": 16}),
-         r"\[5, 2, 8\] bytes don't hold \[5, 1, 16\] numbers of 4 bits"),
         (Case("EmbedLayerNormalization", [ROW.astype(np.int32), None, *TABLES[:2], None, ROW, ROW]),
          r"input_ids of shape \[8\]"),
     ],
