@@ -58,6 +58,7 @@ DEVICE_GRAPH = _text(
     "pad-conv",  # after the last canonicalize-graph, which would take pads back into the convolutions
     "flip-signs",  # of convolutions as pad-conv leaves them
     "widen-halves",  # after the last fold-constants, which would store widened weights
+    "quantize-weights",  # of products as they are now, where it is asked for
     "recompose-block-weight",  # after widen-halves: its products are of f32
     "split-concat",  # after all that makes concatenations
     "cse",  # what the patterns before have written more than once
@@ -114,8 +115,11 @@ PATHS: dict[str, tuple[Level, ...]] = {
 """The levels of each device, top down."""
 
 # With optimisations switched off: types are checked, what only folding can express is folded, and what has code on
-# wide floats only is widened; every op is a kernel of its own; every value has bytes of its own.
-PLAIN_GRAPH = _text("infer-shapes", "fold-constants", "widen-halves{required=true}", "split-concat", "cse", "dce")
+# wide floats only is widened; every op is a kernel of its own; every value has bytes of its own. Where weights are
+# rounded, so are tables before they are copied to be transposed, and what is a weight only once it is folded.
+PLAIN_GRAPH = (
+    "infer-shapes,quantize-weights,fold-constants,widen-halves{required=true},quantize-weights,split-concat,cse,dce"
+)
 PLAIN_KERNELS = _text("form-kernels{fuse=false}", "limit-threads", "choose-schedule", "pack-weights")
 PLAIN_BUFFERS = "bufferize"
 NO_REUSE = "plan-arena{strategy=naive}"

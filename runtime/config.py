@@ -69,6 +69,8 @@ class CompileOptions(TypedDict, total=False):
     cache_memory: int | str | None
     enable_graph_optimization: bool
     integer_products: bool
+    weights: str | None
+    activations: str
     tuned: bool
     winograd: str
     enable_memory_planning: bool
@@ -125,6 +127,12 @@ def _strategies() -> tuple[str, ...]:
     return tuple(STRATEGIES)
 
 
+def _weight_types() -> tuple[str, ...]:
+    from ..passes.graph.quantization.quantize_weights import WEIGHTS  # likewise
+
+    return WEIGHTS
+
+
 @dataclass(frozen=True, repr=False)
 class EngineConfig:
     """Options of `compile`.
@@ -159,6 +167,11 @@ class EngineConfig:
     enable_graph_optimization: recomposition, folding, channels-last layout and fusion; off, every ONNX op is a kernel
         of its own.
     integer_products: compute products of quantised values in integers; off, in floats, dequantised. CPU only.
+    weights: round the weights of matrix products to integers in blocks of 32, "int2", "int3", "int4" or "int8", or to
+        floats of 16 bits, "bf16" or "f16": they take as much less memory, and time where reading them takes it. A table
+        of embeddings is rounded with the product that shares it. None leaves them as they are in the model.
+    activations: what the other operands of products by weights in blocks may be rounded to: "f32", unless the model
+        itself permits 8 bits, or "int8", block by block. CPU only.
     tuned: use the schedules that the tuner measured on this machine (`compile(..., tune=seconds)`, `mini-infer tune`);
         off, schedules are chosen by estimates, which are the same on every machine of a kind. CPU only.
     winograd: 3x3 convolutions by Winograd's transforms, with fewer multiplications and larger rounding errors: "auto",
@@ -241,6 +254,22 @@ class EngineConfig:
     integer_products: Annotated[
         bool, Option(device="cpu", decided="kernels", passes={False: "-recompose-quantized"})
     ] = True
+    weights: Annotated[
+        str | None,
+        Option(values=_weight_types, decided="kernels", passes="quantize-weights{to=$}"),
+        Flag("Round weights of products: int2, int3, int4, int8, bf16, f16.", f"{BUFFERS} tune", "TYPE"),
+    ] = None
+    activations: Annotated[
+        str,
+        Option(
+            values=("f32", "int8"),
+            device="cpu",
+            requires={"enable_graph_optimization": True},
+            decided="kernels",
+            passes={"int8": "recompose-block-weight{lhs_as=i8}"},
+        ),
+        Flag("Type that operands beside weights in blocks may be rounded to: f32, int8.", f"{BUFFERS} tune", "TYPE"),
+    ] = "f32"
     tuned: Annotated[bool, Option(device="cpu", decided="kernels")] = True
     winograd: Annotated[
         str,

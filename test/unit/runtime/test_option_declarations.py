@@ -25,6 +25,7 @@ SAMPLES: dict[str, Any] = {
     "planner": "greedy-by-size",
     "beam_width": 3,
     "disable_inplace": ("add", "mul"),
+    "weights": "int4",
 }
 """Values of the options that passes are told of as they are."""
 

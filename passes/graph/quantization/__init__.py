@@ -1,0 +1,1 @@
+"""Weights rounded to integers in blocks, or to floats of 16 bits."""
