@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from xdsl.dialects.builtin import ModuleOp
+
 from ..dialects.errors import ConfigError
+from ..dialects.graph.host import caches_of
+from ..dialects.sizes.polynomials import InputSymbol, Symbol
+from ..dialects.sizes.size_attributes import sizes_of_module
 from ..dialects.sizes.sizes import symbols_of, value_at
-from ..runtime.compile.source import source_of
+from ..runtime.compile.source import profile_of, source_of
 from ..runtime.config import EngineConfig
 from ..runtime.engine import Engine
-from ..runtime.module_interface import input_specs
-from ..runtime.shapes.cut_dimensions import cut_dimensions
+from ..runtime.module_interface import entry_of, input_specs
+from ..runtime.profile import OptimizationProfile
 from ..runtime.shapes.shape_family import settled, unit_of
 from ..runtime.specs import TensorSpec
 
@@ -44,17 +49,26 @@ def shapes_at(model: str, options: Mapping[str, Any], at: Sequence[Sizes]) -> li
     for name, size in ((name, size) for sizes in at for name, size in sizes.items()):
         _check(name, size, ranges)
     module, _ = source_of(model).load(config)
-    specs = input_specs(module)
-    cut = {name: most for name, (_, most) in cut_dimensions(specs, config).items()}
-    ranges = {name: (low, min(best, cut.get(name, best)), high) for name, (low, best, high) in ranges.items()}
+    possible = profile_of(sizes_of_module(module)) or OptimizationProfile()  # less where caches have a budget
+    ranges = {name: possible.dims.get(name, span) for name, span in ranges.items()}
     ends: list[Sizes] = []
     for end in (1, 0, 2):
-        # Where caches could be too large, the largest they may be, by the smallest calls.
-        sizes = {
-            name: cut.get(name, span[0 if cut else end]) if end == 2 else span[end] for name, span in ranges.items()
-        }
+        sizes = {name: span[end] for name, span in ranges.items()}
+        if end == 2 and config.cache_memory is not None:  # caches are as full as they can be with the smallest calls
+            grown = _grown(module)
+            sizes = {name: span[2 if name in grown else 0] for name, span in ranges.items()}
         ends += [] if sizes in ends else [sizes]
-    return _shapes(specs, ranges, at or ends)
+    return _shapes(input_specs(module), ranges, at or ends)
+
+
+def _grown(module: ModuleOp) -> set[str]:
+    """The dimensions along which caches have grown before a call; where the present has one of its own, that too."""
+    found: set[Symbol] = set()
+    for cache in caches_of(entry_of(module)):
+        if cache is not None and cache.axis is not None:
+            past, present = (symbols_of(type.get_shape()[cache.axis]) for type in (cache.past, cache.present))
+            found |= past if past & present else past | present
+    return {each.dimension for each in found if isinstance(each, InputSymbol)}
 
 
 def shapes_of(engine: Engine, file: str, at: Sequence[Sizes]) -> list[Shape]:

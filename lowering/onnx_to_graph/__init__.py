@@ -56,7 +56,7 @@ def import_onnx(
     from ...dialects.sizes.guards import Guards, units_of
     from ...dialects.sizes.size_attributes import state_guards
     from .declared_inputs import Ranges
-    from .kv_cache_budget import limits_of
+    from .kv_cache_budget import is_special, limits_of
     from .model_file import load_model
     from .module import import_module
 
@@ -75,22 +75,22 @@ def import_onnx(
     for name, output in caches.items():
         if not isinstance(cast("object", output), str):
             raise wrong(f"caches: '{name}'", output, "an output's name")
-    file = load_model(model)
+    given = (load_model(model), dims, shapes, specialize, ctx)
     if ranges is None:
-        module = import_module(file, dims, shapes, specialize, ctx, None, caches)
+        module = import_module(*given, None, caches)
         limits_of(module, cache_memory)
         return module
     with Guards().collecting() as guards:
-        module = import_module(file, dims, shapes, specialize, ctx, ranges, caches)
+        module = import_module(*given, ranges, caches)
     units, usual = units_of(guards), module
-    if cache_memory is not None and ranges.best and not ranges.open:  # limits are the same for all shapes
+    if is_special(module) and ranges.best and not ranges.open:  # caches have the same room at all shapes
         with Guards().collecting():
-            usual = import_module(file, dims, shapes, specialize, ctx, replace(ranges, best={}), caches)
+            usual = import_module(*given, replace(ranges, best={}), caches)
     limits = limits_of(usual, cache_memory)
-    if units or limits.dims:
+    if units or limits.dims or usual is not module:
+        ranges = replace(ranges, units=units, limits=limits.dims)
         with Guards().collecting() as guards:
-            ranges = replace(ranges, units=units, limits=limits.dims)
-            module = import_module(file, dims, shapes, specialize, ctx, ranges, caches, limits.tokens)
+            module = import_module(*given, ranges, caches, limits.rooms)
     state_guards(module, guards)
     return module
 

@@ -53,11 +53,11 @@ def cache_attributes(
     inputs: Mapping[str, AnyTensor],
     outputs: Mapping[str, SSAValue],
     caches: Mapping[str, str],
-    most_tokens: int = LONGEST,
+    rooms: Mapping[str, tuple[int, int]],
 ) -> dict[str, dict[str, CacheAttr]]:
     """The cache attribute of each input in `caches`, which maps it to the output in the same memory.
 
-    A buffer in which a cache grows has room for `most_tokens` at most.
+    `rooms` has, for some outputs, an axis and the size of the buffer along it.
 
     Raises InvalidInputError for unknown names, and for an input and an output of which neither extends the other.
     """
@@ -70,12 +70,14 @@ def cache_attributes(
                 raise InvalidInputError(f"caches: there is no {kind} {name!r}; there are: {there}")
         if list(caches.values()).count(present) > 1:
             raise InvalidInputError(f"caches: output {present!r} can't lie in the memory of two inputs")
-        cache = _cache(past, inputs[past], present, numbers[present], outputs[present], most_tokens)
+        cache = _cache(past, inputs[past], present, numbers[present], outputs[present], rooms)
         found[past] = {CACHE: cache}
     return found
 
 
-def _cache(past: str, before: AnyTensor, present: str, number: int, value: SSAValue, most: int) -> CacheAttr:
+def _cache(
+    past: str, before: AnyTensor, present: str, number: int, value: SSAValue, rooms: Mapping[str, tuple[int, int]]
+) -> CacheAttr:
     element, after = element_type_of_value(value), shape_of(value)
     sizes = tuple(before.get_shape())
     differing = [axis for axis, (a, b) in enumerate(zip(sizes, after, strict=False)) if a is not b and a != b]
@@ -86,10 +88,12 @@ def _cache(past: str, before: AnyTensor, present: str, number: int, value: SSAVa
         )
     room = list(after)
     for axis in differing:
-        room[axis] = min(max(bounds_of(sizes[axis])[1], bounds_of(after[axis])[1]), most)
+        room[axis] = max(bounds_of(sizes[axis])[1], bounds_of(after[axis])[1])
         if room[axis] >= LONGEST:
             raise InvalidInputError(
                 f"caches: input {past!r} has no largest size below {LONGEST} along axis {axis}; "
                 "a profile says how much room there is"
             )
+    if present in rooms:
+        axis, room[axis] = rooms[present]
     return CacheAttr(StringAttr(present), int_attr(number), before, tensor(element, after), tensor(element, room))

@@ -1,4 +1,4 @@
-"""A budget of memory for caches: the largest sizes of dimensions with which they stay within it.
+"""The room of caches, and a budget of memory for it: the largest sizes of dimensions with which caches stay within it.
 
 A token is a step along the axis in which a cache's present is longer than its past. A cache takes what its buffer does,
 at the largest sizes of all dimensions.
@@ -17,34 +17,44 @@ from ...dialects.graph.kv_cache_attributes import CacheAttr
 from ...dialects.graph.values import nbytes_of
 from ...dialects.sizes.polynomials import InputSymbol, Symbol
 from ...dialects.sizes.size_attributes import sizes_of_module, symbol_of
-from ...dialects.sizes.sizes import bounds_of, symbols_of, value_at
-from .declared_kv_caches import LONGEST
+from ...dialects.sizes.sizes import bounds_of, is_fixed, symbols_of, value_at
 
 
 @dataclass(frozen=True)
 class CacheLimits:
-    """The most tokens of a cache, and what follows for dimensions: optimal and largest sizes by name."""
+    """The tokens that caches have room for, and what follows of them for dimensions."""
 
-    tokens: int = LONGEST
+    rooms: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, "tuple[int, int]"])
+    """By the name of the output: the axis along which a cache grows, and its tokens."""
     dims: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, "tuple[int, int]"])
+    """By the name of the dimension: upper bounds of the optimal size and of the largest one."""
+
+
+def is_special(module: ModuleOp) -> bool:
+    """Whether an imported module has shapes at which caches may grow otherwise than usual: an empty past, say."""
+    caches = _caches(module)
+    kept = [cache for cache in caches if cache.axis is None and not is_fixed(*cache.past.get_shape())]
+    return bool(kept) or any(cache.axis is not None and is_fixed(_past(cache)) for cache in caches)
 
 
 def limits_of(module: ModuleOp, budget: int | None) -> CacheLimits:
-    """The limits with which the caches of an imported module fit into `budget` bytes; none if they do so anyway.
+    """The rooms of an imported module's caches, within `budget` bytes for all of them, if that is given.
 
     Where a present is the past and something more, the past is limited. Raises PlanError if that is not enough.
     """
-    caches = [cache for cache in caches_of(main_of(module, "import")) if cache is not None]
-    if budget is None or not caches:
-        return CacheLimits()
-    held, per_token = _tokens_that_fit(caches, budget)
+    caches = _caches(module)
+    growing = [cache for cache in caches if cache.axis is not None]
+    held, per_token = (max(map(_room, growing), default=0), 0) if budget is None else _most_tokens(caches, budget)
     best = {symbol_of(size): size.value for size in sizes_of_module(module)}
     least = {symbol: symbol.low for symbol in best}
+    rooms: dict[str, tuple[int, int]] = {}
     dims: dict[str, tuple[int, int]] = {}
-    for cache in caches:
-        if cache.axis is None or _room(cache) <= held:
+    for cache in growing:
+        assert cache.axis is not None
+        rooms[cache.output.data] = cache.axis, min(_room(cache), held)
+        if _room(cache) <= held:
             continue
-        past, present = (type.get_shape()[cache.axis] for type in (cache.past, cache.present))
+        past, present = _past(cache), cache.present.get_shape()[cache.axis]
         if value_at(present, least) > held:
             raise PlanError(
                 f"cache_memory: {budget:,} bytes hold {held:,} tokens of {per_token:,} bytes each, but "
@@ -55,10 +65,10 @@ def limits_of(module: ModuleOp, budget: int | None) -> CacheLimits:
                 if isinstance(symbol, InputSymbol):
                     limits = _limit(size, symbol, most, best), _limit(size, symbol, most, least)
                     dims[symbol.dimension] = min(limits, dims.get(symbol.dimension, limits))
-    return CacheLimits(held, dims)
+    return CacheLimits(rooms, dims)
 
 
-def _tokens_that_fit(caches: Sequence[CacheAttr], budget: int) -> tuple[int, int]:
+def _most_tokens(caches: Sequence[CacheAttr], budget: int) -> tuple[int, int]:
     """The most tokens that a cache may hold, and what one takes in those caches that have room for more.
 
     Raises PlanError if there is no room for a token.
@@ -80,6 +90,16 @@ def _tokens_that_fit(caches: Sequence[CacheAttr], budget: int) -> tuple[int, int
             f"cache_memory: {budget:,} bytes hold no token, which takes {per_token:,} in the caches{others}"
         )
     return held, per_token
+
+
+def _caches(module: ModuleOp) -> list[CacheAttr]:
+    return [cache for cache in caches_of(main_of(module, "import")) if cache is not None]
+
+
+def _past(cache: CacheAttr) -> int:
+    """The tokens in the past of a cache that grows."""
+    assert cache.axis is not None
+    return cache.past.get_shape()[cache.axis]
 
 
 def _room(cache: CacheAttr) -> int:

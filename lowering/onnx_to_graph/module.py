@@ -28,7 +28,7 @@ from ...passes.statistics import pass_statistics
 from .bounded import Bounds
 from .check import isolated_nodes, opset_versions, ordered_nodes
 from .declared_inputs import Ranges, input_types, input_values, ranged_shapes
-from .declared_kv_caches import LONGEST, cache_attributes
+from .declared_kv_caches import cache_attributes
 from .element_types import element_type
 from .emitter import Emitter
 from .functions import model_functions
@@ -48,9 +48,9 @@ def import_module(
     ctx: Context,
     ranges: Ranges | None = None,
     caches: Mapping[str, str] | None = None,
-    most_tokens: int = LONGEST,
+    rooms: Mapping[str, tuple[int, int]] | None = None,
 ) -> ModuleOp:
-    """See `import_onnx`; caches that grow have room for `most_tokens` at most."""
+    """See `import_onnx`; `rooms` are those of CacheLimits."""
     graph = file.proto.graph
     opsets = opset_versions(file.proto)
     functions = model_functions(file.proto)
@@ -102,7 +102,7 @@ def import_module(
     block.add_op(ReturnOp(*results))
     types = ([argument.type for argument in block.args], [result.type for result in results])
     outputs = dict(zip([value.name for value in graph.output], results, strict=False))
-    kept = cache_attributes(inputs, outputs, caches or {}, most_tokens)
+    kept = cache_attributes(inputs, outputs, caches or {}, rooms or {})
     arguments = ArrayAttr(
         [
             DictionaryAttr({**each.data, **kept.get(name, {})})

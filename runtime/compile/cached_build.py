@@ -22,7 +22,7 @@ from ..kept.model_cache import find, keep
 from ..memory.host_memory import bytes_of
 from ..operators.operator_identity import operators_text
 from ..progress import Progress, StepCounter
-from ..shapes.cut_dimensions import cut_dimensions
+from ..shapes.cut_dimensions import cut_dimensions, overfull_sizes
 from .source import Best, ModuleSource, Source
 
 _Parts: TypeAlias = tuple[dict[str, list[tuple[int, int]]], list[str], list[tuple[str, str, int]]]
@@ -71,7 +71,8 @@ class CachedBuild:
         self.folder.warn_where_unwritable()
         made = self.build(best)
         if before is not None and before == self.identity():  # so this is what was compiled
-            config = self.config if cut_dimensions(made.plan.inputs, self.config) else self._configurations[0]
+            is_cut = cut_dimensions(made.plan.inputs, self.config) or overfull_sizes(made.plan)
+            config = self.config if is_cut else self._configurations[0]
             keep(self.folder, self._key(before, best, config), self.source.name, made)
         return made
 

@@ -129,7 +129,7 @@ class ModuleSource(Source):
         except OSError:
             return None  # who reads it next will say so
         with own_errors():
-            return _profile(stated_symbols(module_context(), text))
+            return profile_of(stated_symbols(module_context(), text))
 
     @override
     def load(self, config: EngineConfig, best: Best | None = None) -> tuple[ModuleOp, MiniContext]:
@@ -146,7 +146,7 @@ class ModuleSource(Source):
             if each.decided == "import" and option != "profile" and getattr(config, option):
                 raise ConfigError(f"{option} is for ONNX models; the inputs of a module are fixed")
         module, ctx = read_module(cast("str", self.model))
-        if config.profile not in (None, _profile(sizes_of_module(module))):
+        if config.profile not in (None, profile_of(sizes_of_module(module))):
             raise ConfigError("profile is for ONNX models; a module states the sizes of its inputs")
         if best:
             raise InvalidInputError(f"{self.model} has code already, and none for {dict(best)}")
@@ -177,7 +177,7 @@ def _ranges_of(config: EngineConfig, best: Best | None) -> Ranges | None:
     return Ranges(profile.dims, profile.shapes, best or {}, open=LARGEST if config.enable_dynamic_shapes else 0)
 
 
-def _profile(sizes: Sequence[Size]) -> OptimizationProfile | None:
+def profile_of(sizes: Sequence[Size]) -> OptimizationProfile | None:
     """The profile with the ranges of the inputs' symbols; None if there are no such symbols."""
     from ...dialects.sizes.polynomials import InputSymbol
     from ...dialects.sizes.size_attributes import symbol_of

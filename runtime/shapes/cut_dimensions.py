@@ -1,13 +1,13 @@
-"""Dimensions whose largest size is less than the profile's, so that the caches stay within `cache_memory`."""
+"""What `cache_memory` makes smaller than the profile does: dimensions, and the room of caches."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ...dialects.sizes.polynomials import InputSymbol
-from ...dialects.sizes.sizes import symbols_of
+from ...dialects.sizes.sizes import bounds_of, is_fixed, symbols_of
 from ..config import EngineConfig
-from ..specs import TensorSpec
+from ..specs import Signature, TensorSpec
 
 
 def cut_dimensions(inputs: Sequence[TensorSpec], config: EngineConfig) -> dict[str, tuple[int, int]]:
@@ -24,3 +24,10 @@ def cut_dimensions(inputs: Sequence[TensorSpec], config: EngineConfig) -> dict[s
                     if asked > symbol.span[1]:
                         found[symbol.dimension] = asked, symbol.span[1]
     return found
+
+
+def overfull_sizes(signature: Signature) -> list[tuple[int, int]]:
+    """The symbolic sizes of presents that may be larger than there is room for, and that room."""
+    pairs = [(signature.outputs[cache.output].shape, cache.room.shape) for cache in signature.caches]
+    sizes = dict.fromkeys(each for shapes in pairs for each in zip(*shapes, strict=True))
+    return [(size, room) for size, room in sizes if is_fixed(room) and bounds_of(size)[1] > room]

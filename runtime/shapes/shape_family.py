@@ -29,7 +29,7 @@ from ..forks import ForkSafeLock
 from ..plan import ExecutionContext, InferencePlan, PlanFamily, Shapes
 from ..specs import SymbolicSpec, TensorSpec
 from .buckets import BucketPlan, BucketPlans
-from .cut_dimensions import cut_dimensions
+from .cut_dimensions import cut_dimensions, overfull_sizes
 
 if TYPE_CHECKING:
     from ...passes.memory.report.memory_plan import MemoryPlan
@@ -100,11 +100,8 @@ class ShapeFamily(PlanFamily):
         return formulas((frozenset({((each,), 1)}) for each in self.arena.dims), self._symbols)
 
     @cached_property
-    def _grown(self) -> list[tuple[int, int]]:
-        """The sizes of presents that may be larger than there is room for, and that room."""
-        pairs = [(self.base.outputs[cache.output].shape, cache.room.shape) for cache in self.base.caches]
-        sizes = dict.fromkeys(each for shapes in pairs for each in zip(*shapes, strict=True))
-        return [(size, room) for size, room in sizes if is_fixed(room) and bounds_of(size)[1] > room]
+    def _overfull(self) -> list[tuple[int, int]]:
+        return overfull_sizes(self.base)
 
     def _held(self) -> str:
         """What the caches hold, within `cache_memory`."""
@@ -139,8 +136,8 @@ class ShapeFamily(PlanFamily):
             values.append(given // symbol.unit)
         if self._given(*values) != shapes:
             self._check_sizes(shapes, values)
-        named: dict[Symbol, int] = dict(zip(self._symbols, values, strict=True)) if self._grown else {}
-        for size, room in self._grown:
+        named: dict[Symbol, int] = dict(zip(self._symbols, values, strict=True)) if self._overfull else {}
+        for size, room in self._overfull:
             if (tokens := value_at(size, named)) > room:
                 raise InvalidInputError(f"{tokens:,} tokens in the caches ({size}) are too many: {self._held()}")
         return tuple(values)

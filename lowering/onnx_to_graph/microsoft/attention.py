@@ -16,18 +16,18 @@ from ....dialects.graph.ops.contraction import MatmulOp
 from ....dialects.graph.ops.elementwise import (
     AddOp,
     AndOp,
-    EqualOp,
     GreaterEqualOp,
     GreaterOp,
     LessEqualOp,
     LessOp,
+    MaxOp,
     SubOp,
     WhereOp,
 )
 from ....dialects.graph.ops.indexing import GatherOp
 from ....dialects.graph.ops.movement import ConcatOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
-from ....dialects.sizes.sizes import equal, equal_shapes, is_fixed
+from ....dialects.sizes.sizes import equal, equal_shapes
 from ..handlers.attention import rotated
 from ..handlers.indexing import positions
 from ..handlers.movement import slice_axis
@@ -272,18 +272,12 @@ def _group_query_attention(node: Node) -> list[SSAValue]:
     batch, _, rows, _ = shape_of(query)
     past = node.optional(3)
     total: int = 0 if past is None else shape_of(past)[2]
-    first = node.emit(SubOp(node.cast(node.reshape(node.operand(5), (batch,)), i64), node.scalar(rows - 1, i64)))
-    none = node.zeros(i64, (batch,))
-    known = node.known(node.operand(6)) is not None
-    if known:
+    if node.known(node.operand(6)) is not None:
         total = node.ints_operand(6)[0]
-    if known and is_fixed(total, rows):
-        first = none if total == rows else first
-    elif past is None:
-        first = none
-    else:  # in the first call, entries may be padded at their ends
-        given = node.reshape(node.cast(node.operand(6), i64), (1,))
-        first = node.emit(WhereOp(node.emit(EqualOp(given, node.scalar(rows, i64))), none, first))
+    first = node.zeros(i64, (batch,))
+    if past is not None:  # in a first call, entries may be padded at their ends, and begin at 0 all the same
+        last = node.cast(node.reshape(node.operand(5), (batch,)), i64)
+        first = node.emit(MaxOp(node.emit(SubOp(last, node.scalar(rows - 1, i64))), node.scalar(0, i64)))
     places = node.emit(AddOp(node.reshape(first, (batch, 1)), _arange(node, rows, 1, rows)))
     if node.flag("do_rotary"):
         cosine, sine = (_angles(node, index, places) for index in (7, 8))
