@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from ...dialects.errors import ConfigError
+from ..json_reports import Facts
 from ..verbs import Chosen, Work
 
 
@@ -59,14 +60,17 @@ def plan(
         from .. import at_shapes
 
         chosen.refuse(chosen.by_ranges, "table", "pools", "csv", "plot", "normalised", "html")
-        return lambda console: at_shapes.plan_at_shapes(model, options, chosen.at, _told(named, console))
+        return _naming(named, lambda console: at_shapes.plan_at_shapes(model, options, chosen.at, console))
     from ..reports import plan_summary
 
     if plot is None:
         chosen.refuse("without --plot", "normalised")
     files = plan_summary.report_files(csv=csv, plot=plot, html=html)
-    return lambda console: plan_summary.show_plan(
-        model, options, _told(named, console), table=table, pools=pools, files=files, normalised=normalised
+    return _naming(
+        named,
+        lambda console: plan_summary.show_plan(
+            model, options, console, table=table, pools=pools, files=files, normalised=normalised
+        ),
     )
 
 
@@ -79,13 +83,17 @@ def _caches_by_name(model: str, options: Mapping[str, Any]) -> dict[str, str]:
     return caches_by_name(model)
 
 
-def _told(named: Mapping[str, str], console: Console) -> Console:
-    """The console, on which it is told what was taken for a cache."""
-    pairs = [f"{past}={present}" for past, present in named.items()]
-    if pairs:
-        more = f" and {len(pairs) - 1} more" if len(pairs) > 1 else ""
-        console.print(f"caches by their names: {pairs[0]}{more}; --no-cache-names plans without", soft_wrap=True)
-    return console
+def _naming(named: Mapping[str, str], work: Work) -> Work:
+    """The work, which tells in the end what was taken for a cache."""
+
+    def told(console: Console) -> Facts:
+        found = work(console)
+        if pairs := [f"{past}={present}" for past, present in named.items()]:
+            more = f" and {len(pairs) - 1} more" if len(pairs) > 1 else ""
+            console.print(f"caches by their names: {pairs[0]}{more}; --no-cache-names plans without", soft_wrap=True)
+        return found
+
+    return told
 
 
 def _compared(models: list[str], rounds: int, plot: str | None, chosen: Chosen) -> Work:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import mmap
 import sys
+import tracemalloc
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -36,13 +39,14 @@ def by_mask(tokens: int, past: int) -> dict[str, Array]:
     return {"input_ids": ids, "attention_mask": np.ones((1, past + tokens), np.int64)}
 
 
-def attention_engine(**options: Any) -> DynamicEngine:
-    dims = {"batch": (1, 1, 1), "sequence": (1, 1, 64), "past": (0, 64, SIZES.capacity - 64)}
+@cache
+def attention_engine(most: int = SIZES.capacity - 64) -> DynamicEngine:
+    dims = {"batch": (1, 1, 1), "sequence": (1, 1, 64), "past": (0, 64, most)}
     profile = mi.OptimizationProfile(dims=dims)
-    model = llama("attention", SIZES)
-    return cast("DynamicEngine", mi.compile(model, threads=1, profile=profile, caches=CACHES, **options))
+    return cast("DynamicEngine", mi.compile(llama("attention", SIZES), 1, profile=profile, caches=CACHES))
 
 
+@cache
 def builder_engine() -> DynamicEngine:
     dims = {"batch_size": (1, 1, 1), "sequence_length": (1, 1, 64)}
     dims |= {"past_sequence_length": (0, 64, SIZES.capacity - 1), "total_sequence_length": (1, 65, SIZES.capacity)}
@@ -64,6 +68,13 @@ def resident(memory: Array) -> int:
     if ctypes.CDLL(None).mincore(ctypes.c_void_p(start), ctypes.c_size_t(pages * page), told):
         pytest.skip("the system doesn't tell which pages are resident")
     return sum(each & 1 for each in told) * page
+
+
+def anonymous_bytes() -> int:
+    """The bytes of resident memory of this process that no file has."""
+    gc.collect()
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) * 1024
 
 
 def most_resident(tokens: int) -> int:
@@ -141,3 +152,34 @@ def test_a_bound_cache_may_lie_in_reserved_addresses() -> None:
     np.testing.assert_array_equal(logits, wanted)
     for name, value in given.items():
         np.testing.assert_array_equal(bound[name].numpy()[:, :, :8], value)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is told of otherwise")
+def test_ten_thousand_tokens_take_the_memory_of_their_caches() -> None:
+    """And a step allocates no array."""
+    last, warm = 10_000, 1_000
+    context = attention_engine(last).create_context()
+    rooms = {name: mi.Tensor.empty(context.plan.room(name).shape, np.float32, allocator="reserved") for name in PASTS}
+    logits = np.zeros((1, 1, SIZES.vocabulary), np.float32)
+    anonymous, before = dict[int, int](), 0
+    for past in range(last + 1):
+        fed = by_attention(1, past)
+        shapes = {name: each.shape for name, each in fed.items()}
+        context.set_shapes(shapes | dict.fromkeys(PASTS, (1, SIZES.key_heads, past, SIZES.size)))
+        for name, value in {**fed, **(rooms if past == 0 else {})}.items():
+            context.bind_input(name, value)
+        context.bind_output("logits", logits)
+        if past == last:
+            tracemalloc.start()
+            before = tracemalloc.get_traced_memory()[0]
+        context.execute()
+        if past == last:
+            taken = tracemalloc.get_traced_memory()[1] - before
+            tracemalloc.stop()
+            assert taken < 4096, "a few objects of Python"
+        if past in (warm, last):
+            anonymous[past] = anonymous_bytes()
+    grown = anonymous[last] - anonymous[warm]
+    assert grown <= (last - warm) * ROW * len(PASTS) + 2**19
+    assert np.isfinite(logits).all()
