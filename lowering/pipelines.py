@@ -43,6 +43,7 @@ GRAPH = _text(
     "recompose-gelu",  # likewise
     "recompose-silu",  # likewise
     "recompose-attention",  # after recompose-softmax: it is one between two products
+    "slice-rows-first",  # after recompose-attention, which a slice between the pieces would hinder
     "fold-batch-norm",  # into convolutions, also transposed ones, before they are split
     "split-conv-transpose",  # before split-conv-depth: of volumes it makes convolutions of volumes
     "split-conv-depth",  # before channels-last, which is for pictures
@@ -101,10 +102,11 @@ LAUNCHES = _text(
     "lower-kernels-to-gpu",  # last
 )
 ASKED_FOR = (
+    "choose-token",  # before all others of the graph: less is computed where only the token is asked for
     "poison-dead",  # before the loops' other passes: share-threads makes stages of its calls as of others
     "profile-kernels",  # behind them: it times the functions that lower-kernels calls
 )
-"""Passes of the loops that run only where a change names them."""
+"""Passes that run only where a change names them."""
 BELOW: dict[str, dict[Level, str]] = {"cpu": {"loops": LOOPS, "llvm": LLVM}, "cuda": {"launches": LAUNCHES}}
 """The passes of each device below the arena. Above it only targets differ, and with them rules and schedules."""
 CHANGES = {"cpu": "", "cuda": "-recompose-quantized"}
@@ -160,11 +162,14 @@ def phases(
     for left_out, name, given in re.findall(r"(-?)\b([\w-]+)(?:\{(.*?)\})?", texts):
         named = dict(option.split("=", 1) for option in given.split())
         options[name] = None if left_out else {**(options.get(name) or {}), **named}
-    below = dict(BELOW[device])
+    below, (first, poison, profile) = dict(BELOW[device]), ASKED_FOR
     if "loops" in below:
-        below["loops"] = _text(ASKED_FOR[0], below["loops"], ASKED_FOR[1])
+        below["loops"] = _text(poison, below["loops"], profile)
     selected: list[tuple[Level, str]] = [
-        *(("graph", each) for each in ((GRAPH, DEVICE_GRAPH) if optimize else (PLAIN_GRAPH,))),
+        *(
+            ("graph", each)
+            for each in ((_text(first, GRAPH), DEVICE_GRAPH) if optimize else (_text(first, PLAIN_GRAPH),))
+        ),
         ("kernels", KERNELS if optimize else PLAIN_KERNELS),
         ("buffers", BUFFERS if plan_memory else PLAIN_BUFFERS),
         ("arena", ARENA),

@@ -67,6 +67,7 @@ class CompileOptions(TypedDict, total=False):
     specialize: Mapping[str, ArrayLike]
     caches: Mapping[str, str]
     cache_memory: int | str | None
+    next_token: int | None
     enable_graph_optimization: bool
     integer_products: bool
     weights: str | None
@@ -164,6 +165,9 @@ class EngineConfig:
         of the profile. CPU only.
     cache_memory: bytes, such as "512M", that the memory of all caches may have together; the largest sizes of the
         profile along which caches grow are cut to what fits. CPU only.
+    next_token: a language model gives the next token of each sequence in place of its logits, drawn from so many of
+        the most likely ones: 1 the most likely one, 0 one of all. What only other rows of logits need is not computed.
+        Except with 1, the model gets three more inputs: temperature, top_p, and uniform numbers.
     enable_graph_optimization: recomposition, folding, channels-last layout and fusion; off, every ONNX op is a kernel
         of its own.
     integer_products: compute products of quantised values in integers; off, in floats, dequantised. CPU only.
@@ -245,6 +249,11 @@ class EngineConfig:
         int | str | None,
         Option(check=bytes_of, device="cpu", decided="import"),
         Flag("Most memory of all caches, such as 512M: tokens beyond are refused.", f"{TARGETS} build", "BYTES"),
+    ] = None
+    next_token: Annotated[
+        int | None,
+        Option(least=0, decided="kernels", passes="choose-token{top_k=$}"),
+        Flag("Give the next token, one of the K most likely, in place of logits.", f"{TARGETS} mini-opt", "K"),
     ] = None
     enable_graph_optimization: Annotated[
         bool,
@@ -375,6 +384,8 @@ class EngineConfig:
             )
         if self.cache_memory is not None and not self.caches:
             raise ConfigError("cache_memory does nothing without caches")
+        if self.enable_dynamic_shapes and self.next_token not in (None, 1):
+            raise ConfigError("next_token draws by inputs that dynamic shapes don't know of: a profile gives ranges")
         if self.is_dynamic and self.check_memory:
             raise ConfigError("check_memory is for one shape; with a profile, or dynamic shapes, there are many")
 
