@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .runtime.compile.several_cpus import build
     from .runtime.config import CompileOptions, EngineConfig
     from .runtime.engine import Engine
+    from .runtime.generation.generator import Generator
     from .runtime.kept.artifact import load
     from .runtime.memory.allocators import register_allocator
     from .runtime.operators.operator_declaration import UserOperator, operator
@@ -73,6 +74,7 @@ _HOME = {
     "Engine": "runtime.engine",
     "EngineConfig": "runtime.config",
     "ExecutionContext": "runtime.plan",
+    "Generator": "runtime.generation.generator",
     "GraphValue": "lowering.onnx_to_graph.user_operators.graph_value",
     "InferencePlan": "runtime.plan",
     "InvalidInputError": "dialects.errors",
@@ -131,6 +133,7 @@ __all__ = [
     "Engine",
     "EngineConfig",
     "ExecutionContext",
+    "Generator",
     "GraphValue",
     "InferencePlan",
     "InvalidInputError",

@@ -1,4 +1,4 @@
-"""com.microsoft's attention operators: with fused projections, with key-value caches, and quantised.
+"""com.microsoft's attention operators with fused projections and with joined key-value caches; rotary embeddings.
 
 A masked key's score has `mask_filter_value` added, so that a row without any keys attends to all.
 """
@@ -20,8 +20,6 @@ from ....dialects.graph.ops.elementwise import (
     GreaterOp,
     LessEqualOp,
     LessOp,
-    MaxOp,
-    SubOp,
     WhereOp,
 )
 from ....dialects.graph.ops.indexing import GatherOp
@@ -31,13 +29,12 @@ from ....dialects.sizes.sizes import equal, equal_shapes
 from ..handlers.attention import rotated
 from ..handlers.indexing import positions
 from ..handlers.movement import slice_axis
-from ..handlers.states import written_from
 from ..node import Handler, Node
 from .fused import biased
 from .quantized import unquantized
 
 
-def _to_heads(node: Node, value: SSAValue, count: int) -> SSAValue:
+def to_heads(node: Node, value: SSAValue, count: int) -> SSAValue:
     """[B, T, H * D] as [B, H, T, D]."""
     shape = shape_of(value)
     if len(shape) != 3 or count < 1 or shape[2] % count:
@@ -46,12 +43,14 @@ def _to_heads(node: Node, value: SSAValue, count: int) -> SSAValue:
     return node.emit(TransposeOp(split, (0, 2, 1, 3)))
 
 
-def _from_heads(node: Node, value: SSAValue) -> SSAValue:
+def from_heads(node: Node, value: SSAValue) -> SSAValue:
+    """[B, H, T, D] as [B, T, H * D]."""
     batch, heads, rows, size = shape_of(value)
     return node.reshape(node.emit(TransposeOp(value, (0, 2, 1, 3))), (batch, rows, heads * size))
 
 
-def _arange(node: Node, count: int, *shape: int) -> SSAValue:
+def arange(node: Node, count: int, *shape: int) -> SSAValue:
+    """The numbers below `count`, of a shape."""
     return node.reshape(positions(node, count), shape or (count,))
 
 
@@ -59,7 +58,7 @@ def _kept(node: Node, mask: SSAValue, batch: int, rows: int, keys: int) -> SSAVa
     """A boolean mask of keys, [B or 1, 1, T or 1, S], from counts, from ends and starts, or from a mask by key."""
     shape = shape_of(mask)
     if len(shape) == 1 and (equal(shape[0], batch) or equal(shape[0], 2 * batch)):
-        places = _arange(node, keys, 1, 1, 1, keys)
+        places = arange(node, keys, 1, 1, 1, keys)
         bounds = node.reshape(node.cast(mask, i64), (shape[0] // batch, batch, 1, 1, 1))
         kept = node.emit(LessOp(places, _first(node, bounds, 0)))
         if equal(shape[0], batch):
@@ -76,7 +75,7 @@ def _first(node: Node, stacked: SSAValue, index: int) -> SSAValue:
     return node.reshape(slice_axis(node, stacked, 0, index, index + 1), shape_of(stacked)[1:])
 
 
-class _Scores:
+class Scores:
     """The bias and the mask of scores."""
 
     def __init__(self, node: Node, query: SSAValue, key: SSAValue) -> None:
@@ -105,8 +104,8 @@ class _Scores:
         if beside is not None:
             self.add(beside)
         if node.flag("unidirectional"):
-            columns = _arange(node, self.keys)
-            last = node.emit(AddOp(_arange(node, self.rows, self.rows, 1), node.scalar(self.keys - self.rows, i64)))
+            columns = arange(node, self.keys)
+            last = node.emit(AddOp(arange(node, self.rows, self.rows, 1), node.scalar(self.keys - self.rows, i64)))
             self.keep(node.emit(LessEqualOp(columns, last)), self.lowest())
 
     def lowest(self) -> float:
@@ -117,13 +116,12 @@ class _Scores:
         """The factor of the scores."""
         return self.node.number("scale", 0.0) or 1 / sqrt(self.size or 1)
 
-    def attended(self, query: SSAValue, key: SSAValue, value: SSAValue, softcap: float = 0.0) -> SSAValue:
-        """The result, [B, T, H * D]; `softcap` caps the scores."""
-        operands = (query, key, value, self.added)
-        return _from_heads(self.node, self.node.emit(AttentionOp(*operands, scale=self.scale(), softcap=softcap)))
+    def attended(self, query: SSAValue, key: SSAValue, value: SSAValue) -> SSAValue:
+        """The result, [B, T, H * D]."""
+        return from_heads(self.node, self.node.emit(AttentionOp(query, key, value, self.added, scale=self.scale())))
 
 
-def _refuse(node: Node, operands: dict[int, str], attributes: tuple[str, ...], results: dict[int, str]) -> None:
+def refuse(node: Node, operands: dict[int, str], attributes: tuple[str, ...], results: dict[int, str]) -> None:
     """Raises UnsupportedError for given operands, non-zero attributes and used results that are unsupported."""
     for index, name in operands.items():
         if node.has_operand(index):
@@ -142,11 +140,11 @@ def _joined(node: Node, past: SSAValue | None, present: SSAValue) -> SSAValue:
 
 
 def _multi_head_attention(node: Node) -> list[SSAValue]:
-    _refuse(node, {8: "past_sequence_length", 9: "cache_indirection"}, (), {3: "qk"})
+    refuse(node, {8: "past_sequence_length", 9: "cache_indirection"}, (), {3: "qk"})
     heads = node.integer("num_heads", 0)
     query, key, value = _projections(node, heads)
     key, value = _joined(node, node.optional(6), key), _joined(node, node.optional(7), value)
-    scores = _Scores(node, query, key)
+    scores = Scores(node, query, key)
     scores.read(4, 5)
     return [scores.attended(query, key, value), key, value]
 
@@ -173,7 +171,7 @@ def _projections(node: Node, heads: int) -> list[SSAValue]:
             size = shape_of(part)[2]
             part = node.emit(AddOp(part, slice_axis(node, bias, 0, offset, offset + size)))
             offset += size
-        parts.append(_to_heads(node, part, heads))
+        parts.append(to_heads(node, part, heads))
     return parts
 
 
@@ -188,13 +186,13 @@ def _stacked(node: Node, value: SSAValue, count: int) -> list[SSAValue]:
 
 def _attention(node: Node) -> list[SSAValue]:
     """Self-attention with fused projections of query, key and value."""
-    _refuse(node, {6: "past_sequence_length"}, ("do_rotary", "past_present_share_buffer"), {})
+    refuse(node, {6: "past_sequence_length"}, ("do_rotary", "past_present_share_buffer"), {})
     projected = biased(node, node.emit(MatmulOp(node.operand(0), node.operand(1))), 2)
     return _self_attention(node, projected, mask=3, past=4, bias=5)
 
 
 def _quantized_attention(node: Node) -> list[SSAValue]:
-    _refuse(node, {}, ("do_rotary", "past_present_share_buffer"), {})
+    refuse(node, {}, ("do_rotary", "past_present_share_buffer"), {})
     x = unquantized(node, node.operand(0), node.operand(3), node.optional(6))
     weight = unquantized(node, node.operand(1), node.operand(4), node.optional(7), -1)
     return _self_attention(node, biased(node, node.emit(MatmulOp(x, weight)), 2), mask=5, past=8, bias=9)
@@ -207,11 +205,11 @@ def _self_attention(node: Node, projected: SSAValue, *, mask: int, past: int, bi
         raise node.invalid(f"{total} columns of weights for query, key and value of {sizes}")
     ends = [sum(sizes[: index + 1]) for index in range(3)]
     parts = [slice_axis(node, projected, 2, end - size, end) for size, end in zip(sizes, ends, strict=True)]
-    query, key, value = (_to_heads(node, part, heads) for part in parts)
+    query, key, value = (to_heads(node, part, heads) for part in parts)
     earlier = node.optional(past)
     if earlier is not None:
         key, value = (_joined(node, _first(node, earlier, at), each) for at, each in enumerate((key, value)))
-    scores = _Scores(node, query, key)
+    scores = Scores(node, query, key)
     scores.read(mask, bias)
     result = scores.attended(query, key, value)
     if not node.wants(1):
@@ -219,7 +217,7 @@ def _self_attention(node: Node, projected: SSAValue, *, mask: int, past: int, bi
     return [result, node.emit(ConcatOp([node.reshape(each, (1, *shape_of(each))) for each in (key, value)], 0))]
 
 
-def _angles(node: Node, index: int, places: SSAValue) -> SSAValue:
+def rotary_angles(node: Node, index: int, places: SSAValue) -> SSAValue:
     """Cosines or sines [B or 1, 1, T, pairs] at positions [B or 1, T]."""
     gathered = node.emit(GatherOp(node.operand(index), places, 0))
     batch, rows, pairs = shape_of(gathered)
@@ -228,110 +226,27 @@ def _angles(node: Node, index: int, places: SSAValue) -> SSAValue:
 
 def _rotary_embedding(node: Node) -> SSAValue:
     """Rotary embedding with tables [positions, pairs]; a single position is that of row 0."""
-    _refuse(node, {}, ("is_packed_batching",), {})
+    refuse(node, {}, ("is_packed_batching",), {})
     if node.number("scale", 1.0) != 1.0:
         raise node.unsupported("attribute scale")
     x, shape = node.operand(0), shape_of(node.operand(0))
     pairs = shape_of(node.operand(2))[1]
     heads, turned = node.integer("num_heads", 0), node.integer("rotary_embedding_dim", 0) or 2 * pairs
     if len(shape) == 3:
-        x = _to_heads(node, x, heads or shape[2] // (2 * pairs))
+        x = to_heads(node, x, heads or shape[2] // (2 * pairs))
     if len(shape_of(x)) != 4 or not equal(turned, 2 * pairs) or turned > shape_of(x)[3]:
         raise node.invalid(f"{pairs} angles turn {turned} elements of an operand of shape {list(shape)}")
     places = node.operand(1)
     if len(shape_of(places)) < 2:
-        places = node.emit(AddOp(node.reshape(places, (1, 1)), _arange(node, shape_of(x)[2], 1, shape_of(x)[2])))
-    cosine, sine = (_angles(node, index, places) for index in (2, 3))
+        places = node.emit(AddOp(node.reshape(places, (1, 1)), arange(node, shape_of(x)[2], 1, shape_of(x)[2])))
+    cosine, sine = (rotary_angles(node, index, places) for index in (2, 3))
     result = rotated(node, x, cosine, sine, turned, interleaved=node.flag("interleaved"))
-    return _from_heads(node, result) if len(shape) == 3 else result
-
-
-def _group_query_attention(node: Node) -> list[SSAValue]:
-    """Causal attention with a cache, into which the keys and values of this call are written.
-
-    `seqlens_k` is the last valid position of each batch entry; cache entries and rows after it are undefined. The cache
-    becomes as long as total_sequence_length, unless it is longer already; if that is unknown it must be long enough,
-    and overflow is a run-time error.
-    """
-    left_out = {
-        9: "position_ids",
-        11: "head_sink",
-        12: "k_scale",
-        13: "v_scale",
-        14: "q_norm_weight",
-        15: "k_norm_weight",
-    }
-    _refuse(
-        node, left_out, ("smooth_softmax", "sliding_window_cache", "kv_cache_bit_width", "qk_output"), {3: "output_qk"}
-    )
-    if node.text("k_quant_type", "NONE") != "NONE" or node.text("v_quant_type", "NONE") != "NONE":
-        raise node.unsupported("quantised keys and values")
-    if not node.flag("causal", True):
-        raise node.unsupported("attribute causal = 0")
-    query, key, value = _grouped(node)
-    batch, _, rows, _ = shape_of(query)
-    past = node.optional(3)
-    total: int = 0 if past is None else shape_of(past)[2]
-    if node.known(node.operand(6)) is not None:
-        total = node.ints_operand(6)[0]
-    first = node.zeros(i64, (batch,))
-    if past is not None:  # in a first call, entries may be padded at their ends, and begin at 0 all the same
-        last = node.cast(node.reshape(node.operand(5), (batch,)), i64)
-        first = node.emit(MaxOp(node.emit(SubOp(last, node.scalar(rows - 1, i64))), node.scalar(0, i64)))
-    places = node.emit(AddOp(node.reshape(first, (batch, 1)), _arange(node, rows, 1, rows)))
-    if node.flag("do_rotary"):
-        cosine, sine = (_angles(node, index, places) for index in (7, 8))
-        turned, interleaved = 2 * shape_of(cosine)[3], node.flag("rotary_interleaved")
-        query, key = (rotated(node, each, cosine, sine, turned, interleaved=interleaved) for each in (query, key))
-    else:
-        node.ignore("rotary_interleaved")
-    key, value = (_cached(node, node.optional(3 + at), each, first, total) for at, each in enumerate((key, value)))
-    scores = _Scores(node, query, key)
-    columns, last = _arange(node, scores.keys), node.reshape(places, (batch, 1, rows, 1))
-    kept = node.emit(LessEqualOp(columns, last))
-    window = node.integer("local_window_size", -1)
-    if window > 0:
-        since = node.emit(SubOp(last, node.scalar(window, i64)))
-        kept = node.emit(AndOp(kept, node.emit(GreaterOp(columns, since))))
-    scores.keep(kept, scores.lowest())
-    beside = node.optional(10)
-    if beside is not None:
-        scores.add(beside)
-    return [scores.attended(query, key, value, node.number("softcap", 0.0)), key, value]
-
-
-def _grouped(node: Node) -> list[SSAValue]:
-    """Query, and keys and values with fewer heads; all packed in one if only the query is given."""
-    heads, groups = node.integer("num_heads", 0), node.integer("kv_num_heads", 0)
-    query = node.operand(0)
-    if heads < 1 or groups < 1 or heads % groups:
-        raise node.invalid(f"{heads} heads can't share {groups} (num_heads, kv_num_heads)")
-    if node.has_operand(1):
-        parts = [query, node.operand(1), node.operand(2)]
-    else:
-        size = shape_of(query)[2] // (heads + 2 * groups)
-        ends = [heads * size, (heads + groups) * size, (heads + 2 * groups) * size]
-        starts = [0, *ends[:2]]
-        parts = [slice_axis(node, query, 2, start, end) for start, end in zip(starts, ends, strict=True)]
-    return [_to_heads(node, part, count) for part, count in zip(parts, (heads, groups, groups), strict=True)]
-
-
-def _cached(node: Node, past: SSAValue | None, present: SSAValue, first: SSAValue, total: int) -> SSAValue:
-    """The cache with new entries written into it, from each batch entry's position on."""
-    length = 0 if past is None else shape_of(past)[2]
-    if past is None or length == 0:  # at all shapes
-        return present
-    if length < total:
-        batch, heads, _, size = shape_of(past)
-        more = node.broadcast(node.scalar(0, past), (batch, heads, total - length, size))
-        past = node.emit(ConcatOp([past, more], 2))
-    return written_from(node, past, present, first, 2)
+    return from_heads(node, result) if len(shape) == 3 else result
 
 
 HANDLERS: dict[str, Handler] = {
     "com.microsoft.Attention": _attention,
     "com.microsoft.QAttention": _quantized_attention,
     "com.microsoft.MultiHeadAttention": _multi_head_attention,
-    "com.microsoft.GroupQueryAttention": _group_query_attention,
     "com.microsoft.RotaryEmbedding": _rotary_embedding,
 }

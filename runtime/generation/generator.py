@@ -1,0 +1,248 @@
+"""Generator: the tokens with which a language model continues prompts.
+
+    generator = mi.Generator("model.onnx", top_k=40)
+    for tokens in generator.generate([[5, 17, 230]], tokens=100, temperature=0.7, seed=1):
+        print(tokens)                  # the next token of each sequence; None behind a stop token
+
+Each prompt is read by itself, by up to `chunk` tokens at once. Then a step is one inference for all sequences, at whose
+end their tokens are chosen. Caches lie in memory for `capacity` tokens that is allocated once. Where the model joins
+new keys to old ones, shorter sequences begin later in their caches, and the mask leaves out what is before; where it
+writes into caches at places of their own, they end earlier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from typing_extensions import Unpack
+
+from ...dialects.arguments import check_integer, is_integer, shown
+from ...dialects.errors import ConfigError, InvalidInputError
+from ...lowering.onnx_to_graph.language_model import read_language_model
+from ...passes.graph.choose_token import TOKEN
+from ..compile.entry import compile
+from ..config import CompileOptions
+from ..device import Array
+from ..kept.cache_folders import Cache
+from ..plan import InferencePlan
+from ..profile import OptimizationProfile
+from ..progress import Progress
+from .model_folder import model_folder
+from .model_sizes import model_sizes
+from .token_inputs import Call, TokenInputs
+
+OWN_OPTIONS = ("profile", "caches", "next_token", "enable_dynamic_shapes", "shapes", "check_memory")
+
+
+class Generator:
+    """A language model that continues sequences of tokens. It serves one thread at a time.
+
+    capacity: tokens of a sequence that there is room for, the prompt's included. sequences: most of them at a time.
+    top_k: a token is drawn from so many of the most likely ones: 1 is the most likely, 0 one of all. chunk: tokens of a
+    prompt that are read at once. `options` are those of `compile`, but for those that the loop over tokens sets.
+
+    Raises InvalidModelError for a model that is no language model with caches, ConfigError for other options, and as
+    `compile` does.
+    """
+
+    def __init__(
+        self,
+        model: str | PathLike[str],
+        threads: int | None = None,
+        *,
+        capacity: int = 1024,
+        sequences: int = 1,
+        top_k: int = 1,
+        chunk: int = 256,
+        cache: Cache = None,
+        progress: Callable[[Progress], None] | None = None,
+        **options: Unpack[CompileOptions],
+    ) -> None:
+        least = {"capacity": 2, "sequences": 1, "top_k": 0, "chunk": 1}
+        for name, given in (("capacity", capacity), ("sequences", sequences), ("top_k", top_k), ("chunk", chunk)):
+            check_integer(name, given, least[name])
+        if own := [name for name in OWN_OPTIONS if name in options]:
+            raise ConfigError(f"{own[0]} is no option of a Generator, which sets it")
+        folder = model_folder(model)
+        interface = read_language_model(folder.path, folder.names)
+        sizes = model_sizes(interface, folder, capacity, sequences, min(chunk, capacity), options.get("dims") or {})
+        made: dict[str, Any] = {
+            **options,
+            "dims": sizes.dims,
+            "caches": {each.past: each.present for each in sizes.caches},
+            "next_token": top_k,
+        }
+        if sizes.ranges:
+            made["profile"] = OptimizationProfile(dims=sizes.ranges)
+        if (kept := interface.inputs.get("kept")) is not None:
+            made["specialize"] = {**made.get("specialize", {}), kept.name: np.ones((1,)[: len(kept.shape)], kept.dtype)}
+        self.engine = compile(folder.path, threads, cache=cache, progress=progress, **made)
+        self.stop: tuple[int, ...] = tuple(folder.stop)
+        """Tokens that end a sequence, if the model's configuration says so."""
+        self.capacity, self.sequences = sizes.capacity, sequences
+        self._caches, self._chunk, self._draws = sizes.caches, sizes.chunk, top_k != 1
+        self._grows = any(each.token_axis is not None for each in sizes.caches)
+        self._may_differ = not self._grows or "mask" in interface.inputs
+        self._inputs = TokenInputs(interface, sizes.capacity, first=not self._grows)
+        self._memory: dict[str, Array] = {}
+        self._contexts: dict[object, _BoundContext] = {}
+
+    def generate(
+        self,
+        prompts: Sequence[Sequence[int]],
+        tokens: int | None = None,
+        *,
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        stop: Collection[int] | None = None,
+    ) -> Iterator[list[int | None]]:
+        """The next token of each sequence, `tokens` times, or for as long as there is room.
+
+        A sequence ends with one of `stop`, by default the model's own; behind it, its tokens are None, and the end of
+        all is the end. Tokens are drawn by `seed` alone, with probabilities sharpened by a `temperature` below 1, from
+        the most likely ones whose probabilities add up to `top_p`. Raises InvalidInputError for wrong arguments.
+        """
+        lengths = self._checked(prompts, tokens)
+        for name, value, good in (("temperature", temperature, temperature > 0), ("top_p", top_p, 0 < top_p <= 1)):
+            if not good:
+                raise InvalidInputError(
+                    f"{name} is {value}; it must be more than 0{', and at most 1' * (name == 'top_p')}"
+                )
+            if not self._draws and value != 1:
+                raise InvalidInputError(f"{name} does nothing with top_k=1, the most likely token")
+        count = self.capacity - max(lengths) + 1 if tokens is None else tokens
+        chance = _Chance(np.random.default_rng(seed), temperature, top_p) if self._draws else None
+        return self._tokens(prompts, count, set(self.stop if stop is None else stop), chance)
+
+    def _checked(self, prompts: Sequence[Sequence[int]], tokens: int | None) -> list[int]:
+        """The lengths of the prompts."""
+        lengths = [len(each) for each in prompts]
+        if not 0 < len(lengths) <= self.sequences:
+            raise InvalidInputError(f"there are {len(lengths)} prompts; the generator is for 1 to {self.sequences}")
+        if not all(is_integer(token) for prompt in prompts for token in prompt) or min(lengths) < 1:
+            raise InvalidInputError(f"a prompt is a sequence of tokens, got {shown(prompts)}")
+        if tokens is not None:
+            check_integer("tokens", tokens, 1)
+        if max(lengths) + (tokens or 1) - 1 > self.capacity:
+            raise InvalidInputError(
+                f"a prompt of {max(lengths)} tokens with {tokens or 1} more exceeds the capacity of {self.capacity}"
+            )
+        if len(set(lengths)) > 1 and not self._may_differ:
+            raise InvalidInputError(
+                f"prompts have {min(lengths)} to {max(lengths)} tokens; without a mask as input all must have as many"
+            )
+        return lengths
+
+    def _tokens(
+        self, prompts: Sequence[Sequence[int]], count: int, ends: set[int], chance: _Chance | None
+    ) -> Iterator[list[int | None]]:
+        batch, lengths = len(prompts), [len(each) for each in prompts]
+        self._clear(batch)
+        drawn = {} if chance is None else chance.inputs(batch)
+        found = np.zeros((batch, 1), np.int64)
+        for number, prompt in enumerate(prompts):
+            own = {name: each[number : number + 1] if each.ndim == 2 else each for name, each in drawn.items()}
+            for start in range(0, len(prompt), self._chunk):
+                ids = np.asarray(prompt[start : start + self._chunk], np.int64)[None]
+                found[number] = self._call(Call(ids, [start], start), own, number if batch > 1 else None)
+        past, over = max(lengths), [False] * batch
+        self._move_to_the_end(lengths, past)
+        for step in range(count):
+            if step:
+                drawn = {} if chance is None else chance.inputs(batch)
+                found[...] = self._call(Call(found, lengths, past), drawn)
+                lengths, past = [length + 1 for length in lengths], past + 1
+            tokens = [int(token) for (token,) in found]
+            yield [None if done else token for token, done in zip(tokens, over, strict=True)]
+            over = [done or token in ends for token, done in zip(tokens, over, strict=True)]
+            if all(over):
+                return
+
+    def _shapes(self, batch: int, rows: int, past: int) -> dict[str, tuple[int, ...]]:
+        """The shapes of all inputs."""
+        shapes = self._inputs.shapes(batch, rows, past)
+        shapes |= {each.past: each.shape(batch, past) for each in self._caches}
+        return shapes | ({"temperature": (1,), "top_p": (1,), "uniform": (batch, 1)} if self._draws else {})
+
+    def _clear(self, batch: int) -> None:
+        """Makes caches for so many sequences, or clears those that a state is read from."""
+        plan = self.engine.plan_for(self._shapes(batch, 1, 1))
+        rooms = {each.past: plan.room(each.past) for each in self._caches}
+        if any(name not in self._memory or self._memory[name].shape != each.shape for name, each in rooms.items()):
+            self._memory = {name: np.zeros(each.shape, each.dtype) for name, each in rooms.items()}
+            self._contexts = {}
+        elif not self._grows:
+            for each in self._memory.values():
+                each.fill(0)
+
+    def _call(self, call: Call, drawn: Mapping[str, Array], sequence: int | None = None) -> Array:
+        """The next tokens, from a call of all sequences or of one."""
+        batch, rows = call.ids.shape
+        plan = self.engine.plan_for(self._shapes(batch, rows, call.past))
+        if plan.family not in self._contexts:
+            self._contexts[plan.family] = _BoundContext(plan)
+        caches = self._memory
+        if sequence is not None:
+            caches = {name: each[sequence : sequence + 1] for name, each in caches.items()}
+        return self._contexts[plan.family].run(plan, {**self._inputs.fill(call), **drawn}, caches, sequence)
+
+    def _move_to_the_end(self, lengths: Sequence[int], past: int) -> None:
+        """Moves the tokens of shorter sequences to the last of `past` places, where new ones are joined to them."""
+        for cache in self._caches:
+            axis = cache.token_axis
+            for number, length in enumerate(lengths):
+                if axis is not None and length < past:
+                    own = np.moveaxis(self._memory[cache.past][number], axis - 1, 0)
+                    own[past - length : past] = own[:length].copy()
+                    own[: past - length] = 0
+
+
+class _Chance:
+    """The inputs by which tokens are drawn."""
+
+    def __init__(self, numbers: np.random.Generator, temperature: float, top_p: float) -> None:
+        self._numbers = numbers
+        self._constant = {"temperature": np.full(1, temperature, np.float32), "top_p": np.full(1, top_p, np.float32)}
+
+    def inputs(self, batch: int) -> dict[str, Array]:
+        """Fresh numbers for so many sequences."""
+        return {**self._constant, "uniform": self._numbers.random((batch, 1), np.float32)}
+
+
+class _BoundContext:
+    """A context with what is bound to it, so that nothing is bound twice."""
+
+    def __init__(self, plan: InferencePlan) -> None:
+        self._context = plan.create_execution_context()
+        self._arrays: dict[str, Array] = {}
+        self._caches: tuple[int, int | None] | None = None
+        self._tokens = np.zeros((0, 1), np.int64)
+
+    def run(
+        self, plan: InferencePlan, inputs: Mapping[str, Array], caches: Mapping[str, Array], sequence: int | None
+    ) -> Array:
+        """One inference; the array of tokens is overwritten by the next one."""
+        context, batch = self._context, len(next(iter(caches.values())))
+        if context.plan is not plan:
+            context.use(plan)
+            self._arrays = {}
+        if self._caches != (batch, sequence):
+            for name, memory in caches.items():
+                context.bind_input(name, memory)
+            self._caches = batch, sequence
+        for name, array in inputs.items():
+            if self._arrays.get(name) is not array:
+                context.bind_input(name, array)
+        if not self._arrays:
+            for spec in plan.written:
+                array = np.zeros(spec.shape, spec.dtype)
+                context.bind_output(spec.name, array)
+                if spec.name == TOKEN:
+                    self._tokens = array
+        self._arrays = dict(inputs)
+        context.execute()
+        return self._tokens
