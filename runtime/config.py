@@ -201,7 +201,7 @@ class EngineConfig:
     threads: Annotated[
         int | None,
         Option(least=1, device="cpu", decided="kernels", not_in_key="thread_count is, which follows from it"),
-        Flag("Threads of one inference.", f"{MODELS} machine demo", "N", names="--threads -j"),
+        Flag("Threads of one inference.", f"{MODELS} machine demo generate", "N", names="--threads -j"),
     ] = None
     compile_threads: Annotated[
         int | None,
@@ -222,7 +222,7 @@ class EngineConfig:
     dims: Annotated[
         Mapping[str, int],
         Option(check=_check_dims, decided="import"),
-        Flag("Size of a dynamic dimension; may be repeated.", INPUTS, "NAME=SIZE", names="--dim"),
+        Flag("Size of a dynamic dimension; may be repeated.", f"{INPUTS} generate", "NAME=SIZE", names="--dim"),
     ] = field(default_factory=dict[str, int])
     shapes: Annotated[
         Mapping[str, Sequence[int]],

@@ -89,7 +89,7 @@ class Ranges:
     )
     """Shapes of whole inputs (smallest, optimal, largest), which may override declared numbers."""
     best: Mapping[str, Sequence[int]] = field(default_factory=dict[str, "Sequence[int]"])
-    """Optimal shapes, in place of those in `shapes`."""
+    """Optimal shapes, in place of those in `shapes`; also of inputs that passes add."""
     units: Mapping[str, int] = field(default_factory=dict[str, int])
     """Known divisors of dimensions."""
     limits: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, "tuple[int, int]"])
@@ -105,7 +105,7 @@ def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) ->
     """
     weights = {initializer.name for initializer in graph.initializer}
     inputs = {value.name: value for value in graph.input if value.name not in weights}
-    _check_names("profile", {**ranges.shapes, **ranges.best}, inputs)
+    _check_names("profile", ranges.shapes, inputs)
     known: dict[str, tuple[tuple[int, int], int]] = {}
     found: dict[str, list[int | None]] = {}
     names: set[str] = set()

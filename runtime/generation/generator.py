@@ -27,6 +27,7 @@ from ..compile.entry import compile
 from ..config import CompileOptions
 from ..device import Array
 from ..kept.cache_folders import Cache
+from ..memory.kv_cache_memory import beginning
 from ..plan import InferencePlan
 from ..profile import OptimizationProfile
 from ..progress import Progress
@@ -42,7 +43,8 @@ class Generator:
 
     capacity: tokens of a sequence that there is room for, the prompt's included. sequences: most of them at a time.
     top_k: a token is drawn from so many of the most likely ones: 1 is the most likely, 0 one of all. chunk: tokens of a
-    prompt that are read at once. `options` are those of `compile`, but for those that the loop over tokens sets.
+    prompt that are read at once, by default all where caches grow, as some models can't read any behind others, and
+    otherwise 512. `options` are those of `compile`, but for those that the loop over tokens sets.
 
     Raises InvalidModelError for a model that is no language model with caches, ConfigError for other options, and as
     `compile` does.
@@ -56,19 +58,20 @@ class Generator:
         capacity: int = 1024,
         sequences: int = 1,
         top_k: int = 1,
-        chunk: int = 256,
+        chunk: int | None = None,
         cache: Cache = None,
         progress: Callable[[Progress], None] | None = None,
         **options: Unpack[CompileOptions],
     ) -> None:
-        least = {"capacity": 2, "sequences": 1, "top_k": 0, "chunk": 1}
-        for name, given in (("capacity", capacity), ("sequences", sequences), ("top_k", top_k), ("chunk", chunk)):
-            check_integer(name, given, least[name])
+        for name, given, least in (("capacity", capacity, 2), ("sequences", sequences, 1), ("top_k", top_k, 0)):
+            check_integer(name, given, least)
+        if chunk is not None:
+            check_integer("chunk", chunk, 1)
         if own := [name for name in OWN_OPTIONS if name in options]:
             raise ConfigError(f"{own[0]} is no option of a Generator, which sets it")
         folder = model_folder(model)
         interface = read_language_model(folder.path, folder.names)
-        sizes = model_sizes(interface, folder, capacity, sequences, min(chunk, capacity), options.get("dims") or {})
+        sizes = model_sizes(interface, folder, capacity, sequences, chunk, options.get("dims") or {})
         made: dict[str, Any] = {
             **options,
             "dims": sizes.dims,
@@ -220,6 +223,7 @@ class _BoundContext:
         self._context = plan.create_execution_context()
         self._arrays: dict[str, Array] = {}
         self._caches: tuple[int, int | None] | None = None
+        self._apart: dict[str, Array] = {}
         self._tokens = np.zeros((0, 1), np.int64)
 
     def run(
@@ -230,9 +234,8 @@ class _BoundContext:
         if context.plan is not plan:
             context.use(plan)
             self._arrays = {}
-        if self._caches != (batch, sequence):
-            for name, memory in caches.items():
-                context.bind_input(name, memory)
+        if self._caches != (batch, sequence) or self._apart:
+            self._bind_caches(plan, caches)
             self._caches = batch, sequence
         for name, array in inputs.items():
             if self._arrays.get(name) is not array:
@@ -245,4 +248,20 @@ class _BoundContext:
                     self._tokens = array
         self._arrays = dict(inputs)
         context.execute()
+        for cache in plan.caches:
+            if (own := self._apart.get(cache.room.name)) is not None:
+                shape = plan.outputs[cache.output].shape
+                beginning(caches[cache.room.name], shape)[...] = beginning(own, shape)
         return self._tokens
+
+    def _bind_caches(self, plan: InferencePlan, caches: Mapping[str, Array]) -> None:
+        """Binds caches, or copies of other sizes: code for an empty past has room for what it writes alone."""
+        self._apart = {}
+        for cache in plan.caches:
+            name, memory = cache.room.name, caches[cache.room.name]
+            if memory.shape != cache.room.shape:
+                past = plan.inputs[cache.input].shape
+                own = self._apart[name] = np.zeros(cache.room.shape, cache.room.dtype)
+                beginning(own, past)[...] = beginning(memory, past)
+                memory = own
+            self._context.bind_input(name, memory)

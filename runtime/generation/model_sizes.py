@@ -13,6 +13,8 @@ from .model_folder import ModelFolder
 
 USUAL_PAST = 512
 """Tokens in caches for which code is optimised, if there is room for twice as many."""
+USUAL_CHUNK = 512
+"""Tokens of a prompt that are read at once where the model writes into caches itself."""
 
 Span = tuple[int, int, int]
 
@@ -51,10 +53,10 @@ def model_sizes(
     folder: ModelFolder,
     capacity: int,
     sequences: int,
-    chunk: int,
+    chunk: int | None,
     dims: Mapping[str, int],
 ) -> ModelSizes:
-    """The sizes for so many tokens and sequences, and prompts of up to `chunk` tokens at once.
+    """The sizes for so many tokens and sequences, and prompts of up to `chunk` tokens at once, or as many as usual.
 
     `dims` are sizes that the caller knows. Raises InvalidModelError for dimensions that nothing tells, and
     InvalidInputError for more tokens or sequences than the model is made for.
@@ -91,15 +93,18 @@ class _Sizes:
         folder: ModelFolder,
         capacity: int,
         sequences: int,
-        chunk: int,
+        chunk: int | None,
         given: Mapping[str, int],
     ) -> None:
         self.folder, self.sequences, self.given = folder, sequences, given
-        self.capacity, self.chunk = capacity, chunk
+        self.capacity = capacity
         for each in model.caches:  # some have room for so many tokens
             if len(each.past.shape) == 4 and not each.shared and isinstance(each.past.shape[2], int):
                 self.capacity = min(self.capacity, each.past.shape[2])
         self.usual = min(USUAL_PAST, self.capacity // 2)
+        self.chunk = min(
+            self.capacity, chunk or (USUAL_CHUNK if all(each.shared for each in model.caches) else capacity)
+        )
         self.dims: dict[str, int] = {}
         self.ranges: dict[str, Span] = {}
         shapes = [each.shape for each in (*model.inputs.values(), *(cache.past for cache in model.caches))]
