@@ -12,7 +12,8 @@ A group is a root and ops that ride along:
   pool the convolution that alone feeds it.
 - A depthwise convolution joins the one that alone feeds it, and then a pointwise one both, each with its epilogue.
 - The means of the rows of pictures join the depthwise convolution that makes these: a second result.
-- The cast of a weight of narrower elements joins the contraction that alone reads it.
+- The cast of a weight of narrower elements joins the contraction that alone reads it, and those of keys and values the
+  attention.
 - Views (reshape, transpose, slice) in front of a root's operands join where they are strided windows on
   one value and nobody else uses them; a transpose behind it joins where the
   result can be written through it.
@@ -31,6 +32,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.graph.base import ContractionOp, ElementwiseOp, GraphOp
 from ...dialects.graph.host import users_in
+from ...dialects.graph.ops.attention import AttentionOp
 from ...dialects.graph.ops.block_weight import BlockWeightOp
 from ...dialects.graph.ops.contraction import ConvOp, MatmulOp
 from ...dialects.graph.ops.conversion import CastOp
@@ -83,6 +85,8 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
     def add(op: GraphOp) -> None:
         group = Group(op.FORM, op)
         if rules is not None:
+            if isinstance(op, AttentionOp) and rules.widens_keys(op):
+                _take_narrow_keys(group, op, taken)
             if rules.reads_views(op):
                 _take_views(group, op, taken)
             if rules.takes_epilogue(op):
@@ -114,9 +118,22 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
     return groups
 
 
+def _take_narrow_keys(group: Group, root: AttentionOp, taken: set[Operation]) -> None:
+    """Adds the casts of keys and values of narrower elements, if the root is their only user."""
+    for wide in (root.key, root.value):
+        cast = wide.owner
+        if not isinstance(cast, CastOp) or cast.parent is not root.parent or cast in taken or not wide.has_one_use():
+            continue
+        if _item_bytes(cast.x) < _item_bytes(wide):
+            group.ops.insert(0, cast)
+            group.members.add(cast)
+
+
 def _take_views(group: Group, root: Operation, taken: set[Operation]) -> None:
-    """Adds views of the root's operands with no other users."""
+    """Adds views of the root's operands, or of those of their casts, with no other users."""
     for operand in root.operands[: 2 if isinstance(root, MatmulOp) else 3]:
+        if isinstance(cast := operand.owner, CastOp) and cast in group.members:
+            operand = cast.x
         chain: list[Operation] = []
         base = operand
         while (

@@ -31,6 +31,10 @@ class FusionRules(ABC):
         """Whether the code of `root` reads its operands through strided views."""
 
     @abstractmethod
+    def widens_keys(self, root: Operation) -> bool:
+        """Whether the code of `root`, an attention, supports keys and values of narrower elements than its queries."""
+
+    @abstractmethod
     def writes_transposed(self, root: Operation) -> bool:
         """Whether the code of `root` can store its result through a transpose."""
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32, f64
+from xdsl.ir import Operation, SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
 from ....dialects.graph.ops.attention import AttentionOp
+from ....dialects.graph.ops.conversion import CastOp
 from ....dialects.graph.ops.structure import KernelOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ..kernel_facts import the_root
@@ -50,7 +52,13 @@ def check_attention(op: AttentionOp) -> AttentionSizes:
     return sizes
 
 
+def in_memory(operand: SSAValue) -> SSAValue:
+    """An operand as it is in memory: before the cast that widens it, if the kernel has one."""
+    return operand.owner.x if isinstance(operand.owner, CastOp) else operand
+
+
 def direct_operands(kernel: KernelOp) -> list[int]:
-    """Operands that the attention op reads directly, not through views."""
+    """Operands that the attention op reads directly, or widens, not through views."""
     root = the_root(kernel, AttentionOp)
-    return [i for i, each in enumerate(kernel.arguments) if all(use.operation is root for use in each.uses)]
+    readers: set[Operation] = {root, *(each.owner for each in root.operands if isinstance(each.owner, CastOp))}
+    return [i for i, each in enumerate(kernel.arguments) if all(use.operation in readers for use in each.uses)]

@@ -9,8 +9,9 @@
 
 For few queries, keys are read unpacked, and the heads that share keys are the rows (attention_few.py). q, k, v are read
 through strided windows, so the transposes between [tokens, heads * size] and [heads, tokens, size] cost nothing;
-neither does a transpose of the result. Where rows are causal, keys after the last row of a block are skipped. Whole
-rows of scores are kept; attention_blocks.py processes long sequences by blocks of keys.
+neither does a transpose of the result. Keys and values of narrower elements are widened in registers. Where rows are
+causal, keys after the last row of a block are skipped. Whole rows of scores are kept; attention_blocks.py processes
+long sequences by blocks of keys.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from xdsl.ir import Attribute, SSAValue
 from .....dialects.graph.ops.attention import AttentionOp
 from .....dialects.graph.values import element_type_of_value, is_bool
 from .....dialects.sizes.sizes import bounds_of, is_fixed, pinned
-from .....passes.kernels.forms.attention import AttentionSizes, attention_sizes
+from .....passes.kernels.forms.attention import AttentionSizes, attention_sizes, in_memory
 from .....passes.kernels.kernel_facts import item_bytes, the_root
 from .....passes.kernels.schedules.cpu.attention import Attention
 from ....kernel_code.loop_builder import INDEX, Index, memref_type, strides_of
@@ -37,7 +38,7 @@ from ...tiles.microkernel import Strip, Tile, call_tiles
 from ...tiles.split_sums import chains_of, parts_of
 from ...tiles.tile_classes import TileClass, tile_classes
 from ...tiles.tile_results import MemoryRows, TileOperand
-from .attention_few import FewQueries
+from .attention_few import FewQueries, widened
 from .score_rows import ScoreRows
 
 
@@ -58,7 +59,8 @@ class AttentionWriter:
         self.ahead = options.ahead
         self.panels = -(-self.sizes.keys // self.nr)
         self.score_row = options.row_of_scores(self.panels * self.nr, item_bytes(root.result))
-        self.query, self.key, self.value = (operand_window(k, v) for v in (root.query, root.key, root.value))
+        operands = (root.query, root.key, root.value)
+        self.query, self.key, self.value = (operand_window(k, in_memory(each)) for each in operands)
         self.mask = None if root.mask is None else mask_window(k, root.mask)
         self.out = result_window(k, root)
         self.causal = root.causal is not None
@@ -209,6 +211,7 @@ class AttentionWriter:
         `values` is a (batch, head, key). A tile has as many columns as fit.
         """
         s, b = self.sizes, self.b
+        tile = replace(tile, step=MultiplyAdd(self.element, memref_type(self.value.buffer).element_type))
         columns = pinned(s.width)
         whole = columns // self.nr
         rest = columns - whole * self.nr
@@ -340,7 +343,7 @@ class AttentionWriter:
                 numbers = [b.min(number, s.keys - 1) for number in numbers]
 
             def square(d: Index, _: Sequence[SSAValue]) -> None:
-                rows = [b.vload(keys, [number, d], lanes) for number in numbers]
+                rows = [widened(b, b.vload(keys, [number, d], lanes), self.element) for number in numbers]
                 for i, column in enumerate(transposed(b, rows)):
                     b.vstore(column, panels, [b.div(key, self.nr), b.add(d, i), b.rem(key, self.nr)])
 
@@ -348,7 +351,8 @@ class AttentionWriter:
 
         def row(key: Index, _: Sequence[SSAValue]) -> None:
             def one(d: Index, _: Sequence[SSAValue]) -> None:
-                b.store(b.load(keys, [key, d]), panels, [b.div(key, self.nr), d, b.rem(key, self.nr)])
+                element = widened(b, b.load(keys, [key, d]), self.element)
+                b.store(element, panels, [b.div(key, self.nr), d, b.rem(key, self.nr)])
 
             b.loop(depth, s.depth, one)
 

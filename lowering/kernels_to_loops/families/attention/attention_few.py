@@ -12,14 +12,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from .....dialects.extensions.vector import ReductionOp
 from .....passes.kernels.forms.attention import AttentionSizes
 from .....passes.kernels.schedules.cpu.tuning import ATTENTION_GROUP
-from ....kernel_code.loop_builder import Index, memref_type
+from ....kernel_code.arithmetic import convert, loaded, scalar_of
+from ....kernel_code.loop_builder import Index, LoopBuilder, memref_type
 from ....kernel_code.operand_windows import OperandWindow
 from ...kernel_instance import KernelInstance
+
+
+def widened(b: LoopBuilder, value: SSAValue, element: Attribute) -> SSAValue:
+    """Elements of a key as they are in memory, as numbers of the type that is computed with."""
+    return convert(b, loaded(b, value), scalar_of(value.type), element)
+
 
 SUMS = 8  # accumulator registers: enough to hide the latency of additions, with some left for operands
 
@@ -64,12 +71,14 @@ class FewQueries:
         s, b, window = self.sizes, self.k.b, self.query
         at = b.linear(index, window.strides[:3], window.offset)
         queries = b.view(window.buffer, at, [heads, s.depth], (window.strides[1], window.strides[3]))
-        zero = b.splat(b.constant(0.0, memref_type(keys).element_type), self.lanes)
+        element = memref_type(scores).element_type
+        zero = b.splat(b.constant(0.0, element), self.lanes)
         whole = s.depth // self.lanes * self.lanes
 
         def block(first: Index, count: int) -> None:
             def step(d: Index, sums: Sequence[SSAValue], valid: int | None = None) -> list[SSAValue]:
-                of_keys = [b.vload(keys, [b.add(first, j), d], self.lanes, valid) for j in range(count)]
+                loads = (b.vload(keys, [b.add(first, j), d], self.lanes, valid) for j in range(count))
+                of_keys = [widened(b, each, element) for each in loads]
                 of_queries = [b.vload(queries, [i, d], self.lanes, valid) for i in range(heads)]
                 pairs = ((q, k) for q in of_queries for k in of_keys)
                 return [b.fma(q, k, total) for (q, k), total in zip(pairs, sums, strict=True)]

@@ -24,7 +24,7 @@ from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import bounds_of, is_fixed, now
 from ....cost_model import seconds
 from ....geometry.strided_views import strided_view
-from ...forms.attention import attention_sizes, check_attention, direct_operands
+from ...forms.attention import attention_sizes, check_attention, direct_operands, in_memory
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Count, Schedule, TileSize
 from ..scratch import ScratchLayout
@@ -107,4 +107,4 @@ def _asks_ahead(root: AttentionOp, target: CpuAttr) -> bool:
 
 def _in_rows(root: AttentionOp) -> bool:
     """Whether the elements of a query, and those of a key, are contiguous."""
-    return all(strided_view(operand).strides[-1] == 1 for operand in (root.query, root.key))
+    return all(strided_view(in_memory(operand)).strides[-1] == 1 for operand in (root.query, root.key))

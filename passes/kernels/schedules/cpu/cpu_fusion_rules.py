@@ -42,6 +42,10 @@ class CpuFusionRules(FusionRules):
         return isinstance(root, AttentionOp) or (isinstance(root, MatmulOp) and tiled_product.fits(root))
 
     @override
+    def widens_keys(self, root: Operation) -> bool:
+        return isinstance(root, AttentionOp)
+
+    @override
     def writes_transposed(self, root: Operation) -> bool:
         return isinstance(root, AttentionOp)
 

@@ -29,6 +29,10 @@ class CudaFusionRules(FusionRules):
         return isinstance(root, AttentionOp | MatmulOp)
 
     @override
+    def widens_keys(self, root: Operation) -> bool:
+        return False
+
+    @override
     def writes_transposed(self, root: Operation) -> bool:
         return isinstance(root, AttentionOp)
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from graph_runs import EVERY, Case, Model, Target, build, check, compiled, execute, spread
 from kernel_runs import kernel_of
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.dialects.graph.ops.attention import AttentionOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp
 from mini_infer.dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.ops.unary import ReluOp
@@ -193,6 +195,32 @@ def test_few_queries_read_keys_where_they_lie() -> None:
         assert set(run.schedules) == {"attention"}
     (few,), (more,) = (check([attention((4, 1), queries, 64, 64, 64)], Target()) for queries in (4, 5))
     assert few.plan.arena_bytes < more.plan.arena_bytes
+
+
+def narrow(queries: int, keys: int, size: int, dtype: Any, *, by_tokens: bool = False) -> Case:
+    """Keys and values of narrower elements than the queries, cut out of [tokens, heads * size] or of heads."""
+
+    def case(m: Model) -> SSAValue:
+        heads = list[SSAValue]()
+        for _ in range(2):
+            shape = (2, keys, 2 * size) if by_tokens else (2, 2, keys, size)
+            data = (m.random(*shape) * 20).astype(dtype)
+            part = m.input(*shape, data=data)
+            if by_tokens:
+                part = m(TransposeOp(m(ReshapeOp(part, (2, keys, 2, size))), (0, 2, 1, 3)))
+            heads.append(m(CastOp(part, f32)))
+        return m(AttentionOp(m.input(2, 6, queries, size, scale=0.05), *heads, scale=size**-0.5))
+
+    return case
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.int8])
+def test_narrow_keys_are_widened_where_they_are_read(dtype: Any) -> None:
+    """By few queries, in panels and by blocks: one kernel, without a wide copy."""
+    sizes = [(1, 37, 24), (2, 5, 3), (20, 41, 21), (33, 50, 16)]
+    cases = [narrow(*each, dtype, by_tokens=number % 2 == 1) for number, each in enumerate(sizes)]
+    for run in check(cases, Target(512, 2), Target(128, 1), Target(256, 2, l2=2048)):
+        assert len(run.names) == len(cases) and all(name.startswith("attention") for name in run.names)
 
 
 def test_scratch_does_not_grow_with_the_square_of_the_keys() -> None:

@@ -62,6 +62,22 @@ def grouped(
     return Case("GroupQueryAttention", operands, given, known=(6,), results=(0, 1, 2), note=note)
 
 
+def quantised(rows: int, past: int, total: int, last: list[int], kind: str) -> Case:
+    """The same with a cache of int8, whose scales are one or those of channels."""
+    plain = grouped(rows, past, total, last, rotary=True)
+    operands: list[Array | None] = list(plain.operands)
+    for at in (3, 4):
+        cache = RANDOM.integers(-100, 100, (len(last), 2, past, 16)).astype(np.int8)
+        for entry, end in zip(cache, last, strict=True):
+            entry[:, end + 1 - rows :] = 0
+        operands[at] = cache
+    operands += [None] * (12 - len(operands))
+    shape = (1, 2, 1, 16) if kind == "PER_CHANNEL" else (1,)
+    operands += [RANDOM.uniform(0.01, 0.03, shape).astype(np.float32) for _ in range(2)]
+    kinds = {"k_quant_type": kind, "v_quant_type": kind, "kv_cache_bit_width": 8}
+    return replace(plain, operands=operands, attributes={**plain.attributes, **kinds}, note=f"{kind} {rows} {past}")
+
+
 CASES = [
     Case("MultiHeadAttention", [Q, K, V], HEADS),
     Case("MultiHeadAttention", [Q, K, V, BIAS], {**HEADS, "scale": 0.3}, note="with a bias"),
@@ -98,6 +114,10 @@ CASES = [
     grouped(4, 0, 4, [3], note="first call with a window", local_window_size=2),
     grouped(1, 4, 5, [4], note="softcap", softcap=2.0, scale=0.9),
     grouped(1, 4, 5, [4], note="biased scores", bias=floats(1, 1, 1, 5)),
+    grouped(1, 8, 8, [7], note="in a window with room", local_window_size=4, sliding_window_cache=1),
+    quantised(1, 4, 5, [4], "PER_TENSOR"),
+    quantised(1, 8, 5, [4, 4], "PER_CHANNEL"),
+    quantised(3, 4, 3, [2, 2], "PER_CHANNEL"),
 ]  # fmt: skip
 
 
@@ -142,6 +162,26 @@ def test_projections_in_one() -> None:
         (Case("RotaryEmbedding", [Q, np.array([0]), *angles(8, 5)], HEADS), "5 angles turn 10 elements"),
         (grouped(1, 4, 5, [4], smooth_softmax=1), "attribute smooth_softmax"),
         (grouped(1, 4, 5, [4], num_heads=3), "3 heads can't share 2"),
+        (
+            replace(
+                quantised(1, 4, 5, [4], "PER_TENSOR"), operands=quantised(1, 4, 5, [4], "PER_TENSOR").operands[:12]
+            ),
+            "k_quant_type PER_TENSOR without k_scale",
+        ),
+        (quantised(1, 4, 5, [4], "PER_TOKEN"), "k_quant_type PER_TOKEN is unknown"),
+        (
+            replace(
+                quantised(1, 4, 5, [4], "PER_TENSOR"),
+                attributes={
+                    **HEADS,
+                    "num_heads": 4,
+                    "kv_num_heads": 2,
+                    "k_quant_type": "PER_TENSOR",
+                    "kv_cache_bit_width": 4,
+                },
+            ),
+            "a cache of 4 bits",
+        ),
     ],
     ids=str,
 )
