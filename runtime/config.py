@@ -277,7 +277,7 @@ class EngineConfig:
             decided="kernels",
             passes={"int8": "recompose-block-weight{lhs_as=i8}"},
         ),
-        Flag("Type that operands beside weights in blocks may be rounded to: f32, int8.", f"{BUFFERS} tune", "TYPE"),
+        Flag("Rounding of what meets weights in blocks: f32, int8.", f"{BUFFERS} tune quantize", "TYPE"),
     ] = "f32"
     tuned: Annotated[bool, Option(device="cpu", decided="kernels")] = True
     winograd: Annotated[

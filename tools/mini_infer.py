@@ -14,6 +14,7 @@ from .commands.generate import generate
 from .commands.machine import machine
 from .commands.operators import operators
 from .commands.plan import plan
+from .commands.quantize import quantize
 from .commands.run import run
 from .commands.tune import tune
 from .one_line_errors import OneLineErrors
@@ -33,7 +34,7 @@ def program(version: Version = False) -> None:
     """Compile ONNX models into one native function over one planned memory arena, and run them."""
 
 
-VERBS = (run, generate, build, cache, plan, allocate, bench, machine, operators, tune, compare, demo)
+VERBS = (run, generate, build, cache, plan, allocate, bench, machine, operators, quantize, tune, compare, demo)
 for verb in VERBS:
     app.command(verb.__name__)(command(verb, with_json=verb is not demo))
 

@@ -21,7 +21,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 from ...dialects.arguments import read_once
 from ...dialects.errors import InvalidModelError, UnsupportedError
 from ...dialects.regular_file import OutsideError, open_inside, open_regular, place_inside
-from .check import check_nesting, check_text
+from .check import check_nesting, check_text, subgraphs
 from .element_types import element_name, tensor_bytes
 from .protobuf_wire import ByteRange, split_model
 
@@ -135,7 +135,7 @@ def parts_of(
     proto = loaded.proto
     initialized = {each.name for each in proto.graph.initializer}
     nodes = (node for function in proto.functions for node in function.node)
-    tensors = (*_tensors_of_graph(proto.graph), *_tensors_of_nodes(nodes))
+    tensors = (*tensors_of_graph(proto.graph), *tensors_of_nodes(nodes))
     found: dict[str, set[ByteRange]] = {}
     for each in tensors:
         place = loaded.where(each, initializer=False) if each.data_location == TensorProto.EXTERNAL else None
@@ -167,7 +167,7 @@ def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
     for node in nodes:
         yield node
         for attribute in node.attribute:
-            for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+            for graph in subgraphs(attribute):
                 yield from _all_nodes(graph.node)
 
 
@@ -184,18 +184,20 @@ def _united(ranges: Iterable[ByteRange]) -> list[ByteRange]:
     return united
 
 
-def _tensors_of_graph(graph: GraphProto) -> Iterator[TensorProto]:
+def tensors_of_graph(graph: GraphProto) -> Iterator[TensorProto]:
+    """The tensors of a graph and of those in its nodes, its own initialisers first."""
     yield from graph.initializer
     for sparse in graph.sparse_initializer:
         yield from (sparse.values, sparse.indices)
-    yield from _tensors_of_nodes(graph.node)
+    yield from tensors_of_nodes(graph.node)
 
 
-def _tensors_of_nodes(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
+def tensors_of_nodes(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
+    """The tensors in attributes of nodes, and in graphs there."""
     for attribute in (each for node in nodes for each in node.attribute):
-        yield from (attribute.t, *attribute.tensors)
-        for graph in (attribute.g, *attribute.graphs):
-            yield from _tensors_of_graph(graph)
+        yield from (*([attribute.t] if attribute.HasField("t") else []), *attribute.tensors)
+        for graph in subgraphs(attribute):
+            yield from tensors_of_graph(graph)
 
 
 def _content(model: object) -> bytes:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ....dialects.arguments import check_integer
 from ....dialects.errors import ConfigError
-from ....dialects.graph.narrow_types import packed
+from ....dialects.graph.narrow_types import packed, unpacked
 from ....dialects.graph.values import Array
 
 BITS = (2, 3, 4, 8)
@@ -37,19 +37,21 @@ def check_block(name: str, value: int) -> None:
 class BlockNumbers:
     """A matrix [rows, depth] in blocks: (numbers - zeros) * scales.
 
-    Numbers are ui8 [rows, blocks, block], of which the last block may extend beyond the depth; scales are [rows,
-    blocks], and zeros ui8 [rows, blocks], or None for the middle of the range.
+    Numbers are packed in `bytes` [rows, bytes], the first one lowest; the last block may extend beyond the depth.
+    Scales are [rows, blocks], and zeros ui8 [rows, blocks], or None for the middle of the range.
     """
 
-    numbers: Array
+    bytes: Array
     scales: Array
     zeros: Array | None
     bits: int
     depth: int
 
-    def packed(self) -> Array:
-        """The numbers in bytes [rows, bytes], the first one lowest, without gaps."""
-        return packed(self.numbers, self.bits).reshape(len(self.numbers), -1)
+    @property
+    def numbers(self) -> Array:
+        """The numbers, ui8 [rows, blocks, block]."""
+        count = self.bytes.size * 8 // self.bits
+        return unpacked(self.bytes.reshape(-1), self.bits, count).reshape(*self.scales.shape, -1)
 
     def dequantised(self) -> Array:
         """The matrix that the numbers stand for, in f32."""
@@ -64,7 +66,7 @@ def quantised(
     """The numbers of `bits` bits for a matrix [rows, depth] of finite floats, in blocks of `block` along its rows."""
     rows, depth = matrix.shape
     blocks = -(-depth // block)
-    numbers = np.empty((rows, blocks, block), np.uint8)
+    bytes = np.empty((rows, blocks * block * bits // 8), np.uint8)
     scales = np.empty((rows, blocks), scale_type)
     zeros = None if symmetric else np.empty((rows, blocks), np.uint8)
     for part in _parts(rows, blocks * block):
@@ -75,8 +77,10 @@ def quantised(
         scales[part] = scale[..., 0]
         if zeros is not None:
             zeros[part] = zero[..., 0]
-        numbers[part] = _rounded(cut, _inverse(scales[part].astype(np.float32)[..., np.newaxis]), zero, bits) + zero
-    return BlockNumbers(numbers, scales, zeros, bits, depth)
+        inverse = _inverse(scales[part].astype(np.float32)[..., np.newaxis])
+        numbers = (_rounded(cut, inverse, zero, bits) + zero).astype(np.uint8)
+        bytes[part] = packed(numbers, bits).reshape(len(cut), -1)
+    return BlockNumbers(bytes, scales, zeros, bits, depth)
 
 
 def _parts(rows: int, row: int) -> Iterator[slice]:

@@ -109,7 +109,7 @@ def rounded_to_halves(constants: Constants, weight: WeightOp, to: Attribute, tra
     """A weight as floats of 16 bits; None for one that has so few, or that holds numbers too large for them."""
     dtype, value = numpy_dtype(to), weight.result
     array = constants.known(value)
-    if array.dtype.itemsize <= dtype.itemsize or not _is_finite(array, dtype):
+    if array.dtype.itemsize <= dtype.itemsize or not is_finite(array, dtype):
         return None
     type, how = tensor(to, shape_of(value)), f"as {to}"
     made = constants.computed([value], type, how, partial(_as, dtype), weight.location, rows=1)
@@ -122,13 +122,13 @@ def rounded_to_blocks(
     """A weight as numbers in blocks along its rows, or its columns; None for one that is less deep, or not finite."""
     array = constants.known(weight.result)
     matrix = array if transposed else array.T
-    if matrix.shape[1] < block or not _is_finite(array, array.dtype):
+    if matrix.shape[1] < block or not is_finite(array, array.dtype):
         return None
     found = quantised(matrix, bits, block, symmetric=symmetric, scale_type=array.dtype)
     type = numpy_dtype(type_of_numbers(bits))
     zeros = np.array(2 ** (bits - 1), np.uint8) if found.zeros is None else found.zeros
     bytes, scales, zeros = (
-        constants.make(each, weight.location) for each in (found.packed(), found.scales, zeros.astype(type))
+        constants.make(each, weight.location) for each in (found.bytes, found.scales, zeros.astype(type))
     )
     return RoundedToBlocks(bytes, scales, zeros, bits, block, found.depth)
 
@@ -137,7 +137,7 @@ def _as(dtype: np.dtype[Any], array: Array) -> Array:
     return array.astype(dtype)
 
 
-def _is_finite(array: Array, dtype: np.dtype[Any]) -> bool:
+def is_finite(array: Array, dtype: np.dtype[Any]) -> bool:
     """Whether all elements are finite, in a type, too."""
     extremes = np.array([array.min(initial=0), array.max(initial=0)]).astype(np.float32)
     with np.errstate(over="ignore"):
