@@ -61,6 +61,8 @@ DEVICE_GRAPH = _text(
     "widen-halves",  # after the last fold-constants, which would store widened weights
     "quantize-weights",  # of products as they are now, where it is asked for
     "recompose-block-weight",  # after widen-halves: its products are of f32
+    "merge-products",  # of block-quantised weights
+    "pair-gates",  # likewise
     "split-concat",  # after all that makes concatenations
     "cse",  # what the patterns before have written more than once
     "dce",  # of dead ops form-kernels would make kernels without results

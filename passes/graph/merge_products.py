@@ -9,7 +9,8 @@ Queries, keys and values of attention: one launch instead of three, and blocks f
 threads wait for each other once instead of three times (BERT base takes 47.7 ms on two threads instead of 48.6, as
 much on one, Zen 5). Only where what follows the bias are views, which read parts of the one result where they lie;
 elementwise ops would rather be done with a product of their own. On a CPU attention alone must follow the views: other
-code there would want its part by itself. fold-constants makes one weight of the concatenation.
+code there would want its part by itself. fold-constants makes one weight of the concatenation; those that are
+block-quantised are joined at once.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ from xdsl.pattern_rewriter import PatternRewriter
 from ...dialects.graph.ops.attention import AttentionOp
 from ...dialects.graph.ops.contraction import MatmulOp
 from ...dialects.graph.ops.elementwise import AddOp
-from ...dialects.graph.ops.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
 from ...dialects.graph.ops.structure import WeightOp
-from ...dialects.graph.values import element_type_of_value, shape_of
+from ...dialects.graph.values import shape_of
 from ...dialects.kernel.targets import GpuAttr, target_of
+from .support.joined_weights import is_weight, joined, joined_biases, kind_of
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands
 
 _VIEWS = (ReshapeOp, TransposeOp, SliceOp)
@@ -51,32 +53,21 @@ class _Product:
 
     def like(self, other: _Product) -> bool:
         """Whether both can be parts of one product."""
-        kinds = [
-            (
-                *(each.op.transpose_b, each.op.lhs_as, element_type_of_value(each.op.rhs)),
-                *(shape_of(each.op.rhs)[each.op.transpose_b is not None], each.bias is None),
-            )
-            for each in (self, other)
-        ]
-        return kinds[0] == kinds[1]
+        return kind_of(self.op) == kind_of(other.op) and (self.bias is None) == (other.bias is None)
 
 
 def _product(op: Operation) -> _Product | None:
     """An op as a product by a weight, if it is one."""
-    if not isinstance(op, MatmulOp) or op.transpose_a is not None or not _is_weight(op.rhs, rank=2):
+    if not isinstance(op, MatmulOp) or op.transpose_a is not None or not is_weight(op.rhs):
         return None
     found = _Product(op, None)
     users = [use.operation for use in op.result.uses]
     if len(users) == 1 and isinstance(add := users[0], AddOp):
         bias = add.rhs if add.lhs is op.result else add.lhs
-        columns = shape_of(op.result)[-1:]
-        if _is_weight(bias, rank=1) and shape_of(bias) == columns and shape_of(add.result) == shape_of(op.result):
+        shape = shape_of(op.result)
+        if isinstance(bias.owner, WeightOp) and shape_of(bias) == shape[-1:] and shape_of(add.result) == shape:
             found = _Product(op, bias)
     return found
-
-
-def _is_weight(value: SSAValue, rank: int) -> bool:
-    return isinstance(value.owner, WeightOp) and len(shape_of(value)) == rank
 
 
 def _views(value: SSAValue) -> bool:
@@ -120,15 +111,15 @@ class MergeProductsOfOneLeftSide(GraphPattern):
             return
         columns = -1 if op.transpose_b is None else -2
         sizes = [shape_of(each.op.rhs)[columns] for each in products]
-        weights = ConcatOp([_again(each.op.rhs, rewriter) for each in products], 2 + columns, location=op.location)
-        merged = with_operands(op, [op.lhs, weights.result])
-        made: list[Operation] = [weights, merged]
+        *weights, weight = joined([each.op for each in products], self.constants)
+        merged = with_operands(op, [op.lhs, weight.results[0]])
+        made: list[Operation] = [*weights, weight, merged]
         whole: SSAValue = merged.result
         if first.bias is not None:
             biases = [each.bias for each in products if each.bias is not None]
-            bias = ConcatOp([_again(each, rewriter) for each in biases], 0, location=op.location)
-            add = AddOp(whole, bias.result, location=op.location)
-            made += [bias, add]
+            *parts, bias = joined_biases(op, biases, self.constants)
+            add = AddOp(whole, bias.results[0], location=op.location)
+            made += [*parts, bias, add]
             whole = add.result
         rewriter.insert(made)
         shape = shape_of(whole)
@@ -139,14 +130,6 @@ class MergeProductsOfOneLeftSide(GraphPattern):
             rewriter.replace(last, SliceOp(whole, starts, stops, location=last.location))
             if last is not each.op:
                 rewriter.erase(each.op)
-
-
-def _again(value: SSAValue, rewriter: PatternRewriter) -> SSAValue:
-    """A weight re-created before the first product."""
-    assert isinstance(value.owner, WeightOp)
-    weight = value.owner.clone()
-    rewriter.insert(weight)
-    return weight.result
 
 
 class MergeProductsForAttention(MergeProductsOfOneLeftSide):

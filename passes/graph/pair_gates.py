@@ -11,7 +11,7 @@ after:   %g = graph.add (graph.slice %0 [.., 0:1376]), (graph.slice %b [0:1376])
 
 All that follows is done to both halves of a product while they are in registers, and one value is stored, half as wide:
 see fusion.py. Only weights may be read beside, as biases and scales are, so that all of it ends up in one kernel.
-fold-constants makes one weight of the concatenation.
+fold-constants makes one weight of the concatenation; those that are block-quantised are joined at once.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from xdsl.rewriter import InsertPoint
 from ...dialects.graph.base import ElementwiseOp
 from ...dialects.graph.ops.contraction import MatmulOp
 from ...dialects.graph.ops.elementwise import AddOp, MulOp
-from ...dialects.graph.ops.movement import ConcatOp, SliceOp
+from ...dialects.graph.ops.movement import SliceOp
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import element_type_of_value, shape_of
 from ...dialects.kernel.targets import CpuAttr
 from ..geometry.axis_halves import halves_of
+from .support.joined_weights import is_weight, joined, kind_of
 from .support.pattern_utils import GraphPattern, PatternPass, rewrites, with_operands
 
 MOST_OPS = 16
@@ -50,10 +51,8 @@ class PairGatedProducts(GraphPattern):
         block = op.parent
         assert block is not None
         first, second = (each for each in block.ops if isinstance(each, MatmulOp) and each in products)
-        weights = [_weight(each).clone() for each in (first, second)]
-        columns = 1 if first.transpose_b is None else 0
-        weight = ConcatOp([each.result for each in weights], columns, location=first.location)
-        paired = with_operands(first, [first.lhs, weight.result])
+        *weights, weight = joined([first, second], self.constants)
+        paired = with_operands(first, [first.lhs, weight.results[0]])
         *rows, width = shape_of(first.result)
         halves = [
             SliceOp(paired, [*[0] * len(rows), start], [*rows, start + width], location=product.location)
@@ -91,20 +90,14 @@ def _products_of(op: MulOp) -> set[MatmulOp]:
 
 def _is_by_weight(op: Operation | Block) -> TypeGuard[MatmulOp]:
     """Whether an op is a float product by a single constant matrix."""
-    if not isinstance(op, MatmulOp) or not isinstance(op.rhs.owner, WeightOp) or op.transpose_a is not None:
+    if not isinstance(op, MatmulOp) or not is_weight(op.rhs) or op.transpose_a is not None:
         return False
-    return len(shape_of(op.rhs)) == 2 and element_type_of_value(op.rhs) in (f32, f64, f16, bf16)
-
-
-def _weight(product: MatmulOp) -> WeightOp:
-    assert isinstance(product.rhs.owner, WeightOp)
-    return product.rhs.owner
+    return element_type_of_value(op.rhs) in (f32, f64, f16, bf16)
 
 
 def _are_alike(first: MatmulOp, second: MatmulOp) -> bool:
     """Whether products can be halves of one."""
-    kinds = [(each.lhs, each.transpose_b, each.lhs_as, each.rhs.type) for each in (first, second)]
-    return kinds[0] == kinds[1]
+    return first.lhs is second.lhs and first.rhs.type == second.rhs.type and kind_of(first) == kind_of(second)
 
 
 class AddBiasToHalves(GraphPattern):

@@ -30,6 +30,8 @@ from .block_panel import BlockNumbers, BlockPanel, PanelPlaces
 from .fused_ops import Epilogue
 from .tile_results import MemoryRows, ResultShape, TileOperand, TileResults
 
+_PART = 256
+"""Numbers of a column whose products with floats are summed on their own, as in split_sums.py: bytes round far more."""
 _CHAINS = 2
 """Independent sums of each float of a tile: one alone would wait for each addition."""
 
@@ -141,7 +143,14 @@ class _BlockWriter(ABC):
         def block(number: Index, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
             return self.block(number, whole, totals)
 
-        totals = b.loop(0, self.strip.blocks, block, carried=zeros, unrolled=False)
+        def part(first: Index, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            end = b.min(b.add(first, step), self.strip.blocks)
+            made = b.loop(first, end, block, carried=zeros, unrolled=False)
+            return [self.m.add(*pair) for pair in zip(totals, made, strict=True)]
+
+        step = 1 if self.tile.rounded else _PART // whole
+        one, blocks = (block, 1) if step <= 1 else (part, step)
+        totals = b.loop(0, self.strip.blocks, one, step=blocks, carried=zeros, unrolled=False)
         if tail:
             totals = self.block(self.strip.blocks, tail, totals)
         self.results.store([self._joined(totals[at : at + registers]) for at in range(0, len(totals), registers)])

@@ -4,7 +4,7 @@
 // CHECK-LABEL: @heads
 // CHECK:       %[[W:.*]] = graph.concat %{{.*}}, %{{.*}} {axis = 1 : i64} : (tensor<8x4xf32>, tensor<8x6xf32>) -> tensor<8x10xf32>
 // CHECK-NEXT:  %[[P:.*]] = graph.matmul %x, %[[W]] : (tensor<2x3x8xf32>, tensor<8x10xf32>) -> tensor<2x3x10xf32>
-// CHECK-NEXT:  %[[B:.*]] = graph.concat %{{.*}}, %{{.*}} {axis = 0 : i64} : (tensor<4xf32>, tensor<6xf32>) -> tensor<10xf32>
+// CHECK:       %[[B:.*]] = graph.concat %{{.*}}, %{{.*}} {axis = 0 : i64} : (tensor<4xf32>, tensor<6xf32>) -> tensor<10xf32>
 // CHECK-NEXT:  %[[Y:.*]] = graph.add %[[P]], %[[B]]
 // CHECK:       %[[Q:.*]] = graph.slice %[[Y]] {starts = array<i64: 0, 0, 0>, stops = array<i64: 2, 3, 4>
 // CHECK-NEXT:  graph.reshape %[[Q]]
@@ -94,5 +94,31 @@ builtin.module attributes {kernel.target = #kernel.gpu<"sm_90a">} {
     %4 = graph.matmul %x, %c : (tensor<3x8xf32>, tensor<8x2xf32>) -> tensor<3x2xf32>
     %5 = graph.transpose %4 {permutation = array<i64: 1, 0>} : (tensor<3x2xf32>) -> tensor<2x3xf32>
     func.return %1, %3, %5 : tensor<4x3xf32>, tensor<6x3xf32>, tensor<2x3xf32>
+  }
+}
+
+// -----
+
+// Block-quantised weights are joined at once, and biases with them.
+// CHECK-LABEL: @blocks
+// CHECK-DAG:     %[[W:.*]] = graph.constant dense<[[1], [2], [3]]> : tensor<3x1xui8>
+// CHECK-DAG:     %[[S:.*]] = graph.constant dense<{{\[\[}}1.000000e+00], [2.000000e+00], [3.000000e+00]]> : tensor<3x1xf32>
+// CHECK:         %[[B:.*]] = graph.block_weight %[[W]], %[[S]] {bits = 4 : i64, block = 2 : i64, depth = 2 : i64, middle = 8 : i64}
+// CHECK-NEXT:    %[[P:.*]] = graph.matmul %x, %[[B]] {transpose_b, lhs_as = i8} : (tensor<5x2xf32>, tensor<3x2xf32>) -> tensor<5x3xf32>
+// CHECK:         graph.slice %[[P]] {starts = array<i64: 0, 0>, stops = array<i64: 5, 1>
+// CHECK:         graph.slice %[[P]] {starts = array<i64: 0, 1>, stops = array<i64: 5, 3>
+builtin.module attributes {kernel.target = #kernel.gpu<"sm_90a">} {
+  func.func @blocks(%x: tensor<5x2xf32>) -> (tensor<1x5xf32>, tensor<2x5xf32>) {
+    %w = graph.constant dense<[[1]]> : tensor<1x1xui8>
+    %s = graph.constant dense<[[1.0]]> : tensor<1x1xf32>
+    %b = graph.block_weight %w, %s {bits = 4 : i64, block = 2 : i64, depth = 2 : i64, middle = 8 : i64} : (tensor<1x1xui8>, tensor<1x1xf32>) -> tensor<1x2xf32>
+    %0 = graph.matmul %x, %b {transpose_b, lhs_as = i8} : (tensor<5x2xf32>, tensor<1x2xf32>) -> tensor<5x1xf32>
+    %1 = graph.transpose %0 {permutation = array<i64: 1, 0>} : (tensor<5x1xf32>) -> tensor<1x5xf32>
+    %v = graph.constant dense<[[2], [3]]> : tensor<2x1xui8>
+    %t = graph.constant dense<[[2.0], [3.0]]> : tensor<2x1xf32>
+    %c = graph.block_weight %v, %t {bits = 4 : i64, block = 2 : i64, depth = 2 : i64, middle = 8 : i64} : (tensor<2x1xui8>, tensor<2x1xf32>) -> tensor<2x2xf32>
+    %2 = graph.matmul %x, %c {transpose_b, lhs_as = i8} : (tensor<5x2xf32>, tensor<2x2xf32>) -> tensor<5x2xf32>
+    %3 = graph.transpose %2 {permutation = array<i64: 1, 0>} : (tensor<5x2xf32>) -> tensor<2x5xf32>
+    func.return %1, %3 : tensor<1x5xf32>, tensor<2x5xf32>
   }
 }

@@ -129,3 +129,38 @@ builtin.module attributes {kernel.target = #kernel.cpu<"znver3">} {
     func.return %y : tensor<3x6xf32>
   }
 }
+
+// -----
+
+// Block-quantised weights of a gate are joined at once; those of other blocks, or zero points, are not.
+// CHECK-LABEL: @blocks
+// CHECK:         %[[B:.*]] = graph.block_weight %{{.*}}, %{{.*}} {bits = 4 : i64, block = 2 : i64, depth = 2 : i64, middle = 8 : i64} : (tensor<4x1xui8>, tensor<4x1xf32>) -> tensor<4x2xf32>
+// CHECK-NEXT:    %[[P:.*]] = graph.matmul %x, %[[B]] {transpose_b} : (tensor<5x2xf32>, tensor<4x2xf32>) -> tensor<5x4xf32>
+// CHECK-LABEL: @another_middle
+// CHECK-NOT:     graph.slice
+// CHECK:         func.return
+builtin.module attributes {kernel.target = #kernel.cpu<"znver3">} {
+  func.func @blocks(%x: tensor<5x2xf32>) -> tensor<5x2xf32> {
+    %w = graph.constant dense<[[1], [2]]> : tensor<2x1xui8>
+    %s = graph.constant dense<[[1.0], [2.0]]> : tensor<2x1xf32>
+    %b = graph.block_weight %w, %s {bits = 4 : i64, block = 2 : i64, depth = 2 : i64, middle = 8 : i64} : (tensor<2x1xui8>, tensor<2x1xf32>) -> tensor<2x2xf32>
+    %0 = graph.matmul %x, %b {transpose_b} : (tensor<5x2xf32>, tensor<2x2xf32>) -> tensor<5x2xf32>
+    %1 = graph.silu %0 : tensor<5x2xf32>
+    %v = graph.constant dense<[[3], [4]]> : tensor<2x1xui8>
+    %c = graph.block_weight %v, %s {bits = 4 : i64, block = 2 : i64, depth = 2 : i64, middle = 8 : i64} : (tensor<2x1xui8>, tensor<2x1xf32>) -> tensor<2x2xf32>
+    %2 = graph.matmul %x, %c {transpose_b} : (tensor<5x2xf32>, tensor<2x2xf32>) -> tensor<5x2xf32>
+    %y = graph.mul %1, %2 : tensor<5x2xf32>
+    func.return %y : tensor<5x2xf32>
+  }
+  func.func @another_middle(%x: tensor<5x2xf32>) -> tensor<5x2xf32> {
+    %w = graph.constant dense<[[1], [2]]> : tensor<2x1xui8>
+    %s = graph.constant dense<[[1.0], [2.0]]> : tensor<2x1xf32>
+    %b = graph.block_weight %w, %s {bits = 4 : i64, block = 2 : i64, depth = 2 : i64, middle = 8 : i64} : (tensor<2x1xui8>, tensor<2x1xf32>) -> tensor<2x2xf32>
+    %0 = graph.matmul %x, %b {transpose_b} : (tensor<5x2xf32>, tensor<2x2xf32>) -> tensor<5x2xf32>
+    %1 = graph.silu %0 : tensor<5x2xf32>
+    %c = graph.block_weight %w, %s {bits = 4 : i64, block = 2 : i64, depth = 2 : i64, middle = 7 : i64} : (tensor<2x1xui8>, tensor<2x1xf32>) -> tensor<2x2xf32>
+    %2 = graph.matmul %x, %c {transpose_b} : (tensor<5x2xf32>, tensor<2x2xf32>) -> tensor<5x2xf32>
+    %y = graph.mul %1, %2 : tensor<5x2xf32>
+    func.return %y : tensor<5x2xf32>
+  }
+}

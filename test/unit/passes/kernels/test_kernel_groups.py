@@ -160,7 +160,6 @@ def joined_halves(dtype: Any) -> Body:
 
 
 def joined_halves_of_blocks(m: Model) -> SSAValue:
-    """A panel of blocks that are unpacked has columns that lie side by side."""
     blocks = m(
         BlockWeightOp(m.weight(12, 16, dtype=np.uint8), m.weight(12, 1), None, bits=8, block=16, depth=16, middle=0)
     )
@@ -175,7 +174,7 @@ APART = ["map: slice", "map: slice", "map: mul"]
     [
         (joined_halves(np.float32), CpuAttr.of(), ["contraction: matmul slice slice mul"]),
         (joined_halves(np.int64), CpuAttr.of(), ["contraction: matmul", *APART]),
-        (joined_halves_of_blocks, CpuAttr.of(), ["contraction: block_weight matmul", *APART]),
+        (joined_halves_of_blocks, CpuAttr.of(), ["contraction: block_weight matmul slice slice mul"]),
         (joined_halves(np.float32), GpuAttr.of(), ["contraction: matmul", *APART]),
     ],
 )

@@ -35,7 +35,6 @@ from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Operation, SSAValue
 
 from ......dialects.graph.base import ElementwiseOp
-from ......dialects.graph.ops.block_weight import BlockWeightOp
 from ......dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
 from ......dialects.graph.ops.structure import KernelOp
 from ......dialects.graph.packing.block_panels import BlockPanelPacking
@@ -202,7 +201,7 @@ def fits(root: Operation) -> bool:
 
 def pairs(root: Operation) -> bool:
     """Whether a product's columns j and N + j can be in one tile, if its right-hand side is a weight."""
-    if not isinstance(root, MatmulOp) or not fits(root) or isinstance(root.rhs.owner, BlockWeightOp):
+    if not isinstance(root, MatmulOp) or not fits(root):
         return False
     return len(shape_of(root.rhs)) == 2 and element_type_of_value(root.rhs) in (f32, f64)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from graph_runs import Model, Target, build, check, compiled, execute
+from graph_runs import Case, Model, Target, build, check, compiled, execute
 from xdsl.dialects.builtin import i8
 from xdsl.ir import SSAValue
 
@@ -130,6 +130,23 @@ def test_what_follows_is_done_with_the_sums() -> None:
 
     for run in check([bias, residual, long], *TARGETS):
         assert run.schedules == ["block_dots"] * 3
+
+
+@pytest.mark.parametrize("rounded", [True, False])
+def test_halves_of_the_columns(rounded: bool) -> None:
+    """A gate and what it is the factor of, in one panel."""
+
+    def gated(rows: int, columns: int, zero: str) -> Case:
+        def case(m: Model) -> SSAValue:
+            both = Product(rows=rows, columns=2 * columns, zero=zero, rounded=rounded)(m)
+            gate, value = (m(SliceOp(both, (0, at), (rows, at + columns))) for at in (0, columns))
+            return m(MulOp(m(SigmoidOp(gate)), value))
+
+        return case
+
+    cases = [gated(1, 40, ""), gated(6, 16, "uint8"), gated(21, 13, "float32")]
+    for run in check(cases, *TARGETS):
+        assert len(run.schedules) == 3
 
 
 def test_rows_that_lie_apart() -> None:
