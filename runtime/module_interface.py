@@ -141,7 +141,7 @@ def signature_of(module: ModuleOp) -> Signature:
         inputs=inputs,
         outputs=tuple(replace(spec, bounded=bounded_axes(cuts, number)) for number, spec in enumerate(specs[:shown])),
         counts=tuple(specs[shown:]),
-        caches=tuple(CacheSpec(number, cache.place, rooms[number]) for number, cache in caches.items()),
+        caches=tuple(CacheSpec(number, cache.place, rooms[number], cache.axis) for number, cache in caches.items()),
         cuts=cuts,
         checks=run_checks(module),
     )

@@ -370,7 +370,7 @@ class ExecutionContext(Stationary):
         taken: set[CacheBuffer] = set()
         for number, (spec, value) in enumerate(zip(plan.inputs, inputs, strict=True)):
             cache = plan.cached.get(number)
-            arrays.append(checked(spec, value) if cache is None else room_of(cache.room, typed(spec, value), taken))
+            arrays.append(checked(spec, value) if cache is None else room_of(cache, typed(spec, value), taken))
         if taken:  # what else lies in these rooms may be overwritten before it is read
             given = enumerate(arrays)
             arrays = [a.copy() if i not in plan.cached and lies_in(a) in taken else a for i, a in given]

@@ -75,12 +75,13 @@ def _spec_text(spec: TensorSpec | SymbolicSpec) -> str:
 class CacheSpec:
     """An input and an output, by number, that share memory: `room` is the whole buffer.
 
-    Input and output start where the buffer does, and have its strides.
+    Input and output start where the buffer does, and have its strides. The output may be longer along an `axis`.
     """
 
     input: int
     output: int
     room: TensorSpec
+    axis: int | None = None
 
 
 def check_placed(spec: TensorSpec, dtype: np.dtype[Any], shape: Sequence[int], what: str) -> None:

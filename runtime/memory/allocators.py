@@ -6,6 +6,7 @@ Besides each device's own there are "hugepages" and "reserved", of the CPU; `reg
 from __future__ import annotations
 
 import mmap
+import sys
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +21,7 @@ from ..device import Array, Memory, device_named
 from ..limits import memory_for
 
 HUGE_PAGE = 1 << 21  # bytes, on x86-64 and aarch64 with pages of 4 KiB
+_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)  # which Python has since 3.13
 
 
 class Released:
@@ -124,16 +126,25 @@ def huge_pages(nbytes: int, alignment: int) -> Array:
     return _aligned(pages, nbytes, step)
 
 
-def reserved_pages(nbytes: int, alignment: int) -> Array:
+def reserved_pages(nbytes: int, alignment: int, run: int = 0) -> Array:
     """Reserved addresses: a page, of the usual size, takes memory once something is written to it.
 
-    Until then it reads as zeros. Much more may be reserved than the machine has.
+    Until then it reads as zeros. Much more may be reserved than the machine has. If each `run` bytes are written from
+    their beginning on, all but the first bytes of a run may have huge pages: none is larger than what lies before it.
     """
-    pages = _pages(nbytes + alignment, getattr(mmap, "MAP_NORESERVE", 0))
-    if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        with suppress(OSError):  # of a system without huge pages
-            pages.madvise(mmap.MADV_NOHUGEPAGE)
-    return _aligned(pages, nbytes, alignment)
+    pages = _pages(nbytes + alignment, _NORESERVE)
+    whole = _aligned(pages, nbytes, alignment)
+    if not hasattr(mmap, "MADV_NOHUGEPAGE"):
+        return whole
+    first = int(np.frombuffer(pages, np.uint8).ctypes.data)
+    with suppress(OSError):  # of a system without huge pages
+        pages.madvise(mmap.MADV_NOHUGEPAGE)
+        for start in range(whole.ctypes.data, whole.ctypes.data + nbytes, run) if run > 2 * HUGE_PAGE else ():
+            low = -(-(start + HUGE_PAGE) // HUGE_PAGE) * HUGE_PAGE
+            high = (start + run) // HUGE_PAGE * HUGE_PAGE
+            if low < high:
+                pages.madvise(mmap.MADV_HUGEPAGE, low - first, high - low)
+    return whole
 
 
 def _pages(nbytes: int, flags: int = 0) -> mmap.mmap:

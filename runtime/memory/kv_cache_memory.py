@@ -6,13 +6,14 @@ updated in place; any other array is copied to a new buffer once.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, cast
 
 import numpy as np
 
 from ..device import Array
 from ..limits import memory_for
-from ..specs import TensorSpec
+from ..specs import CacheSpec, TensorSpec
 from .allocators import reserved_pages
 
 ALIGNMENT = 64  # bytes: alignment of a cache line, and of the widest vector
@@ -24,10 +25,11 @@ class CacheBuffer:
     Its addresses are reserved; it takes memory page by page as the cache grows, and never moves.
     """
 
-    def __init__(self, spec: TensorSpec) -> None:
-        self._spec = spec
+    def __init__(self, cache: CacheSpec) -> None:
+        self._spec = spec = cache.room
+        run = 0 if cache.axis is None else prod(spec.shape[cache.axis :]) * spec.dtype.itemsize
         with memory_for(f"{spec.nbytes} bytes of a cache"):
-            self._bytes = reserved_pages(spec.nbytes, ALIGNMENT)
+            self._bytes = reserved_pages(spec.nbytes, ALIGNMENT, run)
         self.__array_interface__ = self._bytes.__array_interface__
 
     def fits(self, spec: TensorSpec) -> bool:
@@ -47,7 +49,7 @@ def lies_in(array: Array) -> CacheBuffer | None:
     return found if isinstance(found, CacheBuffer) else None
 
 
-def room_of(spec: TensorSpec, past: Array, taken: set[CacheBuffer]) -> Array:
+def room_of(cache: CacheSpec, past: Array, taken: set[CacheBuffer]) -> Array:
     """The cache buffer that starts with `past`, as an array.
 
     `past` is copied to a new buffer if it is no view of one of this shape, if it is read-only, or if its buffer is
@@ -55,10 +57,10 @@ def room_of(spec: TensorSpec, past: Array, taken: set[CacheBuffer]) -> Array:
     """
     room = lies_in(past)
     usable = past.flags.writeable and room not in taken
-    if room is not None and usable and room.fits(spec) and _begins(room.array(), past):
+    if room is not None and usable and room.fits(cache.room) and _begins(room.array(), past):
         taken.add(room)
         return room.array()
-    whole = CacheBuffer(spec).array()
+    whole = CacheBuffer(cache).array()
     beginning(whole, past.shape)[...] = past
     return whole
 

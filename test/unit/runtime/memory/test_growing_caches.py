@@ -5,10 +5,13 @@ from __future__ import annotations
 import ctypes
 import gc
 import mmap
+import re
 import sys
 import tracemalloc
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +19,8 @@ import pytest
 
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
-from mini_infer.runtime.memory import kv_cache_memory
+from mini_infer.runtime.limits import memory_bytes
+from mini_infer.runtime.memory import allocators, kv_cache_memory
 from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
 from mini_infer.tools.demos.llama import LlamaSizes, llama, past_names, present_names
 from mini_infer.tools.demos.quantised_llama import BlockWeights, quantised_llama
@@ -91,8 +95,8 @@ def test_tokens_take_pages_and_nothing_moves(
     made: list[kv_cache_memory.CacheBuffer] = []
     plain = kv_cache_memory.CacheBuffer.__init__
 
-    def noted(buffer: kv_cache_memory.CacheBuffer, spec: Any) -> None:
-        plain(buffer, spec)
+    def noted(buffer: kv_cache_memory.CacheBuffer, cache: Any) -> None:
+        plain(buffer, cache)
         made.append(buffer)
 
     monkeypatch.setattr(kv_cache_memory.CacheBuffer, "__init__", noted)
@@ -123,13 +127,42 @@ def test_what_a_step_writes_does_not_grow_with_the_past() -> None:
 
 
 def test_reserved_addresses_take_memory_once_used() -> None:
-    nbytes = 1 << 33
+    """They may be more than the machine has memory."""
+    with suppress(OSError), open("/proc/sys/vm/overcommit_memory") as policy:
+        if policy.read().strip() == "2":
+            pytest.skip("no more may be reserved than there is")
+    nbytes = 4 * memory_bytes() // 4096 * 4096
     storage = mi.Storage(nbytes, alignment=64, allocator="reserved")
     assert storage.address % 64 == 0 and storage.capacity == nbytes
     storage.data[[0, nbytes // 2, nbytes - 1]] = 7
     part = storage.data[: 1 << 22]
     assert resident(part) == mmap.PAGESIZE
     assert not part[1:].any() and storage.data[nbytes // 2] == 7
+
+
+@pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage").exists(), reason="no huge pages here")
+def test_long_runs_have_huge_pages_behind_as_much_as_one() -> None:
+    huge, run = allocators.HUGE_PAGE, 5 * allocators.HUGE_PAGE + 4096
+    memory = allocators.reserved_pages(3 * run, 64, run)
+    for start in range(0, 3 * run, run):
+        memory[start : start + huge] = 1  # none of them in huge pages
+    assert resident(memory) <= 3 * (huge + 2 * mmap.PAGESIZE)
+    memory[:] = 2
+    assert resident(memory) <= memory.nbytes + 2 * mmap.PAGESIZE and (memory == 2).all()
+    flags = {line.split(":")[1].strip() for line in mappings_of(memory) if line.startswith("VmFlags")}
+    assert any(" hg" in each for each in flags) and any(" nh" in each for each in flags)
+
+
+def mappings_of(memory: Array) -> list[str]:
+    """What the kernel tells of the mappings in which an array lies."""
+    low, high, inside, found = memory.ctypes.data, memory.ctypes.data + memory.nbytes, False, list[str]()
+    with open("/proc/self/smaps") as lines:
+        for line in lines:
+            if span := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+                inside = int(span[1], 16) < high and low < int(span[2], 16)
+            if inside:
+                found.append(line)
+    return found
 
 
 def test_a_bound_cache_may_lie_in_reserved_addresses() -> None:
