@@ -355,6 +355,5 @@ def _bind(context: ExecutionContext) -> list[Array]:
 
 def _plain(config: EngineConfig) -> EngineConfig:
     """The options with which a single kernel is compiled."""
-    return replace(
-        config, dims={}, shapes={}, specialize={}, caches={}, max_workspace_size=None, enable_profiling=False
-    )
+    inputs: dict[str, Any] = {"dims": {}, "shapes": {}, "specialize": {}, "caches": {}, "cache_memory": None}
+    return replace(config, **inputs, max_workspace_size=None, enable_profiling=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -76,7 +77,7 @@ def plan(
 
 def _caches_by_name(model: str, options: Mapping[str, Any]) -> dict[str, str]:
     """The caches of an ONNX model by their names, where none are given and the device takes some."""
-    if not model.endswith(".onnx") or options["caches"] or options["device"] != "cpu":
+    if Path(model).suffix in (".mi", ".mlir") or options["caches"] or options["device"] != "cpu":
         return {}
     from ...lowering.onnx_to_graph.declared_kv_caches import caches_by_name
 

@@ -52,6 +52,14 @@ engine = mi.compile({large!r}, threads=1)
 lines = Path("/proc/self/status").read_text().splitlines()
 print(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) - before)
 """
+# Of a model that was compiled before, weights are mapped from what was kept.
+LOADED = """
+import mini_infer as mi
+mi.compile({small!r}, threads=1, cache={cache!r})
+before = resident()
+engine = mi.compile({large!r}, threads=1, cache={cache!r})
+print(resident() - before)
+"""
 # Blocks of a size that glibc has learnt not to map one by one, freed below one that stays.
 FREED = """
 from mini_infer.runtime.limits import give_back_memory
@@ -119,3 +127,12 @@ def test_a_compile_holds_its_weights_once(tmp_path: Path) -> None:
     peak = kilobytes(PEAK.format(small=str(tmp_path / "small.onnx"), large=str(tmp_path / "large.onnx")))
     assert weights > 100_000
     assert peak < 1.3 * weights + 150_000
+
+
+def test_a_model_compiled_before_has_no_copy_of_its_weights(tmp_path: Path) -> None:
+    write_model(tmp_path / "small.onnx", 16)
+    weights = write_model(tmp_path / "large.onnx", 256) >> 10
+    files = {name: str(tmp_path / f"{name}.onnx") for name in ("small", "large")}
+    script = LOADED.format(cache=str(tmp_path / "cache"), **files)
+    assert kilobytes(script) > weights > 20_000, "what was compiled is there"
+    assert kilobytes(script) < weights / 8

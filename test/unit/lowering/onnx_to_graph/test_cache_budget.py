@@ -108,7 +108,9 @@ def test_too_little_for_the_smallest_sizes_is_refused(
 
 def test_caches_of_one_shape_are_counted_as_they_are() -> None:
     sizes, caches = {"B": 2, "P": 3, "S": 1}, {"c": "c2"}
-    assert mi.compile(joined(), 1, dims=sizes, caches=caches, cache_memory=4 * TOKEN).plan.room("c").shape[2] == 4
+    options: dict[str, Any] = {"dims": sizes, "caches": caches, "cache_memory": 4 * TOKEN}
+    assert mi.compile(joined(), 1, **options).plan.room("c").shape[2] == 4
+    assert mi.compile(joined(), 1, **options, tune=0.01).plan.room("c").shape[2] == 4
     with pytest.raises(mi.PlanError, match=f"hold 3 tokens of {TOKEN} bytes each, but 'c2' has at least 4"):
         mi.compile(joined(), 1, dims=sizes, caches=caches, cache_memory="255")
 
