@@ -25,6 +25,9 @@ GROWING = {
     "read before and after": "a = Relu (c) c2 = Concat <axis = 2> (c, x) b = Neg (c) y = Concat <axis = 2> (a, b)",
     "joined in front": "c2 = Concat <axis = 2> (x, c)",
     "changed when joined": "j = Concat <axis = 2> (c, x) c2 = Sigmoid (j) y = Neg (c)",
+    "changed in the end": "j = Concat <axis = 2> (c, x) c2 = Sigmoid (j)",
+    "scattered into": "i = Constant <value = int64[1, 3] {0, 1, 0}> () "
+    "u = Constant <value = float[1, 4] {9, 8, 7, 6}> () j = Concat <axis = 2> (c, x) c2 = ScatterND (j, i, u)",
     "changed before": "a = Neg (c) c2 = Concat <axis = 2> (a, x)",
     "returned twice": "c2 = Concat <axis = 2> (c, x) y = Identity (c2)",
     "and the past returned": "c2 = Concat <axis = 2> (x, c) y = Identity (c)",
@@ -116,6 +119,11 @@ def test_watched_memory_finds_nothing_wrong_with_caches() -> None:
         dims = {"B": 2, "P": 3, "S": 2} if "B" in str(model) else {}
         engine = mi.compile(model, caches={"c": "c2"}, dims=dims, check_memory=True, threads=1, compile_threads=1)
         engine(inputs_of(engine, {spec.name: spec.shape for spec in engine.plan.inputs}))
+
+
+@pytest.mark.parametrize("name", ["joined", "changed in the end", "scattered into"])
+def test_what_is_joined_and_changed_takes_no_memory_of_the_arena(name: str) -> None:
+    assert mi.plan_memory(growing(name), 1, profile=ROWS, caches={"c": "c2"}).arena_bytes == 0
 
 
 def test_what_a_run_gave_is_updated_where_it_is_and_other_arrays_are_copied() -> None:
