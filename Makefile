@@ -9,7 +9,7 @@ CHECKS := check-format check-lint check-types check-layers check-lit
 # What Python has compiled is kept: tests start a hundred processes that import the same files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo faults fuzz mutants test test-all test-cuda checks $(CHECKS) format clean
+.PHONY: demo faults fuzz gpu-day mutants test test-all test-cuda checks $(CHECKS) format clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/mini-infer demo
@@ -28,6 +28,11 @@ test test-all: $(VENV)/.installed-dev
 # What needs an NVIDIA GPU and CuPy; where there is none, each test says so and is skipped.
 test-cuda: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -q -rs test/cuda
+
+# All that is to be measured and checked where there is an NVIDIA GPU: docs/cuda.md. The same command goes on where it was
+# cut. MODELS="FOLDER..." DAY="--parts models --limit 300" say of what, and which parts.
+gpu-day: $(VENV)/.installed-dev
+	@$(BIN)/python -m mini_infer.tools.bench.gpu_day $(addprefix --models ,$(MODELS)) $(DAY)
 
 # Random graphs, broken files and hostile models; failing ones are kept in fuzz-found/.
 # GRAPHS=5000 FILES=5000 SEED=1 JOBS=2 say how many, from which seed on, on how many processes.

@@ -269,6 +269,7 @@ class FakeCupy:
                 CUDARuntimeError=CUDARuntimeError,
                 memcpyHostToDevice=1,
                 memcpyDeviceToHost=2,
+                memcpyDeviceToDevice=3,
                 memcpyAsync=self._memcpy,
                 memsetAsync=self._memset,
                 getDeviceCount=lambda: self.devices,

@@ -25,7 +25,19 @@ if TYPE_CHECKING:
 
 Facts = Mapping[str, Any]
 STANDARD_OUTPUT = "-"
-PACKAGES = ("numpy", "onnx", "llvmlite", "xdsl", "onnxruntime", "onnxruntime-gpu", "openvino", "torch", "onnx2torch")
+PACKAGES = (
+    *(
+        "numpy",
+        "onnx",
+        "llvmlite",
+        "xdsl",
+        "cupy-cuda12x",
+        "cupy-cuda13x",
+        "nvidia-cuda-nvrtc-cu12",
+        "nvidia-cuda-nvrtc",
+    ),
+    *("onnxruntime", "onnxruntime-gpu", "openvino", "torch", "onnx2torch"),
+)
 """Whose versions are told, where they are installed: what code is made with, and the peers."""
 
 
@@ -53,12 +65,13 @@ def header(context: Context) -> dict[str, Any]:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": cpu_title(),
         "system": platform.platform(),
-        "packages": {"python": platform.python_version(), **_versions()},
+        "packages": {"python": platform.python_version(), **versions()},
         "options": {name: value for name, value in context.params.items() if name != "json"},
     }
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """The versions of those of PACKAGES that are installed."""
     found: dict[str, str] = {}
     for name in PACKAGES:
         try:

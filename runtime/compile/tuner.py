@@ -28,7 +28,7 @@ from ...dialects.graph.blobs import MiniContext, blobs_of
 from ...dialects.graph.host import NAME, kernels_of, main_of, state_level
 from ...dialects.graph.ops.structure import CallOp, KernelOp, WeightOp
 from ...dialects.graph.values import element_type_of_value, numpy_dtype, shape_of, type_of
-from ...dialects.kernel.targets import CpuAttr, cpu_of
+from ...dialects.kernel.targets import Target, cpu_of
 from ...lowering.levels import level_of
 from ...lowering.pipelines import parse_passes, run_passes
 from ...passes.kernels.choose_schedule import ChooseSchedule, candidates_of
@@ -80,9 +80,10 @@ class Variant:
 
     kernel: KernelOp
     schedule: AnySchedule
-    target: CpuAttr
+    target: Target
     config: EngineConfig
-    other_bytes: int
+    other_bytes: int = 0
+    """Bytes of the model's weights, which are read before a cold run."""
 
 
 Measure: TypeAlias = Callable[[Sequence[Variant]], "Sequence[Times | str]"]
@@ -152,7 +153,7 @@ def tune(
     now("passes")
     module, ctx = source_of(model).load(config)
     inputs, outputs = input_specs(module), output_specs(module)
-    _before_schedules(module, ctx, config)
+    before_schedules(module, ctx, config)
     target, kernels = cpu_of(module), kernels_of(module)
     calls = [call for call in main_of(module).body.walk() if isinstance(call, CallOp)]
     counts = Counter(call.callee.string_value() for call in calls)
@@ -185,7 +186,7 @@ def tune(
     return TuningReport(tuple(done), cold, left, inputs, outputs)
 
 
-def _before_schedules(module: ModuleOp, ctx: MiniContext, config: EngineConfig) -> None:
+def before_schedules(module: ModuleOp, ctx: MiniContext, config: EngineConfig) -> None:
     """Lowers a module to the point before choose-schedule."""
     if level_of(module) != "graph":
         raise ConfigError(f"tune does nothing at the {level_of(module)} level: kernels have their schedules")
@@ -196,7 +197,7 @@ def _before_schedules(module: ModuleOp, ctx: MiniContext, config: EngineConfig) 
 
 
 def worth_trying(
-    kernel: KernelOp, target: CpuAttr, candidates: Sequence[tuple[AnySchedule, float]]
+    kernel: KernelOp, target: Target, candidates: Sequence[tuple[AnySchedule, float]]
 ) -> list[tuple[AnySchedule, float]]:
     """The candidate with the lowest estimate, its neighbours, and the others that may not be far slower."""
     if not candidates:
@@ -270,7 +271,7 @@ class _Ready:
 
     def __init__(self, variant: Variant) -> None:
         module, ctx = alone(variant)
-        self._context = build_plan(module, ctx, _plain(variant.config)).create_execution_context()
+        self._context = build_plan(module, ctx, plain(variant.config)).create_execution_context()
         self._touched = _bind(self._context)
         self._context.execute()
         start = time.perf_counter()
@@ -353,7 +354,7 @@ def _bind(context: ExecutionContext) -> list[Array]:
     return [each for each in arrays if each.dtype.kind in "iuf"]
 
 
-def _plain(config: EngineConfig) -> EngineConfig:
+def plain(config: EngineConfig) -> EngineConfig:
     """The options with which a single kernel is compiled."""
     inputs: dict[str, Any] = {"dims": {}, "shapes": {}, "specialize": {}, "caches": {}, "cache_memory": None}
     return replace(config, **inputs, max_workspace_size=None, enable_profiling=False)

@@ -51,15 +51,23 @@ def test_peers_are_those_of_the_device(model: Path) -> None:
         assert (result.exit_code, result.stderr) == (1, f"mini-infer: error: --against {peer}: there are {others}\n")
 
 
-def test_kernels_stand_beside_their_limits(fake: FakeCupy, model: Path) -> None:
+def test_kernels_stand_beside_their_costs(fake: FakeCupy, model: Path) -> None:
     """Each launch takes a millisecond here."""
-    limits = bench_gpu.limits(str(model), EngineConfig(device="cuda", gpu="sm_90a"))
+    costs = bench_gpu.costs(str(model), EngineConfig(device="cuda", gpu="sm_90a"))
     engine = compile(str(model), device="cuda", gpu="sm_90a", enable_profiling=True)
     fake.kernels |= {each.kernel: do_nothing for each in engine.plan.launches}
     times, taken = timed_calls(engine.plan, example_inputs(SMALL_MODELS["mlp"]()), 2)
-    rows = bench_gpu.by_calls(engine.plan.launches, times, limits)
-    assert len(rows) == len(limits) == 1 + max(each.call for each in engine.plan.launches)
+    rows = bench_gpu.by_calls(engine.plan.launches, times, costs)
+    assert len(rows) == len(costs) == 1 + max(each.call for each in engine.plan.launches)
     assert sum(row["us"] for row in rows) == 1000 * len(engine.plan.launches)
     assert all(row["of_limit"] == row["limit_us"] / row["us"] > 0 for row in rows)
+    assert all(row["estimated_us"] > row["limit_us"] for row in rows)
     table = profile_table({"run_us": taken, "outside_us": 0.0, "kernels": rows})
-    assert [column.header for column in table.columns][2:] == ["limit us", "of limit", "kernel", "first node"]
+    assert [column.header for column in table.columns][2:] == [
+        "estimated us",
+        "limit us",
+        "of limit",
+        "schedule",
+        "kernel",
+        "first node",
+    ]

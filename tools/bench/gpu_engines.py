@@ -7,6 +7,7 @@ convolutions and ONNX Runtime have only if asked for; 16 bits are PyTorch's auto
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
@@ -14,8 +15,11 @@ import numpy as np
 
 from ...dialects.errors import UnsupportedError
 from ...dialects.graph.host import kernels_of, main_of
-from ...dialects.kernel.targets import gpu_of
+from ...dialects.graph.ops.structure import KernelOp
+from ...dialects.kernel.targets import GpuAttr, gpu_of
 from ...lowering.gpu_to_cuda.launch_list import Launch
+from ...lowering.onnx_to_graph.model_file import ModelSource
+from ...passes.kernels.schedules import schedule_of
 from ...passes.kernels.schedules.cuda.cost import limit_seconds
 from ...passes.memory.analysis.main_steps import calls_of
 from ...runtime.compile.module_to_plan import plan_memory
@@ -118,19 +122,37 @@ def onnxruntime_cuda(model: str, options: Mapping[str, Any], inputs: Mapping[str
 ENGINES = {"torch": torch_graph, "torch-compile": torch_compile, "onnxruntime-cuda": onnxruntime_cuda}
 
 
-def limits(model: str, config: EngineConfig) -> list[float]:
-    """For each call of a model's plan, a lower bound of its time by the GPU's stated limits, in microseconds."""
+@dataclass(frozen=True)
+class CallCost:
+    """The schedule of a call, its time by the cost model, and a lower bound by the GPU's stated limits, in us."""
+
+    schedule: str
+    options: Mapping[str, int]
+    estimated_us: float
+    limit_us: float
+
+
+def costs(model: ModelSource, config: EngineConfig) -> list[CallCost]:
+    """The cost of each call of a model's plan."""
     module, ctx = source_of(model).load(config)
     plan_memory(module, ctx, config)
     kernels, target = kernels_of(module), gpu_of(module)
     names = [call.callee.string_value() for call in calls_of(main_of(module))]
-    each = {name: limit_seconds(kernels[name], target) * 1e6 for name in {*names}}
+    each = {name: _cost(kernels[name], target) for name in {*names}}
     return [each[name] for name in names]
 
 
-def by_calls(launches: Sequence[Launch], times: Sequence[KernelTime], limits: Sequence[float]) -> list[dict[str, Any]]:
-    """The time of each call, over all its launches, with its limit."""
-    spans = [0.0] * len(limits)
+def _cost(kernel: KernelOp, target: GpuAttr) -> CallCost:
+    schedule = schedule_of(kernel, target.device)
+    seconds = schedule.cost(kernel, target), limit_seconds(kernel, target)
+    return CallCost(schedule.name, schedule.attribute().numbers(), *(each * 1e6 for each in seconds))
+
+
+def by_calls(
+    launches: Sequence[Launch], times: Sequence[KernelTime], costs: Sequence[CallCost]
+) -> list[dict[str, Any]]:
+    """The time of each call, over all its launches, beside its cost."""
+    spans = [0.0] * len(costs)
     first: dict[int, KernelTime] = {}
     for launch, time in zip(launches, times, strict=True):
         spans[launch.call] += time.nanoseconds / 1e3
@@ -140,8 +162,8 @@ def by_calls(launches: Sequence[Launch], times: Sequence[KernelTime], limits: Se
             "us": spans[call],
             "kernel": time.kernel,
             "node": time.node,
-            "limit_us": limits[call],
-            "of_limit": limits[call] / spans[call] if spans[call] else 0.0,
+            **asdict(costs[call]),
+            "of_limit": costs[call].limit_us / spans[call] if spans[call] else 0.0,
         }
         for call, time in first.items()
     ]

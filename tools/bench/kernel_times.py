@@ -82,7 +82,7 @@ def profile(
     with pinned(cores):
         times, taken = timed_calls(plan, inputs, runs)
     if plan.launches:
-        rows = bench_gpu.by_calls(plan.launches, times, bench_gpu.limits(model, config))
+        rows = bench_gpu.by_calls(plan.launches, times, bench_gpu.costs(model, config))
     else:
         if plan.family is not None:
             values = plan.family.values_of(ordered_shapes(plan.input_names, shapes))

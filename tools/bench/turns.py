@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from math import ceil
@@ -123,8 +124,17 @@ class Worker:
 class Alternation:
     """Engines that alternate on one job."""
 
-    def __init__(self, job: Path, threads: int, amount: Amount, now: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        job: Path,
+        threads: int,
+        amount: Amount,
+        now: Callable[[str], None],
+        alone: AbstractContextManager[None] | None = None,
+    ) -> None:
+        """`alone` is entered when all engines are loaded, and before any of them is timed."""
         self._job, self._threads, self._amount, self._now = job, threads, amount, now
+        self._alone = alone or nullcontext()
         self._workers: dict[str, Worker] = {}
         self._outcome = Outcome()
 
@@ -138,13 +148,14 @@ class Alternation:
             ):  # sequentially, without mutual slow-down
                 self._now(f"load {engine}")
                 self._attempt(engine, self._load)
-            for engine in list(outcome.engines):
-                self._now(f"warm up {engine}")
-                self._attempt(engine, lambda engine: runs.update({engine: self._warm_up(engine)}))
-            for number in range(self._amount.rounds):
-                for engine in list(self._workers):
-                    self._now(f"round {number + 1}, {engine}")
-                    self._attempt(engine, lambda engine: self._take_turn(engine, runs.get(engine, 1)))
+            with self._alone:
+                for engine in list(outcome.engines):
+                    self._now(f"warm up {engine}")
+                    self._attempt(engine, lambda engine: runs.update({engine: self._warm_up(engine)}))
+                for number in range(self._amount.rounds):
+                    for engine in list(self._workers):
+                        self._now(f"round {number + 1}, {engine}")
+                        self._attempt(engine, lambda engine: self._take_turn(engine, runs.get(engine, 1)))
         finally:
             for worker in self._workers.values():
                 worker.stop()

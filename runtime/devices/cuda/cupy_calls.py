@@ -188,6 +188,11 @@ class Stream:
             runtime = self._cuda.runtime
             runtime.memcpyAsync(data.ctypes.data, address, data.nbytes, runtime.memcpyDeviceToHost, self._stream.ptr)
 
+    def copy(self, source: int, target: int, nbytes: int) -> None:
+        """Copies bytes from one place on the GPU to another."""
+        runtime = self._cuda.runtime
+        runtime.memcpyAsync(target, source, nbytes, runtime.memcpyDeviceToDevice, self._stream.ptr)
+
     def launch(self, function: Any, launch: Launch, addresses: Sequence[int]) -> None:
         """Launches a kernel with the addresses as its arguments."""
         arguments = tuple(np.uintp(address) for address in addresses)

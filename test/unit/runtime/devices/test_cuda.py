@@ -23,6 +23,7 @@ from mini_infer.runtime.compute_device import compute_device
 from mini_infer.runtime.device import Array
 from mini_infer.runtime.devices.cuda import cuda_device
 from mini_infer.runtime.devices.cuda import cupy_calls as cuda
+from mini_infer.runtime.devices.cuda.cuda_session import CudaSession
 from mini_infer.runtime.devices.emulated.compiled import COMPILERS
 from mini_infer.runtime.memory import allocators
 
@@ -285,6 +286,22 @@ def test_launches_are_timed(fake: FakeCupy) -> None:
     ]
     assert all(each.nanoseconds == 1_000_000 for each in context.profile())
     assert "begin_capture" not in fake.names()
+
+
+def test_many_inferences_are_timed_as_one_graph(fake: FakeCupy, plan: mi.InferencePlan) -> None:
+    y = mi.Tensor.empty([6, 3], np.float32, device="cuda")
+    tensors = [*(mi.Tensor.from_array(each).to("cuda") for each in (TABLE, IDS)), y]
+    arena = mi.Storage(plan.arena_bytes, "cuda", plan.alignment)
+    session = plan.session(arena.memory)
+    assert isinstance(session, CudaSession)
+    for index, (spec, tensor) in enumerate(zip((*plan.inputs, *plan.outputs), tensors, strict=True)):
+        session.bind(index, spec, tensor, written=tensor is y)
+    fake.calls.clear()
+    assert session.microseconds(3, 2) == [1000 / 3] * 2  # from one event to the next is a millisecond
+    names = fake.names()
+    assert names.count("launch") == 3 * len(plan.launches) and names.count("begin_capture") == 1
+    assert names.count("graph.launch") == 1 + 2
+    np.testing.assert_array_equal(y.to("cpu").numpy(), EXPECTED)
 
 
 def test_more_shared_memory_is_asked_for(fake: FakeCupy) -> None:
