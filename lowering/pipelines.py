@@ -105,6 +105,7 @@ LAUNCHES = _text(
 )
 ASKED_FOR = (
     "choose-token",  # before all others of the graph: less is computed where only the token is asked for
+    "narrow-caches",  # likewise: what reads a cache is recognised with a cast in front of it
     "poison-dead",  # before the loops' other passes: share-threads makes stages of its calls as of others
     "profile-kernels",  # behind them: it times the functions that lower-kernels calls
 )
@@ -160,24 +161,23 @@ def phases(
     pipeline, or leaves out the pass whose name follows a "-".
     """
     options: dict[str, dict[str, str] | None] = dict.fromkeys(ASKED_FOR)
-    texts = ",".join((CHANGES[device], *changes, "" if plan_memory else NO_REUSE))
-    for left_out, name, given in re.findall(r"(-?)\b([\w-]+)(?:\{(.*?)\})?", texts):
+    named_options = ",".join((CHANGES[device], *changes, "" if plan_memory else NO_REUSE))
+    for left_out, name, given in re.findall(r"(-?)\b([\w-]+)(?:\{(.*?)\})?", named_options):
         named = dict(option.split("=", 1) for option in given.split())
         options[name] = None if left_out else {**(options.get(name) or {}), **named}
-    below, (first, poison, profile) = dict(BELOW[device]), ASKED_FOR
+    below, (token, caches, poison, profile) = dict(BELOW[device]), ASKED_FOR
     if "loops" in below:
         below["loops"] = _text(poison, below["loops"], profile)
     selected: list[tuple[Level, str]] = [
-        *(
-            ("graph", each)
-            for each in ((_text(first, GRAPH), DEVICE_GRAPH) if optimize else (_text(first, PLAIN_GRAPH),))
-        ),
+        ("graph", _text(token, caches)),
+        *(("graph", each) for each in ((GRAPH, DEVICE_GRAPH) if optimize else (PLAIN_GRAPH,))),
         ("kernels", KERNELS if optimize else PLAIN_KERNELS),
         ("buffers", BUFFERS if plan_memory else PLAIN_BUFFERS),
         ("arena", ARENA),
         *below.items(),
     ]
-    return tuple(Phase(level, with_options(passes, options)) for level, passes in selected)
+    made = (Phase(level, with_options(passes, options)) for level, passes in selected)
+    return tuple(phase for phase in made if phase.passes)
 
 
 def with_options(passes: str, options: PassOptions) -> str:

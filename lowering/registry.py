@@ -30,7 +30,7 @@ _OURS: dict[Level, dict[str, str]] = {
         "recompose-layer-norm,recompose-gelu,recompose-quantized,recompose-silu,recompose-attention,widen-halves,"
         "channels-last,pad-conv,split-concat,group-pixels,tile-batch,split-conv-depth,split-conv-transpose,flip-signs,"
         "recompose-block-weight,merge-products,pair-gates,choose-token,"
-        "slice-rows-first",
+        "slice-rows-first,narrow-caches",
         "passes.graph.quantization": "quantize-weights",
         "passes.kernels": "split-means,form-kernels",
     },

@@ -67,6 +67,7 @@ class CompileOptions(TypedDict, total=False):
     specialize: Mapping[str, ArrayLike]
     caches: Mapping[str, str]
     cache_memory: int | str | None
+    cache_type: str | None
     next_token: int | None
     enable_graph_optimization: bool
     integer_products: bool
@@ -165,6 +166,9 @@ class EngineConfig:
         of the profile. CPU only.
     cache_memory: bytes, such as "512M", that the memory of all caches may have together; the largest sizes of the
         profile along which caches grow are cut to what fits. CPU only.
+    cache_type: caches of narrower elements than the model's: "f16", "bf16", or "int8" with a scale for each token of a
+        head, which is a cache more for each: its input is NAME.scale, its output PRESENT.scale. Only `caches` that the
+        model just moves values into are narrowed. CPU only.
     next_token: a language model gives the next token of each sequence in place of its logits, drawn from so many of
         the most likely ones: 1 the most likely one, 0 one of all. What only other rows of logits need is not computed.
         Except with 1, the model gets three more inputs: temperature, top_p, and uniform numbers.
@@ -249,6 +253,11 @@ class EngineConfig:
         int | str | None,
         Option(check=bytes_of, device="cpu", decided="import"),
         Flag("Most memory of all caches, such as 512M: tokens beyond are refused.", f"{TARGETS} build", "BYTES"),
+    ] = None
+    cache_type: Annotated[
+        str | None,
+        Option(values=("f16", "bf16", "int8"), device="cpu", decided="kernels", passes="narrow-caches{type=$}"),
+        Flag("Type of caches: f16, bf16, int8.", f"{TARGETS} generate mini-opt", "TYPE"),
     ] = None
     next_token: Annotated[
         int | None,

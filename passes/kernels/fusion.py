@@ -12,8 +12,8 @@ A group is a root and ops that ride along:
   pool the convolution that alone feeds it.
 - A depthwise convolution joins the one that alone feeds it, and then a pointwise one both, each with its epilogue.
 - The means of the rows of pictures join the depthwise convolution that makes these: a second result.
-- The cast of a weight of narrower elements joins the contraction that alone reads it, and those of keys and values the
-  attention.
+- The cast of a weight of narrower elements joins the contraction that alone reads it, and those of keys and values, or
+  their product with a scale for each row, the attention.
 - Views (reshape, transpose, slice) in front of a root's operands join where they are strided windows on
   one value and nobody else uses them; a transpose behind it joins where the
   result can be written through it.
@@ -37,12 +37,14 @@ from ...dialects.graph.ops.block_weight import BlockWeightOp
 from ...dialects.graph.ops.contraction import ConvOp, MatmulOp
 from ...dialects.graph.ops.conversion import CastOp
 from ...dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.ops.quantization import DequantizeOp
 from ...dialects.graph.ops.reduction import ReduceMeanOp
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.ops.windows import MaxPoolOp
 from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype, shape_of
 from ..geometry.axis_halves import halves_of
 from ..geometry.strided_views import strided_view
+from .forms.attention import scales_rows
 from .fusion_rules import FusionRules, weight_of
 
 # How many ops may follow each other before a group is down to one result again (gelu spelled out has 8), and how many
@@ -119,40 +121,50 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
 
 
 def _take_narrow_keys(group: Group, root: AttentionOp, taken: set[Operation]) -> None:
-    """Adds the casts of keys and values of narrower elements, if the root is their only user."""
+    """Adds the ops that widen keys and values of narrower elements, if the root is their only user."""
     for wide in (root.key, root.value):
-        cast = wide.owner
-        if not isinstance(cast, CastOp) or cast.parent is not root.parent or cast in taken or not wide.has_one_use():
+        op = wide.owner
+        if not isinstance(op, CastOp | DequantizeOp) or op.parent is not root.parent or op in taken:
             continue
-        if _item_bytes(cast.x) < _item_bytes(wide):
-            group.ops.insert(0, cast)
-            group.members.add(cast)
+        if isinstance(op, DequantizeOp) and not scales_rows(op):
+            continue
+        if wide.has_one_use() and _item_bytes(op.x) < _item_bytes(wide):
+            group.ops.insert(0, op)
+            group.members.add(op)
 
 
 def _take_views(group: Group, root: Operation, taken: set[Operation]) -> None:
-    """Adds views of the root's operands, or of those of their casts, with no other users."""
+    """Adds views of the root's operands, or of those of the ops that widen them, with no other users."""
     for operand in root.operands[: 2 if isinstance(root, MatmulOp) else 3]:
-        if isinstance(cast := operand.owner, CastOp) and cast in group.members:
-            operand = cast.x
-        chain: list[Operation] = []
-        base = operand
-        while (
-            isinstance(owner := base.owner, ReshapeOp | TransposeOp | SliceOp)
-            and owner.parent is root.parent
-            and owner not in taken
-            and base.has_one_use()
-            and len(chain) < LONGEST_CHAIN
-            and strided_view(operand, stop=owner.operands[0]).base is owner.operands[0]
-        ):
-            chain.append(owner)
-            base = owner.operands[0]
-        # Reshapes stay in main, where they cost nothing, so a chain is only worth having down to its last mover.
-        while chain and isinstance(chain[-1], ReshapeOp):
-            base = chain.pop().results[0]
-        inner_is_dense = strided_view(operand, stop=base).strides[-1] == 1
-        if inner_is_dense or isinstance(root, MatmulOp):
-            group.ops[:0] = reversed(chain)
-            group.members.update(chain)
+        widening = operand.owner
+        if isinstance(widening, CastOp | DequantizeOp) and widening in group.members:
+            for part in widening.operands:
+                _take_view(group, root, part, taken)
+        else:
+            _take_view(group, root, operand, taken)
+
+
+def _take_view(group: Group, root: Operation, operand: SSAValue, taken: set[Operation]) -> None:
+    """Adds views that end in a value."""
+    chain: list[Operation] = []
+    base = operand
+    while (
+        isinstance(owner := base.owner, ReshapeOp | TransposeOp | SliceOp)
+        and owner.parent is root.parent
+        and owner not in taken
+        and base.has_one_use()
+        and len(chain) < LONGEST_CHAIN
+        and strided_view(operand, stop=owner.operands[0]).base is owner.operands[0]
+    ):
+        chain.append(owner)
+        base = owner.operands[0]
+    # Reshapes stay in main, where they cost nothing, so a chain is only worth having down to its last mover.
+    while chain and isinstance(chain[-1], ReshapeOp):
+        base = chain.pop().results[0]
+    inner_is_dense = strided_view(operand, stop=base).strides[-1] == 1
+    if inner_is_dense or isinstance(root, MatmulOp):
+        group.ops[:0] = reversed(chain)
+        group.members.update(chain)
 
 
 def _take_epilogue(group: Group, root: Operation, order: dict[Operation, int], taken: set[Operation]) -> None:

@@ -86,7 +86,9 @@ class Generator:
         self.stop: tuple[int, ...] = tuple(folder.stop)
         """Tokens that end a sequence, if the model's configuration says so."""
         self.capacity, self.sequences = sizes.capacity, sequences
-        self._caches, self._chunk, self._draws = sizes.caches, sizes.chunk, top_k != 1
+        scales = (each.scales for each in sizes.caches)
+        self._caches = [*sizes.caches, *(each for each in scales if each.past in self.engine.input_names)]
+        self._chunk, self._draws = sizes.chunk, top_k != 1
         self._grows = any(each.token_axis is not None for each in sizes.caches)
         self._may_differ = not self._grows or "mask" in interface.inputs
         self._inputs = TokenInputs(interface, sizes.capacity, first=not self._grows)

@@ -32,6 +32,11 @@ class CacheShape:
         """The axis of tokens of a cache that grows."""
         return self.sizes.index(None) + 1 if None in self.sizes else None
 
+    @property
+    def scales(self) -> CacheShape:
+        """The cache of its scales, if it is narrowed to bytes."""
+        return CacheShape(f"{self.past}.scale", f"{self.present}.scale", (*self.sizes[:-1], 1))
+
     def shape(self, batch: int, past: int) -> tuple[int, ...]:
         """The shape with so many sequences and tokens."""
         return (batch, *(past if size is None else size for size in self.sizes))

@@ -11,8 +11,11 @@ from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
 from ....dialects.graph.ops.attention import AttentionOp
 from ....dialects.graph.ops.conversion import CastOp
+from ....dialects.graph.ops.quantization import DequantizeOp
 from ....dialects.graph.ops.structure import KernelOp
 from ....dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.sizes.sizes import equal_shapes
+from ...geometry.strided_views import strided_view
 from ..kernel_facts import the_root
 
 
@@ -53,12 +56,27 @@ def check_attention(op: AttentionOp) -> AttentionSizes:
 
 
 def in_memory(operand: SSAValue) -> SSAValue:
-    """An operand as it is in memory: before the cast that widens it, if the kernel has one."""
-    return operand.owner.x if isinstance(operand.owner, CastOp) else operand
+    """An operand as it is in memory: before the op that widens it, if the kernel has one."""
+    return operand.owner.x if isinstance(operand.owner, CastOp | DequantizeOp) else operand
+
+
+def scale_of(operand: SSAValue) -> SSAValue | None:
+    """The scales of quantised keys or values, one for each row [batch, heads, rows, 1]."""
+    return operand.owner.scale if isinstance(operand.owner, DequantizeOp) else None
+
+
+def scales_rows(op: DequantizeOp) -> bool:
+    """Whether an op multiplies each row of heads by a number of its own, which are neighbours in memory."""
+    shape, scale = shape_of(op.x), shape_of(op.scale)
+    by_rows = len(shape) == 4 and op.zero_point is None and equal_shapes(scale, (*shape[:3], 1))
+    return by_rows and strided_view(op.scale).strides[2] == 1
 
 
 def direct_operands(kernel: KernelOp) -> list[int]:
     """Operands that the attention op reads directly, or widens, not through views."""
     root = the_root(kernel, AttentionOp)
-    readers: set[Operation] = {root, *(each.owner for each in root.operands if isinstance(each.owner, CastOp))}
+    readers: set[Operation] = {
+        root,
+        *(each.owner for each in root.operands if isinstance(each.owner, CastOp | DequantizeOp)),
+    }
     return [i for i, each in enumerate(kernel.arguments) if all(use.operation in readers for use in each.uses)]

@@ -16,7 +16,7 @@ long sequences by blocks of keys.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from xdsl.dialects import func
@@ -25,7 +25,7 @@ from xdsl.ir import Attribute, SSAValue
 from .....dialects.graph.ops.attention import AttentionOp
 from .....dialects.graph.values import element_type_of_value, is_bool
 from .....dialects.sizes.sizes import bounds_of, is_fixed, pinned
-from .....passes.kernels.forms.attention import AttentionSizes, attention_sizes, in_memory
+from .....passes.kernels.forms.attention import AttentionSizes, attention_sizes, in_memory, scale_of
 from .....passes.kernels.kernel_facts import item_bytes, the_root
 from .....passes.kernels.schedules.cpu.attention import Attention
 from ....kernel_code.loop_builder import INDEX, Index, memref_type, strides_of
@@ -61,6 +61,7 @@ class AttentionWriter:
         self.score_row = options.row_of_scores(self.panels * self.nr, item_bytes(root.result))
         operands = (root.query, root.key, root.value)
         self.query, self.key, self.value = (operand_window(k, in_memory(each)) for each in operands)
+        self.scales = [None if (scale := scale_of(each)) is None else operand_window(k, scale) for each in operands[1:]]
         self.mask = None if root.mask is None else mask_window(k, root.mask)
         self.out = result_window(k, root)
         self.causal = root.causal is not None
@@ -261,11 +262,11 @@ class AttentionWriter:
         ahead: Sequence[SSAValue],
     ) -> None:
         """Converts scores to weights row by row, prefetching the rows `ahead`."""
-        mask = self.mask_rows(index, self.mr)
+        beside = self.beside_rows(index, self.mr)
         if "softmax" not in functions:
-            functions["softmax"] = self.softmax_function("softmax", scores.type, factors.type, mask, ahead)
+            functions["softmax"] = self.softmax_function("softmax", scores.type, factors.type, beside, ahead)
         given = [scores, factors, block.rows, index[2], *([end] if self.causal else [])]
-        self.k.call_helper(functions["softmax"], [*given, *([mask] if mask is not None else []), *ahead])
+        self.k.call_helper(functions["softmax"], [*given, *beside.values(), *ahead])
 
     def _weights_of_row(self, scores: SSAValue, factors: SSAValue) -> Callable[[Sequence[Index], Index], None]:
         """A function that converts one row of scores, at a (batch, head, query), to weights."""
@@ -275,41 +276,51 @@ class AttentionWriter:
         def row(index: Sequence[Index], number: Index) -> None:
             own = self.b.view(scores, self.b.mul(number, length), [1, length], [length, 1])
             factor = self.b.view(factors, number, [1], [1])
-            mask = self.mask_rows(index, 1)
+            beside = self.beside_rows(index, 1)
             if not functions:
-                functions.append(self.softmax_function("softmax_row", own.type, factor.type, mask))
+                functions.append(self.softmax_function("softmax_row", own.type, factor.type, beside))
             given = [own, factor, 1, index[2], *([self.sizes.keys] if self.causal else [])]
-            self.k.call_helper(functions[0], [*given, *([mask] if mask is not None else [])])
+            self.k.call_helper(functions[0], [*given, *beside.values()])
 
         return row
 
-    def mask_rows(self, index: Sequence[Index], rows: int) -> SSAValue | None:
-        """The mask of `rows` queries; `index` is (batch, head, query) and possibly a first key."""
-        if self.mask is None:
-            return None
-        at = self.b.linear(index, self.mask.strides[: len(index)], self.mask.offset)
-        return self.b.view(self.mask.buffer, at, [rows, self.sizes.keys], self.mask.strides[2:])
+    def beside_rows(self, index: Sequence[Index], rows: int) -> dict[str, SSAValue]:
+        """What scores of `rows` queries are changed by: a mask, and scales of keys and of values.
+
+        `index` is (batch, head, query) and possibly a first key.
+        """
+        b, s = self.b, self.sizes
+        found: dict[str, SSAValue] = {}
+        if self.mask is not None:
+            at = b.linear(index, self.mask.strides[: len(index)], self.mask.offset)
+            found["mask"] = b.view(self.mask.buffer, at, [rows, s.keys], self.mask.strides[2:])
+        for name, scale in zip(("of keys", "of values"), self.scales, strict=True):
+            if scale is not None:
+                group, first = b.div(index[1], s.group), index[3] if len(index) > 3 else 0
+                at = b.linear([index[0], group, first], scale.strides[:3], scale.offset)
+                found[name] = b.view(scale.buffer, at, [s.keys], scale.strides[2:3])
+        return found
 
     def softmax_function(
         self,
         name: str,
         scores_type: Attribute,
         factors_type: Attribute,
-        mask: SSAValue | None,
+        beside: Mapping[str, SSAValue],
         ahead: Sequence[SSAValue] = (),
         running: Sequence[SSAValue] = (),
     ) -> func.FuncOp:
-        """A function (scores, factors, rows, first row's query, end of keys, mask, rows ahead, running peaks and sums).
+        """A function (scores, factors, rows, first row's query, end of keys, what is beside, rows ahead, running ones).
 
-        The end of keys is an argument only where it varies.
+        The end of keys is an argument only where it varies. Running are peaks and sums.
         """
         told = self.causal or len(running) > 0
         given: list[Attribute] = [scores_type, factors_type, INDEX, INDEX, *([INDEX] if told else [])]
-        given += [each.type for each in (*([] if mask is None else [mask]), *ahead, *running)]
+        given += [each.type for each in (*beside.values(), *ahead, *running)]
         function, inner = self.k.helper(name, given)
         scores, factors, rows, first, *others = function.body.block.args
         end: Index = others.pop(0) if told else self.sizes.keys
-        masks = others.pop(0) if mask is not None else None
+        own = {name: others.pop(0) for name in beside}
         ScoreRows(
             b=inner,
             scores=scores,
@@ -319,10 +330,11 @@ class AttentionWriter:
             softcap=None if self.root.softcap is None else self.root.softcap.value.data,
             causal=self.causal,
             nan_rows=self.root.nan_rows is not None,
-            mask=masks,
+            mask=own.get("mask"),
             mask_is_bool=self.root.mask is not None and is_bool(element_type_of_value(self.root.mask)),
             ahead=others[: len(ahead)],
             running=(others[len(ahead)], others[len(ahead) + 1]) if running else None,
+            scales=(own.get("of keys"), own.get("of values")),
         ).write(rows, first, end)
         inner.ret()
         return function

@@ -120,13 +120,13 @@ class _BlockWriter(AttentionWriter):
         self.scores(tiles, at, count, panels, scores, b.div(first, self.nr))
 
         running = [b.view(part, row, [self.mr], [1]) for part in self._running()]
-        mask = self.mask_rows([*at, first], self.mr)
+        beside = self.beside_rows([*at, first], self.mr)
         if "softmax" not in self.functions:
             self.functions["softmax"] = self.softmax_function(
-                "softmax", scores.type, factors.type, mask, running=running
+                "softmax", scores.type, factors.type, beside, running=running
             )
         given = [scores, factors, tiles.rows, b.sub(at[2], first), count]
-        self.k.call_helper(self.functions["softmax"], [*given, *([] if mask is None else [mask]), *running])
+        self.k.call_helper(self.functions["softmax"], [*given, *beside.values(), *running])
 
         def into(column: int) -> MemoryRows:
             return MemoryRows(b.place(parts["sums"], b.add(b.mul(row, s.width), column)), s.width)

@@ -38,6 +38,9 @@ class ScoreRows:
     Rows are padded to whole registers of `lanes`; masked elements and, when causal, those after the row's own position
     get weight 0. A row without keys becomes zeros, with `nan_rows` NaN.
 
+    Quantised keys and values have `scales`, a factor for each key: those of keys are of scores, those of values of the
+    weights that are stored, not of their sum.
+
     Where keys come in blocks, `running` holds each row's peak and sum over earlier blocks, and is updated. The factor
     is then the one for earlier results, whose peak may have been smaller.
     """
@@ -54,6 +57,7 @@ class ScoreRows:
     mask_is_bool: bool
     ahead: Sequence[SSAValue] = ()  # [rows, any] each
     running: tuple[SSAValue, SSAValue] | None = None  # [rows] each
+    scales: tuple[SSAValue | None, SSAValue | None] = (None, None)  # [keys] each
 
     def write(self, rows: Index, first: Index, end: Index) -> None:
         """`rows` rows, the first of which is query `first`; weights for the keys before `end`.
@@ -66,7 +70,7 @@ class ScoreRows:
         peaks, sums = Reduction(b, "peak", element), Reduction(b, "sum", element)
         # Plain scores can be compared before they are scaled; all others are scaled first.
         later = self.softcap is None and self.scale > 0 and (self.mask is None or self.mask_is_bool)
-        stored = not later or self.mask is not None
+        stored = not later or self.mask is not None or self.scales[0] is not None
 
         def row(i: Index, _: Sequence[SSAValue]) -> None:
             limit: Index = b.min(end, b.add(b.add(first, i), 1)) if self.causal else end
@@ -81,6 +85,7 @@ class ScoreRows:
                 value = b.vload(self.scores, [i, at], lanes)
                 wide = Arithmetic(b, value.type)
                 if stored and not again:
+                    value = self._times(wide, value, self.scales[0], at, end, past)
                     value = self._masked(wide, value if later else self._scaled(wide, value), i, at, end, past)
                     b.vstore(value, self.scores, [i, at])
                 return b.select(b.mask(lanes, b.sub(limit, at)), value, wide.constant(-inf)) if past else value
@@ -101,7 +106,7 @@ class ScoreRows:
                 value = score(at, lanes, True, past)
                 wide = Arithmetic(b, value.type)
                 value = shifted_exp(wide, value, b.splat(shift, lanes), self.scale if later else 1.0)
-                b.vstore(value, self.scores, [i, at])
+                b.vstore(self._times(wide, value, self.scales[1], at, end, past), self.scores, [i, at])
                 return sums.combine(found, value)
 
             total = self._sweep(whole, end, sums, exponential)
@@ -137,6 +142,16 @@ class ScoreRows:
 
     def _one(self, body: Body, past: bool, at: Index, found: Sequence[SSAValue]) -> list[SSAValue]:
         return [body(at, self.lanes, found[0], past)]
+
+    def _times(
+        self, wide: Arithmetic, value: SSAValue, scales: SSAValue | None, at: Index, end: Index, past: bool
+    ) -> SSAValue:
+        """Numbers of keys times their scales, if there are any."""
+        if scales is None:
+            return value
+        lanes = lanes_of(value)
+        valid = self.b.min(self.b.sub(end, at), lanes) if past else None
+        return wide.mul(value, self.b.vload(scales, [at], lanes, valid))
 
     def _scaled(self, wide: Arithmetic, score: SSAValue) -> SSAValue:
         cap = self.softcap

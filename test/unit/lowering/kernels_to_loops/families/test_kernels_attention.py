@@ -18,6 +18,7 @@ from mini_infer.dialects.graph.ops.attention import AttentionOp
 from mini_infer.dialects.graph.ops.conversion import CastOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp
 from mini_infer.dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.quantization import DequantizeOp
 from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
@@ -197,8 +198,11 @@ def test_few_queries_read_keys_where_they_lie() -> None:
     assert few.plan.arena_bytes < more.plan.arena_bytes
 
 
-def narrow(queries: int, keys: int, size: int, dtype: Any, *, by_tokens: bool = False) -> Case:
-    """Keys and values of narrower elements than the queries, cut out of [tokens, heads * size] or of heads."""
+def narrow(queries: int, keys: int, size: int, dtype: Any, *, by_tokens: bool = False, scaled: bool = False) -> Case:
+    """Keys and values of narrower elements than the queries, cut out of [tokens, heads * size] or of heads.
+
+    `scaled` by a number for each, where a mask is added, too.
+    """
 
     def case(m: Model) -> SSAValue:
         heads = list[SSAValue]()
@@ -208,8 +212,11 @@ def narrow(queries: int, keys: int, size: int, dtype: Any, *, by_tokens: bool = 
             part = m.input(*shape, data=data)
             if by_tokens:
                 part = m(TransposeOp(m(ReshapeOp(part, (2, keys, 2, size))), (0, 2, 1, 3)))
-            heads.append(m(CastOp(part, f32)))
-        return m(AttentionOp(m.input(2, 6, queries, size, scale=0.05), *heads, scale=size**-0.5))
+            wide = DequantizeOp(part, m.input(2, 2, keys, 1)) if scaled else CastOp(part, f32)
+            heads.append(m(wide))
+        mask = m.input(6, queries, keys) if scaled else None
+        query = m.input(2, 6, queries, size, scale=0.05)
+        return m(AttentionOp(query, *heads, mask, scale=size**-0.5, softcap=0.7 if scaled and queries % 2 else 0.0))
 
     return case
 
@@ -219,6 +226,8 @@ def test_narrow_keys_are_widened_where_they_are_read(dtype: Any) -> None:
     """By few queries, in panels and by blocks: one kernel, without a wide copy."""
     sizes = [(1, 37, 24), (2, 5, 3), (20, 41, 21), (33, 50, 16)]
     cases = [narrow(*each, dtype, by_tokens=number % 2 == 1) for number, each in enumerate(sizes)]
+    if dtype is np.int8:
+        cases += [narrow(*each, dtype, by_tokens=number % 2 == 1, scaled=True) for number, each in enumerate(sizes)]
     for run in check(cases, Target(512, 2), Target(128, 1), Target(256, 2, l2=2048)):
         assert len(run.names) == len(cases) and all(name.startswith("attention") for name in run.names)
 
