@@ -14,6 +14,7 @@ from onnx import ModelProto, helper, numpy_helper
 from typing_extensions import override
 
 import mini_infer as mi
+from mini_infer.dialects.graph.narrow_types import packed
 from mini_infer.dialects.graph.values import Array
 
 
@@ -57,6 +58,12 @@ def model_of(case: Case, types: Sequence[int] = ()) -> tuple[ModelProto, dict[st
     )
     opsets = [helper.make_opsetid("", case.opset), helper.make_opsetid(case.domain, case.version)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10), given
+
+
+def bytes_of(array: Array, bits: int) -> Array:
+    """Numbers packed row by row, each row in bytes of its own."""
+    rows = array.reshape(-1, array.shape[-1])
+    return np.stack([packed(np.ascontiguousarray(row), bits) for row in rows]).reshape(*array.shape[:-1], -1)
 
 
 def onnxruntime(model: ModelProto, inputs: Mapping[str, Array]) -> list[Array]:

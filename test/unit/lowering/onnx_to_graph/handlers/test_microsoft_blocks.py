@@ -8,10 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from import_cases import assert_close, computed, computed_of_any_size
-from microsoft_cases import Case, check, model_of
+from microsoft_cases import Case, bytes_of, check, model_of
 
 import mini_infer as mi
-from mini_infer.dialects.graph.narrow_types import packed
 from mini_infer.dialects.graph.values import Array
 
 RANDOM = np.random.default_rng(4)
@@ -28,12 +27,6 @@ def scales(*shape: int, dtype: Any = np.float32) -> Array:
 
 def numbers(bits: int, *shape: int) -> Array:
     return RANDOM.integers(0, 2**bits, shape).astype(np.uint8)
-
-
-def bytes_of(array: Array, bits: int) -> Array:
-    """Numbers packed row by row, each row in bytes of its own."""
-    rows = array.reshape(-1, array.shape[-1])
-    return np.stack([packed(np.ascontiguousarray(row), bits) for row in rows]).reshape(*array.shape[:-1], -1)
 
 
 def products(
