@@ -9,7 +9,7 @@
 // PLAIN:    mulps
 // PLAIN:    addps
 // ARM:      fmla
-// TARGET:   kernel.target = #kernel.cpu<"x86_64-linux-gnu:x86-64-v4" has ["fma", "half", "pmaddwd", "round"], vector_bits = 512, registers = 32
+// TARGET:   kernel.target = #kernel.cpu<"x86_64-linux-gnu:x86-64-v4" has ["fma", "half", "pmaddubsw", "pmaddwd", "round"], vector_bits = 512, registers = 32
 // UNKNOWN:  error: LLVM knows no CPU 'no-such-cpu'
 func.func @main(%x: tensor<4x8xf32> {graph.name = "x"}, %w: tensor<8x16xf32> {graph.name = "w"})
     -> (tensor<4x16xf32> {graph.name = "y"}) {

@@ -216,7 +216,8 @@ def narrow(queries: int, keys: int, size: int, dtype: Any, *, by_tokens: bool = 
             heads.append(m(wide))
         mask = m.input(6, queries, keys) if scaled else None
         query = m.input(2, 6, queries, size, scale=0.05)
-        return m(AttentionOp(query, *heads, mask, scale=size**-0.5, softcap=0.7 if scaled and queries % 2 else 0.0))
+        key, value = heads
+        return m(AttentionOp(query, key, value, mask, scale=size**-0.5, softcap=0.7 if scaled and queries % 2 else 0.0))
 
     return case
 

@@ -89,7 +89,7 @@ def quantised(
     return Case("QMoE", operands, attributes, known, note=f"{count} {bits} bits by {block} {note}", tolerance=tolerance)
 
 
-GATED = {"activation_alpha": 1.702, "activation_beta": 1.0, "swiglu_limit": 2.0}
+GATED: dict[str, Any] = {"activation_alpha": 1.702, "activation_beta": 1.0, "swiglu_limit": 2.0}
 CASES = [
     *(plain(kind=kind) for kind in ("relu", "gelu", "silu", "identity")),
     plain(kind="swiglu", wide=True, swiglu_fusion=1),
