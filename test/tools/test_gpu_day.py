@@ -176,13 +176,17 @@ def test_the_page_shows_what_is_there(tmp_path: Path) -> None:
     assert (tmp_path / PICTURE).read_bytes().startswith(b"\x89PNG")
 
 
-def test_parts_by_their_names(tmp_path: Path) -> None:
+def test_parts_by_their_names(fake: FakeCupy, tmp_path: Path) -> None:
     from typer import Typer
 
     app = Typer()
     app.command()(gpu_day.gpu_day)
     with pytest.raises(mi.ConfigError, match=r"^there is no part test; there are environment, tests, models, "):
         CliRunner().invoke(app, ["--parts", "test", "--out", str(tmp_path)], catch_exceptions=False)
+    fake.devices = 0
+    with pytest.raises(mi.ConfigError, match=r"^there is no cuda device 0"):
+        CliRunner().invoke(app, ["--parts", "models", "--out", str(tmp_path)], catch_exceptions=False)
+    assert [*tmp_path.iterdir()] == []  # nothing that a later day would pass over
     assert CliRunner().invoke(app, ["--parts", "", "--out", str(tmp_path)]).exit_code == 0
     assert (tmp_path / PAGE).exists()
 

@@ -18,6 +18,7 @@ from typing import Annotated
 import typer
 
 from ....dialects.errors import ConfigError, MiniInferError
+from ....runtime.compute_device import compute_device
 from ...one_line_errors import run_alone
 from ...option_values import Dims, dims_of, listed
 from .candidates import PRODUCTS
@@ -83,11 +84,13 @@ def gpu_day(
     runs: Annotated[int, typer.Option(min=1, help="Runs of a kernel in one CUDA graph.")] = 40,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = max(1, min(MOST_JOBS, (os.cpu_count() or 1) - 1)),
 ) -> None:
-    """Runs the parts that are not done yet."""
+    """Runs the parts that are not done yet. Raises ConfigError where there is no GPU."""
     if unknown := [each for each in listed(parts) if each not in PARTS]:
         raise ConfigError(f"there is no part {unknown[0]}; there are {', '.join(PARTS)}")
     chosen = [each for each in PARTS if each in listed(parts)]
     files = found_models(listed(models))
+    if chosen:
+        compute_device("cuda").open()
     out.mkdir(parents=True, exist_ok=True)
     day = Day(out, files, listed(precision), dims_of(dim), listed(products), runs, jobs)
     left = run_parts(day, chosen, limit)

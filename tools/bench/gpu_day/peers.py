@@ -44,7 +44,9 @@ def peers(day: Day, deadline: float) -> Result:
         left.remove(file)
         if why:
             write_result(file, {**_nothing(model, precision), "failed": {OURS: why}})
-    return {"done": not left, "left": len(left), "installed": installed}
+    missing = [each for each in ENGINES if each not in installed]
+    told = {"why": f"not installed: {', '.join(missing)}"} if missing else {}
+    return {"done": not left, "left": len(left), **told}
 
 
 def measure_peers(model: Path, precision: str, dims: Mapping[str, int], engines: Sequence[str], file: Path) -> None:
