@@ -22,9 +22,10 @@ from mini_infer.runtime.compute_device import compute_device
 from mini_infer.runtime.devices.cuda import cuda_device
 from mini_infer.tools.bench.gpu_day import __main__ as gpu_day
 from mini_infer.tools.bench.gpu_day import checks, model_times
+from mini_infer.tools.bench.gpu_day.each_model import keep_result
 from mini_infer.tools.bench.gpu_day.folder import Day, Result, found_models, read_result, write_result
 from mini_infer.tools.bench.gpu_day.gpu_environment import copied_gbytes
-from mini_infer.tools.bench.gpu_day.model_times import PROFILED, launch_times, measure_model
+from mini_infer.tools.bench.gpu_day.model_times import PROFILED, launch_times
 from mini_infer.tools.bench.gpu_day.results_page import PAGE, PICTURE, write_page
 
 assert fake  # the fixture
@@ -95,7 +96,7 @@ def test_a_model_is_compared_and_timed(
     monkeypatch.setattr(cuda_device.Cuda, "objects", text_as_cubin)
     monkeypatch.setattr(model_times, "find_spec", not_installed)  # by events, also where PyTorch is
     monkeypatch.setattr(model_times, "REPLAYS", 3)
-    measure_model(model, "fp32", {}, tmp_path / "found.json")
+    keep_result(tmp_path / "found.json", model, "fp32", {}, model_times.measured)
     found = read_result(tmp_path / "found.json")
     assert found is not None and "failed" not in found, found
     launches = len(mi.compile(str(model), device="cuda").plan.launches)
@@ -106,9 +107,9 @@ def test_a_model_is_compared_and_timed(
 
 
 def test_a_model_that_fails_is_told(fake: FakeCupy, tmp_path: Path) -> None:
-    measure_model(tmp_path / "missing.onnx.gz", "fp32", {}, tmp_path / "found.json")
+    keep_result(tmp_path / "found.json", tmp_path / "missing.onnx.gz", "fp32", {}, model_times.measured)
     found = read_result(tmp_path / "found.json")
-    assert found is not None and found["failed"].startswith("InvalidModelError: ")
+    assert found is not None and found["failed"]["mini_infer"].startswith("InvalidModelError: ")
 
 
 def test_times_of_launches_are_medians_over_replays(fake: FakeCupy) -> None:
@@ -154,7 +155,9 @@ def test_the_page_shows_what_is_there(tmp_path: Path) -> None:
     kernels = [kernel("mma", 8, 4), kernel("mma", 20, 5), kernel("elements", 2, 2)]
     found = {"model": "net", "precision": "tf32", "launches": 4, "errors": {"y": 1e-4}, "differs": ["y"]}
     write_result(tmp_path / "models" / "net.tf32.json", {**found, **times, "kernels": kernels})
-    write_result(tmp_path / "models" / "a.fp32.json", {"model": "a", "precision": "fp32", "failed": "no | way"})
+    write_result(
+        tmp_path / "models" / "a.fp32.json", {"model": "a", "precision": "fp32", "failed": {"mini_infer": "no | way"}}
+    )
     engines = {"mini_infer": {"min_ms": 0.25}, "torch": {"min_ms": 0.5}}
     write_result(
         tmp_path / "peers" / "net.json",
@@ -168,7 +171,7 @@ def test_the_page_shows_what_is_there(tmp_path: Path) -> None:
         "- tests: not done in 9 s: 3 passed, cut",
         "| name | H100 |",
         "| net | tf32 | 4 | 41.5 | 30 | 20 | 3 | 1.0e-04 | runs differ: y |",
-        "| a | fp32 |  |  |  |  |  |  | no \\| way |",
+        "| a | fp32 |  |  |  |  |  |  | mini_infer: no \\| way |",
         "| mma | 2 | 28 | 9 | 2 | 2 | 3 | 4 |",
         "| net | tf32 | 250 | 500 | 2 | torch-compile: no |",
     ):

@@ -13,7 +13,6 @@ from ....dialects.errors import ConfigError
 from .hollow_models import SUFFIX, name_of
 
 Result = dict[str, Any]
-NO_MODELS = "there are no models: see --models"
 
 
 @dataclass(frozen=True)

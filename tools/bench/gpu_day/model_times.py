@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,40 +20,16 @@ from ...arrays import Array, seeded_inputs
 from ...comparison.rounding import relative_error
 from ..gpu_engines import Runner, bound, by_calls, costs
 from ..kernel_times import timed_calls
-from .folder import NO_MODELS, Day, Result, write_result
-from .hollow_models import name_of, read_model
-from .processes import gpu_alone, in_processes
+from .each_model import each_model
+from .folder import Day, Result
+from .processes import gpu_alone
 
 REPEATED, REPLAYS, PROFILED = 4, 100, 5  # runs that must be equal, those that are timed, and those by kernels
 
 
 def models(day: Day, deadline: float) -> Result:
-    """Measures each model at each precision, in a process of its own."""
-    if not day.models:
-        return {"done": True, "why": NO_MODELS}
-    folder = day.out / "models"
-    tasks = [
-        (model, precision, dict(day.dims), file)
-        for model in day.models
-        for precision in day.precisions
-        if not (file := folder / f"{name_of(model)}.{precision}.json").exists()
-    ]
-    left = {task[-1] for task in tasks}
-    for (model, precision, _, file), why in in_processes(measure_model, tasks, day.jobs, deadline):
-        left.remove(file)
-        if why:
-            write_result(file, {"model": name_of(model), "precision": precision, "failed": why})
-    return {"done": not left, "left": len(left)}
-
-
-def measure_model(model: Path, precision: str, dims: Mapping[str, int], file: Path) -> None:
-    """Writes the result of a model, or what failed."""
-    result: Result = {"model": name_of(model), "precision": precision}
-    try:
-        result |= measured(read_model(model), EngineConfig(device="cuda", precision=precision, dims=dims), file.parent)
-    except Exception as error:  # whatever it is, other models go on
-        result["failed"] = f"{type(error).__name__}: {error}"
-    write_result(file, result)
+    """Measures each model at each precision."""
+    return each_model(day, deadline, "models", measured, day.precisions, day.jobs)
 
 
 def measured(model: Any, config: EngineConfig, folder: Path) -> Result:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,14 +12,15 @@ from typing import Any
 
 from onnx import ModelProto
 
+from ....runtime.config import EngineConfig
 from ..engine_process import Job
 from ..gpu_engines import ENGINES
 from ..models import Given, subjects
 from ..report import Measured
 from ..turns import OURS, PACKAGES, Alternation, Amount
-from .folder import NO_MODELS, Day, Result, write_result
-from .hollow_models import name_of, read_model
-from .processes import gpu_alone, in_processes
+from .each_model import each_model
+from .folder import Day, Result
+from .processes import gpu_alone
 
 PRECISIONS = ("tf32", "fp16")
 """At which engines are compared, of those that are asked for."""
@@ -28,46 +29,17 @@ MOST_JOBS = 4
 
 
 def peers(day: Day, deadline: float) -> Result:
-    """Measures each model at each precision, in a process of its own."""
-    if not day.models:
-        return {"done": True, "why": NO_MODELS}
-    folder = day.out / "peers"
+    """Measures each model at each precision, by all engines that are installed."""
     installed = [each for each in ENGINES if all(find_spec(name) for name in PACKAGES[each])]
-    tasks = [
-        (model, precision, dict(day.dims), installed, file)
-        for model in day.models
-        for precision in day.precisions
-        if precision in PRECISIONS and not (file := folder / f"{name_of(model)}.{precision}.json").exists()
-    ]
-    left = {task[-1] for task in tasks}
-    for (model, precision, *_, file), why in in_processes(measure_peers, tasks, min(day.jobs, MOST_JOBS), deadline):
-        left.remove(file)
-        if why:
-            write_result(file, {**_nothing(model, precision), "failed": {OURS: why}})
+    precisions = [each for each in day.precisions if each in PRECISIONS]
+    found = each_model(day, deadline, "peers", measured, precisions, min(day.jobs, MOST_JOBS), installed)
     missing = [each for each in ENGINES if each not in installed]
-    told = {"why": f"not installed: {', '.join(missing)}"} if missing else {}
-    return {"done": not left, "left": len(left), **told}
+    return ({"why": f"not installed: {', '.join(missing)}"} if missing else {}) | found
 
 
-def measure_peers(model: Path, precision: str, dims: Mapping[str, int], engines: Sequence[str], file: Path) -> None:
-    """Writes the times of ours and of the others on a model, and why some failed."""
-    result = _nothing(model, precision)
-    try:
-        result |= measured(read_model(model), precision, dims, engines, file.parent)
-    except Exception as error:  # whatever it is, other models go on
-        result["failed"] = {OURS: f"{type(error).__name__}: {error}"}
-    write_result(file, result)
-
-
-def _nothing(model: Path, precision: str) -> Result:
-    return {"model": name_of(model), "precision": precision, "engines": {}, "failed": {}}
-
-
-def measured(
-    model: Path | ModelProto, precision: str, dims: Mapping[str, int], engines: Sequence[str], folder: Path
-) -> Result:
-    """The engines that ran and those that failed; `folder` is that of gpu_alone."""
-    options: dict[str, Any] = {"device": "cuda", "device_id": 0, "precision": precision, "dims": dims}
+def measured(model: Path | ModelProto, config: EngineConfig, folder: Path, engines: Sequence[str]) -> Result:
+    """The times of those that ran, ours among them, and why others failed; `folder` is that of gpu_alone."""
+    options: dict[str, Any] = {"device": "cuda", "device_id": 0, "precision": config.precision, "dims": config.dims}
     with tempfile.TemporaryDirectory() as beside:
         if isinstance(model, ModelProto):
             (path := Path(beside, "model.onnx")).write_bytes(model.SerializeToString())
@@ -78,7 +50,5 @@ def measured(
         job.write_bytes(pickle.dumps(Job(str(path), {**subject.options, "specialize": {}}, subject.inputs, (), beside)))
         turns = Alternation(job, 1, Amount(), lambda _: None, alone=gpu_alone(folder))
         outcome = turns.measure([OURS, *engines], limits=False)
-    return {
-        "engines": {name: asdict(Measured.of(each)) for name, each in outcome.engines.items()},
-        "failed": dict(outcome.failed),
-    }
+    found = {name: asdict(Measured.of(each)) for name, each in outcome.engines.items()}
+    return {"engines": found, "failed": outcome.failed}

@@ -72,7 +72,7 @@ def _models_table(models: Sequence[Result]) -> str:
     rows: list[list[Any]] = []
     for each in models:
         numbers: list[Any] = [None] * 6
-        remark = each.get("failed", "")
+        remark = _failed(each)
         if not remark:
             times = [each["replay_us"]["min"], *(each[f"{what}_us"] for what in ("kernels", "estimated", "limit"))]
             numbers = [each["launches"], *times, f"{max(each['errors'].values(), default=0.0):.1e}"]
@@ -98,15 +98,19 @@ def _kernels_table(kernels: Sequence[Mapping[str, Any]]) -> str:
 
 def _peers_table(compared: Sequence[Result]) -> str:
     """The least time of each engine on each model, in us."""
-    engines = list(dict.fromkeys([OURS, *(name for each in compared for name in each["engines"])]))
+    engines = list(dict.fromkeys([OURS, *(name for each in compared for name in each.get("engines", ()))]))
     rows: list[list[Any]] = []
     for each in compared:
-        found = {name: told["min_ms"] * 1e3 for name, told in each["engines"].items()}
+        found = {name: told["min_ms"] * 1e3 for name, told in each.get("engines", {}).items()}
         others = [us for name, us in found.items() if name != OURS]
         ratio = min(others) / found[OURS] if others and OURS in found else None
-        failed = "; ".join(f"{name}: {why}" for name, why in each["failed"].items())
-        rows.append([each["model"], each["precision"], *(found.get(name) for name in engines), ratio, failed])
+        rows.append([each["model"], each["precision"], *(found.get(name) for name in engines), ratio, _failed(each)])
     return markdown_table(["model", "precision", *(f"{name}, us" for name in engines), "best other/ours", ""], rows)
+
+
+def _failed(result: Result) -> str:
+    """Why engines failed."""
+    return "; ".join(f"{name}: {why}" for name, why in result.get("failed", {}).items())
 
 
 def draw_kernels(kernels: Sequence[Mapping[str, Any]]) -> Any:
