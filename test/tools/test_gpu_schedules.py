@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from fake_cupy import FakeCupy, fake
+from models.build import SMALL_MODELS
 from typer.testing import CliRunner
 from typing_extensions import override
 
@@ -60,6 +61,20 @@ def kernel(product: str = "64x256x48", precision: str = "fp32") -> str:
 def test_products_by_their_sizes(product: str, title: str) -> None:
     subject = subject_of(kernel(product, "tf32"))
     assert (subject.title, subject.target.precision.data) == (title, "tf32")
+
+
+def test_kernels_of_a_model() -> None:
+    config = EngineConfig(device="cuda", gpu="sm_90a")
+    every, products = (
+        [subject_of(text).title for text in kernels_to_measure(SMALL_MODELS["resnet"](), config, products=each)]
+        for each in (False, True)
+    )
+    assert [title for title in every if title not in products] == [
+        "transpose_0 1x30x30x3",
+        "max_pool_0 1x8x8x16",
+        "reduce_mean_0 1x1x1x24",
+    ]
+    assert products[0] == "conv_relu_0 225x147x16" and products[-1] == "matmul_add_0 1x24x10"
 
 
 def test_what_is_no_product_is_told() -> None:
