@@ -23,8 +23,8 @@ from ..dialects.arguments import (
 from ..dialects.errors import ConfigError
 from ..dialects.kernel.gpus import GPUS, PRECISIONS
 from ..dialects.threads import MOST_THREADS
-from .byte_sizes import bytes_of
 from .control_groups import cpu_limit
+from .memory.byte_sizes import bytes_of
 from .option_declarations import Flag, Option, options_of
 from .profile import OptimizationProfile
 from .reprs import chosen_fields

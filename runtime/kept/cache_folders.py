@@ -12,8 +12,8 @@ from typing import cast
 from ...dialects.arguments import checked_path, wrong
 from ...dialects.errors import ConfigError
 from ...dialects.regular_file import read_regular
-from ..byte_sizes import bytes_of
 from ..file_cache import FileCache, make_private, user_cache
+from ..memory.byte_sizes import bytes_of
 
 VARIABLE = "MINI_INFER_CACHE"
 """A folder; or "off", where nothing is to be kept that isn't asked for."""
