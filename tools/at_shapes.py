@@ -78,7 +78,7 @@ def plan_at_shapes(model: str, options: Mapping[str, Any], at: Sequence[Sizes], 
         plan, taken = _planned(engine, shape)
         memory, room = plan.memory, max(room, plan.arena_bytes)
         sizes = memory.arena_bytes, memory.lower_bound_bytes
-        sizes = (sum(cache.bytes for cache in memory.caches), *sizes) if kept else sizes
+        sizes = (memory.cache_bytes, *sizes) if kept else sizes
         table.add_row(shape.text, *(f"{size:,}" for size in sizes), f"{taken * 1e3:.2f}", str(engine.compiles))
         rows.append(_facts(shape, plan, taken, engine) | {"caches": facts.caches(memory)})
     console.print(table)

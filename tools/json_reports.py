@@ -95,7 +95,7 @@ def memory(plan: MemoryPlan, weights: int) -> dict[str, Any]:
     """The memory of a model in bytes: `weights` are those that stay."""
     return {
         "weights_bytes": weights,
-        "caches_bytes": sum(cache.bytes for cache in plan.caches),
+        "caches_bytes": plan.cache_bytes,
         "cache_token_bytes": plan.token_bytes,
         "cache_tokens": plan.tokens,
         "inputs_bytes": plan.bytes_of("input"),

@@ -23,18 +23,8 @@ FLAGS = {option.flag.parameter: option for option in options_of(EngineConfig).va
 """The options with a flag, by the name of the parameter."""
 _ORDER = (
     *("strategy", "beam_width", "alignment", "capacity", "disable_inplace", "threads", "dim", "shape", "range"),
-    *(
-        "specialize",
-        "cache",
-        "cache_memory",
-        "device",
-        "precision",
-        "gpu",
-        "emulator",
-        "winograd",
-        "optimize",
-        "plan_memory",
-    ),
+    *("specialize", "cache", "cache_memory", "device", "precision", "gpu", "emulator", "winograd", "optimize"),
+    "plan_memory",
 )
 """Their order in help; others follow in the order of their declarations."""
 

@@ -47,8 +47,7 @@ def import_onnx(
     Raises InvalidModelError for a broken model; UnsupportedError for one that can't be compiled (naming every
     unsupported operator); its subclass UnknownValueError where an input's value must be known at import;
     InvalidInputError for unbound dimensions, and for shapes and values that don't fit; PlanError for caches that don't
-    fit into `cache_memory`. Nodes connected to nothing are
-    ignored with a warning.
+    fit into `cache_memory`. Nodes connected to nothing are ignored with a warning.
     """
     from xdsl.context import Context
 
@@ -83,7 +82,7 @@ def import_onnx(
     with Guards().collecting() as guards:
         module = import_module(*given, ranges, caches)
     units, usual = units_of(guards), module
-    if is_special(module) and ranges.best and not ranges.open:  # caches have the same room at all shapes
+    if ranges.best and not ranges.open and is_special(module):  # caches have the same room at all shapes
         with Guards().collecting():
             usual = import_module(*given, replace(ranges, best={}), caches)
     limits = limits_of(usual, cache_memory)

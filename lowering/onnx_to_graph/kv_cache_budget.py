@@ -7,7 +7,7 @@ at the largest sizes of all dimensions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -24,9 +24,9 @@ from ...dialects.sizes.sizes import bounds_of, is_fixed, symbols_of, value_at
 class CacheLimits:
     """The tokens that caches have room for, and what follows of them for dimensions."""
 
-    rooms: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, "tuple[int, int]"])
+    rooms: Mapping[str, tuple[int, int]]
     """By the name of the output: the axis along which a cache grows, and its tokens."""
-    dims: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, "tuple[int, int]"])
+    dims: Mapping[str, tuple[int, int]]
     """By the name of the dimension: upper bounds of the optimal size and of the largest one."""
 
 

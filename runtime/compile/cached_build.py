@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import BufferedReader
 from typing import TypeAlias, cast
@@ -61,6 +61,8 @@ class CachedBuild:
     folder: CacheFolder
     build: Build
     progress: Callable[[Progress], None] | None = None
+    _settled: list[EngineConfig] = field(default_factory=list[EngineConfig])
+    """The configuration that code is kept for, once the first is there."""
 
     def __call__(self, best: Best) -> CompiledModel:
         """The model compiled for the shapes `best`. Raises as `build` does."""
@@ -70,21 +72,22 @@ class CachedBuild:
             return found
         self.folder.warn_where_unwritable()
         made = self.build(best)
-        if before is not None and before == self.identity():  # so this is what was compiled
+        if not self._settled:
             is_cut = cut_dimensions(made.plan.inputs, self.config) or overfull_sizes(made.plan)
-            config = self.config if is_cut else self._configurations[0]
-            keep(self.folder, self._key(before, best, config), self.source.name, made)
+            self._settled.append(self.config if is_cut else replace(self.config, cache_memory=None))
+        if before is not None and before == self.identity():  # so this is what was compiled
+            keep(self.folder, self._key(before, best, self._settled[0]), self.source.name, made)
         return made
 
     def _found(self, identity: Identity, best: Best) -> CompiledModel | None:
-        keys = (self._key(identity, best, config) for config in self._configurations)
-        return next(filter(None, (find(self.folder, key, self.config) for key in keys)), None)
-
-    @property
-    def _configurations(self) -> tuple[EngineConfig, ...]:
-        """Those that the code may be kept for: a `cache_memory` that cuts no dimension does not change it."""
+        """What is kept of it: a `cache_memory` that cuts nothing of the profile does not change the code."""
         without = replace(self.config, cache_memory=None)
-        return (without,) if self.config.cache_memory is None else (without, self.config)
+        for config in self._settled or (without, self.config)[: 1 if self.config.cache_memory is None else 2]:
+            found = find(self.folder, self._key(identity, best, config), self.config)
+            if found is not None:
+                self._settled[:] = [config]
+                return found
+        return None
 
     def input_names(self) -> tuple[str, ...]:
         """The inputs that a call passes, in order; known without the importer for a model compiled before."""

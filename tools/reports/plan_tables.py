@@ -79,8 +79,7 @@ def outside(plan: MemoryPlan, roles: Sequence[Role] = ("input", "output", "weigh
         for role in roles
     ]
     if plan.caches:
-        held = sum(cache.bytes for cache in plan.caches)
-        lines.append(f"caches        {_both(held)} ({len(plan.caches)}), outside of the arena")
+        lines.append(f"caches        {_both(plan.cache_bytes)} ({len(plan.caches)}), outside of the arena")
     if plan.tokens:
         room = sum(cache.room_bytes for cache in plan.caches)
         lines.append(f"  a token     {_both(plan.token_bytes)}")
@@ -94,7 +93,7 @@ def beside(plan: MemoryPlan) -> str:
     parts = [f"{role}s {size_text(plan.bytes_of(role))}" for role in roles]
     if plan.caches:
         tokens = f" ({size_text(plan.token_bytes)} a token, room for {plan.tokens:,})" if plan.tokens else ""
-        parts.insert(1, f"caches {size_text(sum(cache.bytes for cache in plan.caches))}{tokens}")
+        parts.insert(1, f"caches {size_text(plan.cache_bytes)}{tokens}")
     return f"outside of the arena: {', '.join(parts)}"
 
 

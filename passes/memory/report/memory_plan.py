@@ -157,6 +157,11 @@ class MemoryPlan:
         return self.saved_bytes / self.total_bytes if self.total_bytes else 0.0
 
     @property
+    def cache_bytes(self) -> int:
+        """Bytes of the presents of all caches."""
+        return sum(cache.bytes for cache in self.caches)
+
+    @property
     def token_bytes(self) -> int:
         """Bytes of one token in all caches that grow, for all sequences of a batch."""
         return sum(cache.token_bytes for cache in self.caches)

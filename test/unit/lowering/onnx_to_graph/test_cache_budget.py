@@ -42,6 +42,19 @@ def rows(batch: int, count: int) -> Array:
     return np.full((batch, 2, count, 4), count, np.float32)
 
 
+@pytest.fixture
+def compiles(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    made: list[None] = []
+    plain = plan_builder.build_plan
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        made.append(None)
+        return plain(*arguments, **options)
+
+    monkeypatch.setattr(plan_builder, "build_plan", noted)
+    return made
+
+
 def test_as_many_tokens_as_fit_are_held_and_no_more() -> None:
     engine = engine_of(joined(), 20 * TOKEN + TOKEN - 1)
     assert engine.plan.room("c").shape == (1, 2, 20, 4)
@@ -152,28 +165,16 @@ def test_a_length_of_its_own_is_cut_too() -> None:
         engine(inputs(40))
 
 
-def test_the_code_of_another_compile_has_the_same_room() -> None:
+def test_the_code_of_another_compile_has_the_same_room(tmp_path: Path, compiles: list[None]) -> None:
     """An empty past is summed by other code, and what it gives is extended where it is."""
     body = "c2 = Concat <axis = 2> (c, x) a = Constant <value_ints = [2]> () y = ReduceSum (c, a)"
-    for budget, room in ((None, 65), (30 * TOKEN, 30)):
-        engine = engine_of(joined(body, ", float[B, 2, 1, 4] y"), budget)
+    for budget, room in ((30 * TOKEN, 30), (None, 65), (30 * TOKEN, 30), ("1M", 65)):
+        engine = engine_of(joined(body, ", float[B, 2, 1, 4] y"), budget, cache=tmp_path)
         first, _ = engine(x=rows(1, 3), c=rows(1, 0))
         assert engine.compiles == 2 and first.base is not None and first.strides[1] == room * 4 * 4
         second, _ = engine(x=rows(1, 1), c=first)
         assert second.ctypes.data == first.ctypes.data
-
-
-@pytest.fixture
-def compiles(monkeypatch: pytest.MonkeyPatch) -> list[None]:
-    made: list[None] = []
-    plain = plan_builder.build_plan
-
-    def noted(*arguments: Any, **options: Any) -> Any:
-        made.append(None)
-        return plain(*arguments, **options)
-
-    monkeypatch.setattr(plan_builder, "build_plan", noted)
-    return made
+    assert len(compiles) == 4
 
 
 def test_a_budget_that_cuts_nothing_compiles_nothing_anew(tmp_path: Path, compiles: list[None]) -> None:
