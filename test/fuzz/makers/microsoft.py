@@ -155,7 +155,8 @@ def _packed(g: Growth, bits: int, *shape: int) -> Value:
 
 def packed_product(g: Growth) -> None:
     x = narrow(g)
-    bits, block, columns, depth = g.choose([4, 4, 8, 2]), g.choose([16, 32]), g.choose([1, 3, 8, 17]), x.shape[-1]
+    bits, block, depth = g.choose([4, 8, 2]), g.choose([16, 16, 32, 64, 128]), x.shape[-1]
+    columns = g.choose([1, 3, 8, 17, 40])
     dtype, blocks = x.array.dtype, -(-depth // block)
     scales = g.constant((g.random.uniform(0.25, 1, [columns, blocks]) * 2.0**-bits).astype(dtype))
     zero = None
@@ -171,7 +172,7 @@ def packed_product(g: Growth) -> None:
         block_size=block,
         K=depth,
         N=columns,
-        accuracy_level=g.choose([None, 0, 1]),
+        accuracy_level=g.choose([None, 0, 1, 4, 4]),
     )
 
 

@@ -7,8 +7,12 @@ import re
 import numpy as np
 import pytest
 from byte_cases import product
-from graph_runs import build
+from graph_runs import Case, Model, build
+from xdsl.dialects.builtin import i8
+from xdsl.ir import SSAValue
 
+from mini_infer.dialects.graph.ops.block_weight import BlockWeightOp
+from mini_infer.dialects.graph.ops.contraction import MatmulOp
 from mini_infer.dialects.kernel.targets import cpu_of
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
@@ -22,7 +26,12 @@ LOOP = re.compile(r"^(\.\w+):.*((?:\n(?!\.L).*)*?)\n\s+(?:j\w+|b\.\w+)\s+\1$", r
 def loops_of(cpu: str, rows: int) -> list[str]:
     """The inner loops of a product of unsigned by signed bytes."""
     types = (np.uint8, np.int8)
-    m = build([product((rows, 64), (64, 96), types), product((2 * rows, 96), (96, 160), types)])
+    return code_of([product((rows, 64), (64, 96), types), product((2 * rows, 96), (96, 160), types)], cpu)
+
+
+def code_of(cases: list[Case], cpu: str) -> list[str]:
+    """The inner loops of some cases' code."""
+    m = build(cases)
     m.module.attributes["kernel.target"] = target_attribute(EngineConfig(threads=1), cpu)
     pipelines.run_phases(m.ctx, m.module, pipelines.phases())
     text = emit_assembly(emit_llvm_ir(m.module), machine_of(cpu_of(m.module)))
@@ -49,3 +58,44 @@ def test_sums_stay_in_registers(cpu: str, rows: int, instruction: str, count: in
     assert loops, found
     for loop in loops:
         assert not re.search(r"%rsp|\[sp", loop), loop
+
+
+def rounded_product(bits: int, rows: int, depth: int) -> Case:
+    """A product by a block-quantised weight, whose rows may be rounded to bytes."""
+
+    def case(m: Model) -> SSAValue:
+        weight, scale = m.weight(256, depth * bits // 8, dtype=np.uint8), m.weight(256, depth // 32)
+        matrix = m(BlockWeightOp(weight, scale, bits=bits, block=32, depth=depth, middle=2 ** (bits - 1)))
+        return m(MatmulOp(m.input(rows, depth), matrix, transpose_b=True, lhs_as=i8))
+
+    return case
+
+
+@pytest.mark.thinned(3)
+@pytest.mark.parametrize(
+    ("cpu", "bits", "rows", "instruction", "count"),
+    [
+        ("x86_64-linux-gnu:znver4", 4, 6, r"vpdpbusd\s.*zmm", 96),
+        ("x86_64-linux-gnu:sapphirerapids", 2, 1, r"vpdpbusd\s.*zmm", 16),
+        ("x86_64-linux-gnu:sapphirerapids", 8, 6, r"vpdpbusd\s.*zmm", 96),
+        ("x86_64-linux-gnu:alderlake", 4, 2, r"vpdpbusd\s.*ymm", 32),
+        ("x86_64-linux-gnu:x86-64-v4", 4, 6, r"vpmaddubsw\s.*zmm", 24),
+        ("x86_64-linux-gnu:x86-64-v4", 8, 1, r"vpmaddwd\s.*zmm", 4),
+        ("x86_64-linux-gnu:x86-64-v3", 4, 2, r"vpmaddubsw\s.*ymm", 8),
+        ("x86_64-linux-gnu:x86-64-v3", 2, 2, r"vpmaddubsw\s.*ymm", 16),
+        ("x86_64-linux-gnu:x86-64", 4, 1, r"pmaddwd\s", 8),
+        ("aarch64-linux-gnu:neoverse-n1", 4, 1, r"sdot\s", 16),
+        ("aarch64-linux-gnu:neoverse-n1", 8, 1, r"sdot\s", 16),
+        ("aarch64-linux-gnu:neoverse-v1", 4, 3, r"sdot\s", 48),
+        ("aarch64-linux-gnu:neoverse-v1", 8, 3, r"usdot\s", 48),
+    ],
+)
+def test_numbers_of_few_bits_are_multiplied_as_bytes(
+    cpu: str, bits: int, rows: int, instruction: str, count: int
+) -> None:
+    """A loop has the products of a block, or of a word; numbers are unpacked in registers, and sums stay there."""
+    loops = code_of([rounded_product(bits, rows, 256), rounded_product(bits, rows, 512)], cpu)
+    found = {loop: len(re.findall(instruction, loop)) for loop in loops}
+    assert count in found.values(), found.values()
+    for loop in (loop for loop, times in found.items() if times == count):
+        assert not re.search(r"mm\d+.*%rsp|%rsp.*mm\d|\b[qd]\d+,.*\[sp", loop), loop
