@@ -40,7 +40,8 @@ in caches, seqlens their number after a call minus one, for each sequence, lengt
 are these numbers for the longest sequence; cached says whether there is a past, kept of how many rows logits are made.
 """
 LOGITS = "logits"
-PRESENT = (r"past_key_values", "present"), (r"past_key_values", "present_key_values"), (r"past", "present")
+PRESENT = ("past_key_values", "present"), ("past", "present")
+"""What is replaced in a cache's name by what."""
 SHARED = ("com.microsoft", "GroupQueryAttention")
 """An operator that writes into caches with room for more tokens."""
 
@@ -125,7 +126,7 @@ def _dtype(value: ValueInfoProto) -> np.dtype[np.generic]:
 def _pairs(inputs: Iterable[str], outputs: Sequence[str], given: GivenNames) -> dict[str, str]:
     """The cache output of each input that is left, by name, or in order."""
     pasts = list(inputs)
-    for rule in (given.caches, *({re.escape(a): b} for a, b in PRESENT)):
+    for rule in (given.caches, *({a: b} for a, b in PRESENT)):
         found = {past: present for past in pasts if (present := _renamed(past, rule)) in outputs}
         if len(found) == len(pasts):
             return found
@@ -138,14 +139,14 @@ def _pairs(inputs: Iterable[str], outputs: Sequence[str], given: GivenNames) -> 
 
 
 def _renamed(past: str, rule: Mapping[str, str]) -> str:
-    """The output's name for an input's, by patterns of input names; "%d" stands for a number in both."""
+    """The output's name for an input's, by parts of names, or by whole ones with "%d" for a number."""
     for pattern, present in rule.items():
         if "%d" in pattern:
             match = re.fullmatch(re.escape(pattern).replace("%d", r"(\d+)"), past)
             if match is not None:
                 return present.replace("%d", match[1])
-        elif re.match(pattern, past):
-            return re.sub(pattern, present, past, count=1)
+        elif pattern in past:
+            return past.replace(pattern, present, 1)
     return ""
 
 

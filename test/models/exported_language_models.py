@@ -62,13 +62,17 @@ def by_onnxruntime(model: ModelProto, prompt: Sequence[int], count: int, capacit
     inputs, outputs = ([each.name for each in listed] for listed in (session.get_inputs(), session.get_outputs()))
     shared = any(node.op_type == "GroupQueryAttention" for node in model.graph.node)
     room = capacity if shared else 0
+    declared = {each.name: each.type.tensor_type.shape.dim for each in model.graph.input}
     pasts = [name for name in inputs if name.startswith("past")]
-    presents = [name.replace("past_key_values", "present") for name in pasts]
+    presents = [name.replace("past_key_values", "present").replace("past", "present") for name in pasts]
     if presents[0] not in outputs:
         presents = outputs[1:]
-    caches = {name: np.zeros((1, HEADS, room, SIZE), np.float32) for name in pasts}
-    ids, length, found = list(prompt), 0, list[int]()
-    for _ in range(count):
+    states = {name: [each.dim_value for each in dims[1:]] for name, dims in declared.items()}
+    shapes = {name: states[name] if all(states[name]) else [HEADS, room, SIZE] for name in pasts}
+    caches = {name: np.zeros((1, *shape), np.float32) for name, shape in shapes.items()}
+    length, found = 0, list[int]()
+    ids, *later = [[token] for token in prompt] if declared["input_ids"][1].dim_value == 1 else [list(prompt)]
+    while len(found) < count:
         end = length + len(ids)
         given = {
             "input_ids": np.array([ids]),
@@ -78,6 +82,7 @@ def by_onnxruntime(model: ModelProto, prompt: Sequence[int], count: int, capacit
         results = session.run(None, {**{name: given[name] for name in inputs if name in given}, **caches})
         named = dict(zip(outputs, results, strict=True))
         caches = {past: named[present] for past, present in zip(pasts, presents, strict=True)}
-        length, ids = end, [int(np.argmax(results[0][0, -1]))]
-        found += ids
+        length, token = end, int(np.argmax(results[0][0, -1]))
+        found += [] if later else [token]
+        ids = later.pop(0) if later else [token]
     return found

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import runpy
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from models.small import SMALL_MODELS
 
 import mini_infer as mi
 from mini_infer.dialects.graph import blobs
@@ -128,37 +124,3 @@ def test_the_quantised_demo_says_what_onnxruntime_does(
         for ours, theirs in zip(found, wanted, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-5)
         pasts = dict(zip(past_names(2), wanted[1:], strict=True))
-
-
-def example(arguments: Sequence[str]) -> int:
-    """The exit status of docs/generate.py."""
-    return runpy.run_path(str(Path(__file__).parents[2] / "docs" / "generate.py"))["main"](arguments)
-
-
-def test_the_example_generates_what_onnxruntime_does(capsys: pytest.CaptureFixture[str]) -> None:
-    assert example(["--tokens", "12", "--prompt", "7", "1", "9"]) == 0
-    tokens, timing, *compared = capsys.readouterr().out.splitlines()
-    assert len(tokens.split()) == 13
-    assert "compiles: 1" in timing
-    assert compared[-1] == "the same tokens"
-
-
-def test_the_example_says_what_is_wrong_with_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text, other = tmp_path / "text.onnx", tmp_path / "other.onnx"
-    text.write_text("no model")
-    other.write_bytes(SMALL_MODELS["mlp"]().SerializeToString())
-    for file, message in (
-        (tmp_path / "none.onnx", r".*none\.onnx: No such file or directory"),
-        (text, r".*text\.onnx: not an ONNX model"),
-        (other, r"inputs input_ids \[batch, sequence\] and past_key_values.* are wanted; there are \w+"),
-    ):
-        assert example([str(file)]) == 1
-        out, errors = capsys.readouterr()
-        assert out == "" and re.fullmatch(f"generate.py: error: {message}\n", errors)
-
-
-@pytest.mark.parametrize("option", ["--tokens", "--threads"])
-def test_the_example_wants_positive_numbers(option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        example([option, "0"])
-    assert capsys.readouterr().err.endswith(f"error: argument {option}: 0 is less than 1\n")

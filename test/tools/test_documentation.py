@@ -22,6 +22,7 @@ from mini_lit import import_tools
 from models.build import ModelBuilder
 from onnx import ModelProto
 
+from mini_infer.tools.demos.llama import LlamaSizes, llama
 from mini_infer.tools.mini_infer import app
 from mini_infer.tools.mini_opt.command import main as mini_opt
 
@@ -37,6 +38,7 @@ LEFT_OUT = {
     "make fuzz",
     "pip install .",
     "mini-infer demo",
+    "mini-infer generate phi/ --tokenizer phi/tokenizer.json --prompt 'Once upon a time' --temperature 0.7",
     "mini-infer run MODEL.onnx --device cuda",
 }
 MODELS = ("resnet50.onnx", "build/resnet50.onnx", "MODEL.onnx", "YOUR.onnx")
@@ -84,6 +86,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_bytes(picture_model().SerializeToString())
     (tmp_path / "classifier.onnx").write_bytes(picture_model("batch").SerializeToString())
     (tmp_path / "bert.onnx").write_bytes(text_model().SerializeToString())
+    (tmp_path / "llama.onnx").write_bytes(llama("attention", LlamaSizes(layers=1)).SerializeToString())
     (tmp_path / "problem.csv").write_text("id,lower,upper,size\na,0,2,4096\nb,1,4,512\nc,2,5,4096\n")
     for name in ("test/meaning/relu.mlir", "test/passes/graph/fold-constants.mlir", "test/data/minimalloc/C.csv"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

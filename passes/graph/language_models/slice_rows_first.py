@@ -20,13 +20,13 @@ from typing_extensions import override
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ...dialects.graph.axes import Kept, Repeated
-from ...dialects.graph.base import ContractionOp, GraphOp, MovementOp
-from ...dialects.graph.ops.attention import AttentionOp
-from ...dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
-from ...dialects.graph.values import ints, shape_of
-from .canonical.slices import DropFullSlice, MergeSlices, SliceBeforeReshape, SliceBeforeTranspose
-from .support.pattern_utils import GraphPattern, PatternPass, rewrites, with_operands
+from ....dialects.graph.axes import Kept, Repeated
+from ....dialects.graph.base import ContractionOp, GraphOp, MovementOp
+from ....dialects.graph.ops.attention import AttentionOp
+from ....dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
+from ....dialects.graph.values import ints, shape_of
+from ..canonical.slices import DropFullSlice, MergeSlices, SliceBeforeReshape, SliceBeforeTranspose
+from ..support.pattern_utils import GraphPattern, PatternPass, rewrites, with_operands
 
 LONGEST_CHAIN = 32  # ops between a slice and a product
 

@@ -30,20 +30,20 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.arguments import check_choice
-from ...dialects.errors import UnsupportedError
-from ...dialects.graph.base import GraphOp, named_location
-from ...dialects.graph.host import NAME, main_of
-from ...dialects.graph.kv_cache_attributes import CACHE, CacheAttr, cache_of
-from ...dialects.graph.ops.conversion import CastOp
-from ...dialects.graph.ops.elementwise import MaxOp, MulOp
-from ...dialects.graph.ops.indexing import ScatterNdOp
-from ...dialects.graph.ops.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from ...dialects.graph.ops.quantization import DequantizeOp, QuantizeOp
-from ...dialects.graph.ops.reduction import ReduceMaxOp
-from ...dialects.graph.ops.structure import ConstantOp
-from ...dialects.graph.ops.unary import AbsOp
-from ...dialects.graph.values import (
+from ....dialects.arguments import check_choice
+from ....dialects.errors import UnsupportedError
+from ....dialects.graph.base import GraphOp, named_location
+from ....dialects.graph.host import NAME, main_of
+from ....dialects.graph.kv_cache_attributes import CACHE, CacheAttr, cache_of
+from ....dialects.graph.ops.conversion import CastOp
+from ....dialects.graph.ops.elementwise import MaxOp, MulOp
+from ....dialects.graph.ops.indexing import ScatterNdOp
+from ....dialects.graph.ops.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from ....dialects.graph.ops.quantization import DequantizeOp, QuantizeOp
+from ....dialects.graph.ops.reduction import ReduceMaxOp
+from ....dialects.graph.ops.structure import ConstantOp
+from ....dialects.graph.ops.unary import AbsOp
+from ....dialects.graph.values import (
     element_type_of_value,
     int_attr,
     ints,
@@ -52,8 +52,8 @@ from ...dialects.graph.values import (
     shape_of,
     tensor,
 )
-from ..statistics import count
-from .support.pattern_utils import with_operands
+from ...statistics import count
+from ..support.pattern_utils import with_operands
 
 LARGEST = 127.0
 LEAST_SCALE = 1e-30

@@ -25,17 +25,17 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.errors import ConfigError, InvalidModelError
-from ...dialects.graph.base import GraphOp, named_location
-from ...dialects.graph.host import NAME, main_of
-from ...dialects.graph.ops.conversion import CastOp
-from ...dialects.graph.ops.elementwise import DivOp, LessEqualOp, LessOp, MinOp, MulOp, SubOp, WhereOp
-from ...dialects.graph.ops.indexing import GatherElementsOp
-from ...dialects.graph.ops.movement import ReshapeOp, SliceOp
-from ...dialects.graph.ops.reduction import ArgMaxOp, CumsumOp, ReduceSumOp, SoftmaxOp
-from ...dialects.graph.ops.selection import TopKOp
-from ...dialects.graph.ops.structure import ConstantOp
-from ...dialects.graph.values import element_type_of_value, is_float, numpy_dtype, shape_of, tensor
+from ....dialects.errors import ConfigError, InvalidModelError
+from ....dialects.graph.base import GraphOp, named_location
+from ....dialects.graph.host import NAME, main_of
+from ....dialects.graph.ops.conversion import CastOp
+from ....dialects.graph.ops.elementwise import DivOp, LessEqualOp, LessOp, MinOp, MulOp, SubOp, WhereOp
+from ....dialects.graph.ops.indexing import GatherElementsOp
+from ....dialects.graph.ops.movement import ReshapeOp, SliceOp
+from ....dialects.graph.ops.reduction import ArgMaxOp, CumsumOp, ReduceSumOp, SoftmaxOp
+from ....dialects.graph.ops.selection import TopKOp
+from ....dialects.graph.ops.structure import ConstantOp
+from ....dialects.graph.values import element_type_of_value, is_float, numpy_dtype, shape_of, tensor
 
 TOKEN = "next_token"
 """The name of the output."""

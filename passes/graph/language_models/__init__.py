@@ -1,0 +1,1 @@
+"""Passes for language models: the next token, its last row, and their caches."""
