@@ -14,6 +14,8 @@ A group is a root and ops that ride along:
 - The means of the rows of pictures join the depthwise convolution that makes these: a second result.
 - The cast of a weight of narrower elements joins the contraction that alone reads it, and those of keys and values, or
   their product with a scale for each row, the attention.
+- Elementwise ops and views that make the parts of a concatenation for it alone join it, with elementwise ops after it
+  and what makes other operands of these.
 - Views (reshape, transpose, slice) in front of a root's operands join where they are strided windows on
   one value and nobody else uses them; a transpose behind it joins where the
   result can be written through it.
@@ -36,7 +38,7 @@ from ...dialects.graph.ops.attention import AttentionOp
 from ...dialects.graph.ops.block_weight import BlockWeightOp
 from ...dialects.graph.ops.contraction import ConvOp, MatmulOp
 from ...dialects.graph.ops.conversion import CastOp
-from ...dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.ops.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from ...dialects.graph.ops.quantization import DequantizeOp
 from ...dialects.graph.ops.reduction import ReduceMeanOp
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
@@ -113,6 +115,14 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
     for op in roots:  # heavy roots first, so that elementwise ops go to them
         if op not in taken and op.FORM != "map":
             add(op)
+    for op in roots if rules is not None and rules.joins_parts() else ():
+        if isinstance(op, ConcatOp) and op not in taken and (parts := _parts(op, taken)):
+            group = Group(op.FORM, op)
+            _absorb(group, parts)
+            _take_elementwise(group, op, [op], order, taken)
+            _absorb(group, _sources(group.ops, taken))
+            taken.update(group.ops)
+            groups.append(group)
     for op in roots:
         if op not in taken:
             add(op)
@@ -165,6 +175,43 @@ def _take_view(group: Group, root: Operation, operand: SSAValue, taken: set[Oper
     if inner_is_dense or isinstance(root, MatmulOp):
         group.ops[:0] = reversed(chain)
         group.members.update(chain)
+
+
+def _parts(concat: ConcatOp, taken: set[Operation]) -> list[Operation]:
+    """The ops that make the parts of a concatenation for it alone; none if one is not computed, or only a view.
+
+    Such are pairs of elements that are rotated, half of a head with the other half.
+    """
+    found = _sources([concat], taken)
+    made = [part.owner in found for part in concat.inputs]
+    return found if all(made) and any(isinstance(op, ElementwiseOp) for op in found) else []
+
+
+def _sources(ops: Sequence[Operation], taken: set[Operation]) -> list[Operation]:
+    """Elementwise ops and views, in order, that compute operands of `ops` for them alone."""
+    inside, found = set(ops), list[Operation]()
+    left = list(ops)
+    while left:
+        for value in left.pop().operands:
+            op = value.owner
+            if (
+                isinstance(op, ElementwiseOp | SliceOp | TransposeOp)
+                and op not in inside
+                and op not in taken
+                and op.parent is ops[0].parent
+                and all(use.operation in inside for result in op.results for use in result.uses)
+                and len(found) < LONGEST_CHAIN
+            ):
+                found.insert(0, op)
+                inside.add(op)
+                left.insert(0, op)
+    return found
+
+
+def _absorb(group: Group, ops: Sequence[Operation]) -> None:
+    """Adds ops in front of a group's."""
+    group.ops[:0] = ops
+    group.members.update(ops)
 
 
 def _take_epilogue(group: Group, root: Operation, order: dict[Operation, int], taken: set[Operation]) -> None:

@@ -47,6 +47,10 @@ class FusionRules(ABC):
         """Whether elementwise ops after `root` can be fused with it."""
 
     @abstractmethod
+    def joins_parts(self) -> bool:
+        """Whether a concatenation is computed with its parts, and with elementwise ops after it."""
+
+    @abstractmethod
     def takes_halves(self, root: MatmulOp) -> bool:
         """Whether elementwise ops that combine the two halves of `root`'s columns can be fused with it."""
 

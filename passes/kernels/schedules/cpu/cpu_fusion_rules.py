@@ -69,6 +69,10 @@ class CpuFusionRules(FusionRules):
                 return isinstance(root, ReductionOp | ElementwiseOp | RecurrenceOp)
 
     @override
+    def joins_parts(self) -> bool:
+        return True
+
+    @override
     def takes_halves(self, root: MatmulOp) -> bool:
         packed = isinstance(root.rhs.owner, WeightOp) or (root.rhs.has_one_use() and self.widens_weights(root))
         return packed and tiled_product.pairs(root) and weight_of(root.rhs) is not None

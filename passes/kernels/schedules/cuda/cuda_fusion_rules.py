@@ -45,6 +45,10 @@ class CudaFusionRules(FusionRules):
         return isinstance(root, MatmulOp | ConvOp | ReductionOp | ElementwiseOp)
 
     @override
+    def joins_parts(self) -> bool:
+        return False
+
+    @override
     def takes_halves(self, root: MatmulOp) -> bool:
         return False  # blocks have columns that lie side by side
 
