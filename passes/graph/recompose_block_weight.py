@@ -10,6 +10,11 @@ first axis: [blocks, block, N]. Weights, scales and zero points must be known; z
 subtracted as products with the scales. Signed numbers become unsigned ones, with other zero points, and numbers of a
 width that the op doesn't have get the next larger one.
 
+before:  %0 = graph.gather %w, %i    %1 = graph.unpack_bits %0    %2 = graph.dequantize %1, %s    %3 = graph.reshape %2
+after:   %3 = graph.stacked_block_weight %i, %w', %s' {rows = N, ..}      %w: [matrices, N, bytes]  %i: a number
+
+Of a matrix that is taken out of a stack no other one is read.
+
 With `lhs_as=i8`, left operands of all products by block weights may be rounded to 8 bits.
 """
 
@@ -26,15 +31,16 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.arguments import check_choice
 from ...dialects.graph.narrow_types import packed
-from ...dialects.graph.ops.block_weight import UI8, WIDTHS, BlockWeightOp
+from ...dialects.graph.ops.block_weight import UI8, WIDTHS, BlockWeight, BlockWeightOp, StackedBlockWeightOp
 from ...dialects.graph.ops.contraction import MatmulOp
 from ...dialects.graph.ops.quantization import integer_range
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
-from ...dialects.graph.values import Array, shape_of, tensor
+from ...dialects.graph.values import Array, element_type_of_value, shape_of, tensor
 from ...dialects.kernel.targets import CpuAttr
 from .support.dequantised_matrices import Blocks, DequantisedMatrix, dequantised_matrix
 from .support.known_chains import Compute, KnownChain
 from .support.pattern_utils import GraphPattern, PatternPass, rewrites, with_operands
+from .support.stacked_matrices import stacked_matrices
 
 
 class BlocksInFrontOfProduct(GraphPattern):
@@ -121,12 +127,45 @@ def _entries(compute: Compute, blocks: Blocks, *leaves: Array) -> Array:
     return blocks.entries(compute(leaves))
 
 
+class StackInFrontOfProduct(GraphPattern):
+    """matmul(x, reshape(dequantize(gather(w, i), gather(s, i)))) -> matmul(x, stacked_block_weight(i, w, s))"""
+
+    @rewrites
+    @override
+    def match_and_rewrite(self, op: MatmulOp, rewriter: PatternRewriter, /) -> None:
+        stack = stacked_matrices(op, self.constants)
+        if stack is None:
+            return
+        rows, depth = shape_of(op.rhs)
+        every = shape_of(stack.scale.result)[0] * rows
+        made: list[ConstantOp | WeightOp] = [_as_rows(each, every) for each in (stack.weight, stack.scale)]
+        if stack.zeros.size > 1:
+            made.append(self.constants.make(stack.zeros.reshape(every, -1), stack.location))
+        whole = StackedBlockWeightOp(
+            stack.which,
+            *(each.results[0] for each in made),
+            rows=rows,
+            bits=stack.bits,
+            block=stack.block,
+            depth=depth,
+            middle=0 if stack.zeros.size > 1 else int(stack.zeros.reshape(())),
+            location=stack.location,
+        )
+        rewriter.replace(op, [*made, whole, with_operands(op, [op.lhs, whole.result])])
+
+
+def _as_rows(weight: WeightOp, rows: int) -> WeightOp:
+    """A weight of several matrices as their rows."""
+    type = tensor(element_type_of_value(weight.result), (rows, shape_of(weight.result)[-1]))
+    return WeightOp(weight.blob, type, location=weight.location)
+
+
 @dataclass(frozen=True)
 class RecomposeBlockWeight(PatternPass):
     """Recognises block-wise dequantisation of a matrix before a product."""
 
     name = "recompose-block-weight"
-    patterns = (BlocksInFrontOfProduct,)
+    patterns = (BlocksInFrontOfProduct, StackInFrontOfProduct)
     machine = CpuAttr
 
     lhs_as: str | None = None
@@ -138,5 +177,5 @@ class RecomposeBlockWeight(PatternPass):
             return
         check_choice("lhs_as", self.lhs_as, ("i8",))
         for each in op.walk():
-            if isinstance(each, MatmulOp) and isinstance(each.rhs.owner, BlockWeightOp):
+            if isinstance(each, MatmulOp) and isinstance(each.rhs.owner, BlockWeight):
                 each.lhs_as = i8

@@ -35,7 +35,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects.graph.base import ContractionOp, ElementwiseOp, GraphOp
 from ...dialects.graph.host import users_in
 from ...dialects.graph.ops.attention import AttentionOp
-from ...dialects.graph.ops.block_weight import BlockWeightOp
+from ...dialects.graph.ops.block_weight import BlockWeight
 from ...dialects.graph.ops.contraction import ConvOp, MatmulOp
 from ...dialects.graph.ops.conversion import CastOp
 from ...dialects.graph.ops.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
@@ -331,7 +331,7 @@ def _take_narrow_weight(group: Group, root: Operation, rules: FusionRules, taken
         return
     wide = root.operands[1]
     owner = wide.owner
-    if not isinstance(owner, CastOp | BlockWeightOp) or owner in taken or not wide.has_one_use():
+    if not isinstance(owner, CastOp | BlockWeight) or owner in taken or not wide.has_one_use():
         return
     narrow = weight_of(wide)
     if narrow is not None and _item_bytes(narrow) < _item_bytes(wide) and rules.widens_weights(root):

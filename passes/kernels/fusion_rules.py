@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.graph.ops.block_weight import BlockWeightOp
+from ...dialects.graph.ops.block_weight import BlockWeight
 from ...dialects.graph.ops.contraction import ConvOp, MatmulOp
 from ...dialects.graph.ops.conversion import CastOp
 from ...dialects.graph.ops.structure import WeightOp
@@ -18,8 +18,8 @@ from ...dialects.graph.ops.windows import MaxPoolOp
 
 def weight_of(value: SSAValue) -> SSAValue | None:
     """The weight that is a contraction's operand, possibly widened; None if it is no weight."""
-    if isinstance(value.owner, CastOp | BlockWeightOp):
-        value = value.owner.operands[0]
+    if isinstance(owner := value.owner, CastOp | BlockWeight):
+        value = owner.x if isinstance(owner, CastOp) else owner.weight
     return value if isinstance(value.owner, WeightOp) else None
 
 

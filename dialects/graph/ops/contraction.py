@@ -35,7 +35,7 @@ from ..window_sizes import (
     spatial_shape,
     usual_window,
 )
-from .block_weight import BlockWeightOp
+from .block_weight import BlockWeight
 
 MOST_EVALUATED = 2**30  # products of a matrix product: numpy takes about a second for so many of integers
 BYTES = (IntegerType(8), IntegerType(8, Signedness.UNSIGNED))
@@ -104,11 +104,11 @@ class MatmulOp(ContractionOp):
         self._build((lhs, rhs), location, **flags, lhs_as=lhs_as)
 
     @property
-    def rounding_blocks(self) -> BlockWeightOp | None:
+    def rounding_blocks(self) -> BlockWeight | None:
         """The block weight by whose blocks the left operand may be rounded."""
         weight = self.rhs.owner
         allowed = self.lhs_as is not None and self.transpose_b is not None
-        return weight if allowed and isinstance(weight, BlockWeightOp) else None
+        return weight if allowed and isinstance(weight, BlockWeight) else None
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

@@ -6,18 +6,21 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32, i8
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.ops.block_weight import UI8, BlockWeightOp
+from ....dialects.graph.ops.block_weight import UI8, BlockWeight, StackedBlockWeightOp
 from ....dialects.graph.values import element_type_of_value
 from ..arithmetic import Arithmetic, convert
 from ..index_expr import Expr
 from .element_values import Values, element_of
+from .movement_rules import wrapped
 
 
 @element_of.register
-def _block_weight(op: BlockWeightOp, v: Values, index: tuple[Expr, ...]) -> SSAValue:
+def _block_weight(op: BlockWeight, v: Values, index: tuple[Expr, ...]) -> SSAValue:
     """(number - zero) * scale"""
     bits, block, _, middle = op.numbers
     row, at = index
+    if isinstance(op, StackedBlockWeightOp):
+        row = wrapped(v, op.which, [], op.count) * op.rows.value.data + row
     place, part = at.divide(8 // bits)
     number = v.at(op.weight, [row, place])
     if bits < 8:

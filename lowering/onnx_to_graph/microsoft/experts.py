@@ -143,7 +143,8 @@ def _swiglu(node: Node, gate: SSAValue, linear: SSAValue) -> SSAValue:
     gate = gate if limits_result else limited(gate)
     active = node.emit(MulOp(gate, node.emit(SigmoidOp(node.emit(MulOp(gate, node.scalar(alpha, gate)))))))
     active = limited(active) if limits_result else active
-    return node.emit(MulOp(active, node.emit(AddOp(limited(linear, -limit), node.scalar(beta, linear)))))
+    linear = limited(linear, -limit)
+    return node.emit(MulOp(active, node.emit(AddOp(linear, node.scalar(beta, linear))) if beta else linear))
 
 
 _ACTIVATIONS: dict[str, Callable[[Node, SSAValue], SSAValue]] = {

@@ -80,12 +80,12 @@ def dequantised_matrix(op: MatmulOp, constants: Constants) -> DequantisedMatrix 
         return None
     turned = op.transpose_b is None
     depth, rows = shape_of(op.rhs) if turned else shape_of(op.rhs)[::-1]
-    value = _uncut(_before_widening(op.rhs))
+    value = _uncut(before_widening(op.rhs))
     less = None if value is None else defining(value, SubOp)
-    wide = None if value is None else defining(value if less is None else less.lhs, DequantizeOp)
+    wide = None if value is None else defining(value if less is None else before_widening(less.lhs), DequantizeOp)
     if wide is None or (less is not None and wide.zero_point is not None):
         return None
-    parameters = (_before_widening(wide.scale), wide.zero_point, None if less is None else less.rhs)
+    parameters = (before_widening(wide.scale), wide.zero_point, None if less is None else less.rhs)
     chains = [None if each is None else known_chain(each, constants) for each in (wide.x, *parameters)]
     numbers, scale, zero, offset = chains
     if numbers is None or scale is None or (zero is None, offset is None) != (wide.zero_point is None, less is None):
@@ -102,7 +102,7 @@ def dequantised_matrix(op: MatmulOp, constants: Constants) -> DequantisedMatrix 
         depth=depth,
         numbers=numbers,
         type=element_type_of_value(wide.x),
-        bits=_bits_of(wide.x),
+        bits=bits_of(wide.x),
         stored=_stored(wide.x, constants),
         scale=scale,
         scale_type=element_type_of_value(parameters[0]),
@@ -112,7 +112,7 @@ def dequantised_matrix(op: MatmulOp, constants: Constants) -> DequantisedMatrix 
     )
 
 
-def _before_widening(value: SSAValue) -> SSAValue:
+def before_widening(value: SSAValue) -> SSAValue:
     """The floats of 16 bits that the value is a cast of, or else itself."""
     cast = defining(value, CastOp)
     return cast.x if cast is not None and element_type_of_value(cast.x) in (f16, bf16) else value
@@ -129,7 +129,7 @@ def _uncut(value: SSAValue) -> SSAValue | None:
     return value if reshape is None else reshape.x
 
 
-def _bits_of(value: SSAValue) -> int:
+def bits_of(value: SSAValue) -> int:
     """Bits of numbers that were unpacked, and possibly moved since; or those of the value's type."""
     while isinstance(op := value.owner, MovementOp):
         if isinstance(op, UnpackBitsOp):

@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import ElementwiseOp, describe
-from ....dialects.graph.ops.block_weight import BlockWeightOp
+from ....dialects.graph.ops.block_weight import BlockWeight
 from ....dialects.graph.ops.contraction import ConvOp, MatmulOp
 from ....dialects.graph.ops.conversion import CastOp
 from ....dialects.graph.ops.reduction import ReduceMeanOp
@@ -45,7 +45,7 @@ class ContractionForm:
     prologue: tuple[Operation, ...]
     epilogue: tuple[Operation, ...]
     pool: MaxPoolOp | None
-    blocks: BlockWeightOp | None = None
+    blocks: BlockWeight | None = None
     means: ReduceMeanOp | None = None
     halves: tuple[SSAValue, ...] = ()
 
@@ -87,7 +87,7 @@ def contraction_of(ops: Sequence[Operation]) -> ContractionForm:
     rhs = unpack.packed if unpack is not None else weight
     pooled = pool if isinstance(pool, MaxPoolOp) else None
     means = means if isinstance(means, ReduceMeanOp) else None
-    blocks = rhs.owner if isinstance(rhs.owner, BlockWeightOp) and rhs.owner.parent is root.parent else None
+    blocks = rhs.owner if isinstance(rhs.owner, BlockWeight) and rhs.owner.parent is root.parent else None
     return ContractionForm(root, lhs, rhs, unpack, bias, prologue, epilogue, pooled, blocks, means, halves)
 
 

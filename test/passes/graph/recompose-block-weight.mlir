@@ -133,3 +133,52 @@ func.func @along(%x: tensor<5x2xf32>) -> tensor<5x1xf32> {
   %y = graph.matmul %x, %r {transpose_b} : (tensor<5x2xf32>, tensor<1x2xf32>) -> tensor<5x1xf32>
   func.return %y : tensor<5x1xf32>
 }
+
+// -----
+
+// A matrix that is taken out of a stack by a number that is computed: no other one is read. The zero point is one for
+// all, or one of each block.
+// CHECK-LABEL: @stacked
+// CHECK-DAG:     %[[W:.*]] = graph.weight #graph.blob<"", 0, 512, "w"> : tensor<128x4xui8>
+// CHECK-DAG:     %[[S:.*]] = graph.weight #graph.blob<"", 0, 1024, "s"> : tensor<128x2xf32>
+// CHECK:         %[[B:.*]] = graph.stacked_block_weight %i, %[[W]], %[[S]] {bits = 4 : i64, block = 4 : i64, depth = 8 : i64, middle = 8 : i64, rows = 64 : i64}
+// CHECK:         graph.matmul %x, %[[B]] {transpose_b, lhs_as = i8}
+// CHECK:         graph.stacked_block_weight %i, %{{.*}}, %{{.*}}, %{{.*}} {bits = 4 : i64, block = 4 : i64, depth = 8 : i64, middle = 0 : i64, rows = 64 : i64}
+func.func @stacked(%x: tensor<5x8xf32>, %i: tensor<i64>) -> (tensor<5x64xf32>, tensor<5x64xf32>) {
+  %w = graph.weight #graph.blob<"", 0, 512, "w"> : tensor<2x64x4xui8>
+  %s = graph.weight #graph.blob<"", 0, 1024, "s"> : tensor<2x64x2xf32>
+  %g = graph.gather %w, %i {axis = 0 : i64} : (tensor<2x64x4xui8>, tensor<i64>) -> tensor<64x4xui8>
+  %f = graph.reshape %g {shape = array<i64: 256>} : (tensor<64x4xui8>) -> tensor<256xui8>
+  %u = graph.unpack_bits %f {to = ui4, shape = array<i64: 64, 2, 4>} : (tensor<256xui8>) -> tensor<64x2x4xui4>
+  %t = graph.gather %s, %i {axis = 0 : i64} : (tensor<2x64x2xf32>, tensor<i64>) -> tensor<64x2xf32>
+  %v = graph.reshape %t {shape = array<i64: 64, 2, 1>} : (tensor<64x2xf32>) -> tensor<64x2x1xf32>
+  %z = graph.constant dense<8> : tensor<ui4>
+  %d = graph.dequantize %u, %v, %z : (tensor<64x2x4xui4>, tensor<64x2x1xf32>, tensor<ui4>) -> tensor<64x2x4xf32>
+  %r = graph.reshape %d {shape = array<i64: 64, 8>} : (tensor<64x2x4xf32>) -> tensor<64x8xf32>
+  %y = graph.matmul %x, %r {transpose_b, lhs_as = i8} : (tensor<5x8xf32>, tensor<64x8xf32>) -> tensor<5x64xf32>
+  %p = graph.constant dense<3> : tensor<2x64x2xui4>
+  %o = graph.gather %p, %i {axis = 0 : i64} : (tensor<2x64x2xui4>, tensor<i64>) -> tensor<64x2xui4>
+  %q = graph.reshape %o {shape = array<i64: 64, 2, 1>} : (tensor<64x2xui4>) -> tensor<64x2x1xui4>
+  %e = graph.dequantize %u, %v, %q : (tensor<64x2x4xui4>, tensor<64x2x1xf32>, tensor<64x2x1xui4>) -> tensor<64x2x4xf32>
+  %n = graph.reshape %e {shape = array<i64: 64, 8>} : (tensor<64x2x4xf32>) -> tensor<64x8xf32>
+  %k = graph.matmul %x, %n {transpose_b} : (tensor<5x8xf32>, tensor<64x8xf32>) -> tensor<5x64xf32>
+  func.return %y, %k : tensor<5x64xf32>, tensor<5x64xf32>
+}
+
+// -----
+
+// A matrix of other rows than panels have is dequantised, and taken out of the stack, too.
+// CHECK-LABEL: @few_rows
+// CHECK-NOT:     graph.stacked_block_weight
+func.func @few_rows(%x: tensor<5x8xf32>, %i: tensor<i64>) -> tensor<5x40xf32> {
+  %w = graph.weight #graph.blob<"", 0, 640, "w"> : tensor<2x40x8xui8>
+  %s = graph.weight #graph.blob<"", 0, 640, "s"> : tensor<2x40x2xf32>
+  %g = graph.gather %w, %i {axis = 0 : i64} : (tensor<2x40x8xui8>, tensor<i64>) -> tensor<40x8xui8>
+  %u = graph.reshape %g {shape = array<i64: 40, 2, 4>} : (tensor<40x8xui8>) -> tensor<40x2x4xui8>
+  %t = graph.gather %s, %i {axis = 0 : i64} : (tensor<2x40x2xf32>, tensor<i64>) -> tensor<40x2xf32>
+  %v = graph.reshape %t {shape = array<i64: 40, 2, 1>} : (tensor<40x2xf32>) -> tensor<40x2x1xf32>
+  %d = graph.dequantize %u, %v : (tensor<40x2x4xui8>, tensor<40x2x1xf32>) -> tensor<40x2x4xf32>
+  %r = graph.reshape %d {shape = array<i64: 40, 8>} : (tensor<40x2x4xf32>) -> tensor<40x8xf32>
+  %y = graph.matmul %x, %r {transpose_b} : (tensor<5x8xf32>, tensor<40x8xf32>) -> tensor<5x40xf32>
+  func.return %y : tensor<5x40xf32>
+}

@@ -29,7 +29,7 @@ from mini_infer.dialects.graph.axes import (
 from mini_infer.dialects.graph.base import GraphOp
 from mini_infer.dialects.graph.dialect import Graph
 from mini_infer.dialects.graph.ops.attention import AttentionOp
-from mini_infer.dialects.graph.ops.block_weight import BlockWeightOp
+from mini_infer.dialects.graph.ops.block_weight import BlockWeightOp, StackedBlockWeightOp
 from mini_infer.dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
 from mini_infer.dialects.graph.ops.conversion import BitcastOp, CastOp, UnpackBitsOp
 from mini_infer.dialects.graph.ops.elementwise import BinaryOp, UnaryOp, WhereOp
@@ -146,6 +146,14 @@ CASES: list[Case] = [
     lambda x: WhereOp(x.whole(3, 1, end=2, dtype=np.bool_), x(4), x(3, 4)),
     lambda x: BlockWeightOp(
         x.whole(3, 8, end=256, dtype=np.uint8), x(3, 2, dtype=np.float32), bits=8, block=4, depth=7
+    ),
+    lambda x: StackedBlockWeightOp(
+        x.whole(end=2),
+        *(x.whole(128, 4, end=256, dtype=np.uint8), x(128, 1, dtype=np.float32)),
+        rows=64,
+        bits=8,
+        block=4,
+        depth=3,
     ),
     lambda x: MatmulOp(x(3, 2), x(2, 4)),
     lambda x: MatmulOp(x(2, 1, 4, 3), x(3, 5, 4), transpose_a=True, transpose_b=True),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .....dialects.byte_dot import GROUP
-from .....dialects.graph.ops.block_weight import BlockWeightOp
+from .....dialects.extensions.arith import IndexCastOp
+from .....dialects.graph.ops.block_weight import BlockWeight, StackedBlockWeightOp
 from .....dialects.graph.packing.unpack import UnpackOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.sizes.sizes import pinned
 from .....passes.kernels.forms.contraction import ContractionForm
 from ....kernel_code.extents import Extent
-from ....kernel_code.loop_builder import Index
+from ....kernel_code.loop_builder import INDEX, Index
 from ...kernel_instance import KernelInstance
 from ...tiles.block_panel import WRITTEN_OUT, BlockNumbers, PanelPlaces
 from ...tiles.block_tile import BlockStrip, BlockTile, RoundedRows, call_block_tiles
@@ -22,11 +23,20 @@ from .contraction_nest import Access, argument_buffer
 from .tile_calls import TileCalls, Tiling
 
 
-def numbers_of(op: BlockWeightOp) -> BlockNumbers:
+def numbers_of(op: BlockWeight) -> BlockNumbers:
     """What code of a block weight is specialised for."""
     bits, block, depth, middle = op.numbers
     zero = None if op.zero is None else element_type_of_value(op.zero)
     return BlockNumbers(bits, block, pinned(depth % block), middle, element_type_of_value(op.scale), zero)
+
+
+def _first_panel(k: KernelInstance, op: BlockWeight, nr: int) -> Index:
+    """The first panel of a matrix among those of a stack."""
+    if not isinstance(op, StackedBlockWeightOp):
+        return 0
+    b = k.b
+    which = b.insert(IndexCastOp(b.load(argument_buffer(k, op.which), []), INDEX))
+    return b.mul(b.max(b.min(which, op.count - 1), 0), op.rows.value.data // nr)
 
 
 class BlockCalls(TileCalls):
@@ -37,7 +47,8 @@ class BlockCalls(TileCalls):
         assert form.blocks is not None
         self.numbers, self.halves = numbers_of(form.blocks), bool(form.halves)
         self.blocks = shape_of(form.blocks.scale)[1]
-        unpacks = [operand.owner for operand in form.blocks.operands]
+        unpacks = [operand.owner for operand in form.blocks.parameters]
+        self.first = _first_panel(k, form.blocks, tiling.nr)
         self.weight = [
             k.places[k.buffers.index(argument_buffer(k, each.packed))] for each in unpacks if isinstance(each, UnpackOp)
         ]
@@ -50,7 +61,7 @@ class BlockCalls(TileCalls):
     def places_of(self, panel: Index) -> PanelPlaces:
         """Where a panel's words, scales and zero points are."""
         b, nr = self.b, self.tiling.nr
-        first = b.mul(panel, self.blocks)
+        first = b.mul(b.add(self.first, panel), self.blocks)
         at = [b.mul(b.mul(first, self.numbers.words), nr * GROUP), *[b.mul(first, nr)] * (len(self.weight) - 1)]
         words, scales, *zeros = [b.place(*each) for each in zip(self.weight, at, strict=True)]
         return PanelPlaces(words, scales, zeros[0] if zeros else None)

@@ -51,7 +51,7 @@ def write_packed(k: KernelInstance, stem: str, write: Callable[[KernelInstance, 
 def check_packed(k: KernelInstance, form: ContractionForm) -> None:
     """Raises CompileError for weights that should be packed and aren't."""
     interface = k.kernel.interface
-    weights = [form.unpack] if form.blocks is None else [operand.owner for operand in form.blocks.operands]
+    weights = [form.unpack] if form.blocks is None else [operand.owner for operand in form.blocks.parameters]
     packed = all(isinstance(each, UnpackOp) for each in weights)
     if isinstance(interface, InterfaceAttr) and interface.packed.data and not packed:
         raise CompileError(f"{describe(form.root)}: its weight is not packed; run pack-weights first")

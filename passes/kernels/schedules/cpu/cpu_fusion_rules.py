@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 
 from .....dialects.graph.base import ElementwiseOp, ReductionOp
 from .....dialects.graph.ops.attention import AttentionOp
-from .....dialects.graph.ops.block_weight import BlockWeightOp
+from .....dialects.graph.ops.block_weight import BlockWeight
 from .....dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
 from .....dialects.graph.ops.recurrence import RecurrenceOp
 from .....dialects.graph.ops.structure import WeightOp
@@ -81,7 +81,7 @@ class CpuFusionRules(FusionRules):
     def takes_prologue(self, root: Operation) -> bool:
         if not isinstance(root, MatmulOp | ConvOp) or is_byte(element_type_of_value(root.operands[0])):
             return False
-        if isinstance(root.operands[1].owner, BlockWeightOp):
+        if isinstance(root.operands[1].owner, BlockWeight):
             return False
         if isinstance(root, ConvOp) and tiled_product.fits(root):
             geometry = conv_geometry(root)

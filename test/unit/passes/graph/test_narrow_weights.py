@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 from graph_runs import Model, Target, check
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i8
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.ops.block_weight import BlockWeightOp
+from mini_infer.dialects.graph.ops.block_weight import BlockWeightOp, StackedBlockWeightOp
 from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.graph.ops.conversion import CastOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp
@@ -82,3 +83,34 @@ def test_blocks_are_unpacked_a_panel_at_a_time(bits: int) -> None:
         [vector, matrix, behind], Target(bits=256), Target(bits=512, threads=3), Target(bits=128, threads=2)
     ):
         assert sorted(run.schedules) == [*["dequantised_panels"] * 3, "elements"]
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_a_matrix_of_a_stack(bits: int, rounded: bool) -> None:
+    """Panels of the matrix of that number, the first, one in the middle or the last, are read where they lie."""
+
+    def product(m: Model, which: int, rows: int, *, zeros: bool) -> SSAValue:
+        depth, block, count = 96, 32, 3 * 128
+        weight = m.weight(data=m.random(count, depth * bits // 8, scale=1e6).astype(np.int64).astype(np.uint8))
+        zero = m.weight(data=(m.random(count, 3, scale=1e3).astype(np.int64) % 2**bits).astype(np.uint8))
+        matrix = StackedBlockWeightOp(
+            m.input(data=np.array(which)),
+            weight,
+            m.weight(count, 3, scale=0.1),
+            zero if zeros else None,
+            rows=128,
+            bits=bits,
+            block=block,
+            depth=depth,
+            middle=0 if zeros else 2 ** (bits - 1),
+        )
+        x = m.input(rows, depth)
+        return m(MatmulOp(x, m(matrix), transpose_b=True, lhs_as=i8 if rounded else None))
+
+    cases = [
+        partial(product, which=which, rows=rows, zeros=zeros)
+        for which, rows, zeros in ((0, 1, False), (2, 1, True), (1, 7, False), (2, 40, True))
+    ]
+    for run in check(cases, Target(bits=256), Target(bits=512, threads=3)):
+        assert set(run.schedules) <= {"block_dots", "dequantised_panels"}

@@ -276,7 +276,7 @@ def packed_operands(kernel: KernelOp, form: ContractionForm, nr: int) -> dict[in
     root = form.root
     if form.blocks is not None:
         bits, block, _, _ = form.blocks.numbers
-        weight, *others = (argument_index(kernel, _argument_of(operand)) for operand in form.blocks.operands)
+        weight, *others = (argument_index(kernel, _argument_of(operand)) for operand in form.blocks.parameters)
         beside = (PairedPanelPacking if form.halves else PanelPacking)(nr, transposed=True)
         words = BlockPanelPacking(nr, bits, block, paired=bool(form.halves))
         return {weight: words, **dict.fromkeys(others, beside)}
