@@ -138,3 +138,28 @@ func.func @may_be_rounded(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %z: tensor<2
   %2 = graph.matmul %z, %w {lhs_as = i8} : (tensor<2x5x3xf32>, tensor<1x3x4xf32>) -> tensor<2x5x4xf32>
   func.return %1, %2 : tensor<2x4xf32>, tensor<2x5x4xf32>
 }
+
+// -----
+
+// Of a quantised table only the rows that are gathered are unpacked and dequantised.
+// CHECK-LABEL: @table
+// CHECK:         %[[G:.*]] = graph.gather %{{.*}}, %i {axis = 0 : i64} : (tensor<64x16xui8>, tensor<3xi64>) -> tensor<3x16xui8>
+// CHECK:         graph.unpack_bits %{{.*}} {to = ui4, shape = array<i64: 3, 2, 16>} : (tensor<48xui8>) -> tensor<3x2x16xui4>
+// CHECK:         %[[S:.*]] = graph.gather %s, %i {axis = 0 : i64} : (tensor<64x2x1xf32>, tensor<3xi64>) -> tensor<3x2x1xf32>
+// CHECK:         graph.dequantize %{{.*}}, %[[S]], %z : (tensor<3x2x16xui4>, tensor<3x2x1xf32>, tensor<1x1xui4>)
+// CHECK:         graph.reshape %{{.*}} {shape = array<i64: 3, 32>}
+// CHECK-LABEL: @more_rows_than_there_are
+// CHECK:         %[[D:.*]] = graph.dequantize %w
+// CHECK-NEXT:    graph.gather %[[D]], %i
+func.func @table(%w: tensor<1024xui8>, %s: tensor<64x2x1xf32>, %z: tensor<1x1xui4>, %i: tensor<3xi64>) -> tensor<3x32xf32> {
+  %u = graph.unpack_bits %w {to = ui4, shape = array<i64: 64, 2, 16>} : (tensor<1024xui8>) -> tensor<64x2x16xui4>
+  %d = graph.dequantize %u, %s, %z : (tensor<64x2x16xui4>, tensor<64x2x1xf32>, tensor<1x1xui4>) -> tensor<64x2x16xf32>
+  %r = graph.reshape %d {shape = array<i64: 64, 32>} : (tensor<64x2x16xf32>) -> tensor<64x32xf32>
+  %g = graph.gather %r, %i {axis = 0 : i64} : (tensor<64x32xf32>, tensor<3xi64>) -> tensor<3x32xf32>
+  func.return %g : tensor<3x32xf32>
+}
+func.func @more_rows_than_there_are(%w: tensor<2x8xi8>, %s: tensor<1x8xf32>, %i: tensor<3xi64>) -> tensor<3x8xf32> {
+  %d = graph.dequantize %w, %s : (tensor<2x8xi8>, tensor<1x8xf32>) -> tensor<2x8xf32>
+  %g = graph.gather %d, %i {axis = 0 : i64} : (tensor<2x8xf32>, tensor<3xi64>) -> tensor<3x8xf32>
+  func.return %g : tensor<3x8xf32>
+}

@@ -143,3 +143,25 @@ def test_large_weights_are_made_in_parts(kind: str, how: str, monkeypatch: pytes
     monkeypatch.setattr(blobs, "PART_BYTES", 50)
     engine = mi.compile(model, threads=1)
     np.testing.assert_allclose(engine(x), wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize(("kind", "block"), [("int4", 16), ("uint8", 16), ("int8", 0)])
+def test_rows_of_a_dequantised_table(kind: str, block: int) -> None:
+    """Those that are gathered are dequantised, and no others; the product by the table has its weight in blocks."""
+    rows, depth = 200, 48
+    table = numbers(kind, rows, depth)
+    scale = RANDOM.uniform(0.01, 0.1, (rows, depth // block) if block else (rows,)).astype(np.float32)
+    attributes: dict[str, Any] = {"axis": 1, "block_size": block} if block else {"axis": 0}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s"], ["d"], **attributes),
+        helper.make_node("Gather", ["d", "ids"], ["x"]),
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("Transpose", ["d"], ["t"]),
+        helper.make_node("MatMul", ["r", "t"], ["y"]),
+    ]
+    ids = np.array([[3, -1], [0, 150]])
+    engine = mi.compile(model_of(nodes, {"ids": ids}, {"w": table, "s": scale}, ["y"], 21), threads=1)
+    wide = table.astype(np.float64) * (np.repeat(scale, block, 1) if block else scale[:, None])
+    wanted = np.maximum(wide[ids], 0) @ wide.T
+    np.testing.assert_allclose(engine(ids), wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
+    assert engine.plan.arena_bytes < rows * depth * 4
