@@ -17,11 +17,16 @@ from xdsl.ir import Attribute, SSAValue
 from ....dialects.byte_dot import GROUP
 from ....dialects.graph.ops.block_weight import UI8
 from ....dialects.graph.packing.block_panels import WORD
+from ....dialects.kernel.targets import CpuAttr
 from ...kernel_code.arithmetic import Arithmetic, convert, loaded
 from ...kernel_code.loop_builder import Index, LoopBuilder, vector_of
 
 WRITTEN_OUT = 32
 """Numbers of a column whose code is written out; blocks of more loop over as many."""
+_AHEAD = 8192
+"""Bytes by which words are prefetched: a processor's own prefetching stops at each page of 4096. One row by 2048 x 5632
+numbers of 4 bits in blocks of 32, from memory, takes 0.88 of the time, on two threads 0.5, many rows as long (Zen 5).
+"""
 _MAGIC, _MAGIC_BITS = 2.0**23, 0x4B000000
 """A float whose last bit counts 1."""
 
@@ -73,6 +78,9 @@ class BlockPanel:
         """A word of each column, a vector of i32 for each register."""
         b = self.b
         row, held = b.add(b.mul(block, self.numbers.words), word), self.lanes * GROUP
+        ahead = b.add(row, _AHEAD // (held * self.registers))
+        for at in range(0, held * self.registers, CpuAttr.CACHE_LINE):
+            b.prefetch(self._words, [ahead, at], near=True)
         vectors = [loaded(b, b.vload(self._words, [row, each * held], held)) for each in range(self.registers)]
         return [b.insert(BitcastOp(each, self.integers)) for each in vectors]
 

@@ -61,8 +61,12 @@ one thread) 196 x 3072 x 768 runs at 238 GFLOP/s instead of 222, 512 x 4096 x 51
 BLOCKED_PANELS_LONG = 0.95
 """Time of divided panels relative to whole ones."""
 
-DEQUANTISED_FEW_ROWS = 4
-"""Up to so many rows, tiles unpack block-quantised weights themselves, in registers."""
+DEQUANTISED_FEW_TILES, DEQUANTISED_FEW_TILES_OF_512 = 2, 16
+"""Most tiles of rows that unpack block-quantised weights in registers, each by itself; with vectors of 512 bits more.
+
+There unpacking overlaps with products: 8, 16, 32, 64 and 128 rows by 2048 x 5632 numbers of 4 bits take 0.49, 0.65,
+0.87, 0.93 and 0.99 of the time with panels in scratch (Zen 5, one thread). Elsewhere chosen.
+"""
 DEPTHWISE_COLUMNS = 7
 """Largest number of pixels of a row of a tile."""
 DEPTHWISE_WRITTEN_OUT = 9

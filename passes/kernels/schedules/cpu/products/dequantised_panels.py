@@ -20,7 +20,7 @@ from .....cost_model import seconds
 from ....forms.contraction import ContractionForm, contraction_form
 from ...schedule import Count, TileSize
 from ...scratch import ScratchLayout
-from ..tuning import DEQUANTISED_FEW_ROWS
+from ..tuning import DEQUANTISED_FEW_TILES, DEQUANTISED_FEW_TILES_OF_512
 from .tiled_product import TiledProduct, is_plain
 
 
@@ -44,10 +44,20 @@ class DequantisedPanels(TiledProduct):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """Panels of two registers; a tile that unpacks them has two chains of sums, and totals."""
+        """As of other weights; a tile that unpacks them has two chains of sums, and totals."""
         for schedule in super().candidates(kernel, target):
-            tallest = max(1, (target.registers.data - 8) // (3 * schedule.nr // schedule.lanes))
-            yield replace(schedule, prefetch=0, few=DEQUANTISED_FEW_ROWS, few_rows=tallest)
+            yield schedule._unpacking(target)
+
+    @override
+    def neighbours(self, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
+        for schedule in super().neighbours(kernel, target):
+            yield schedule._unpacking(target)
+
+    def _unpacking(self, target: CpuAttr) -> Self:
+        """The same with tiles that unpack in the registers there are."""
+        tallest = max(1, (target.registers.data - 8) // (3 * self.nr // self.lanes))
+        tiles = DEQUANTISED_FEW_TILES_OF_512 if target.vector_bits.data == 512 else DEQUANTISED_FEW_TILES
+        return replace(self, prefetch=0, few=tiles * tallest, few_rows=tallest)
 
     @override
     def least_cost(self, kernel: KernelOp, target: CpuAttr) -> float:
