@@ -326,15 +326,17 @@ class ExecutionContext(Stationary):
             if bound is None:
                 raise InvalidInputError(f"nothing is bound to '{name}'")
             spans.append((f"'{name}'", *bound))
-        inputs, cached = len(self.plan.inputs), self.plan.cached
-        read = [span for index, span in enumerate(spans[:inputs]) if index not in cached]
-        written = [*spans[inputs:], *(spans[index] for index in cached)]
-        start = self._memory.address
-        written.append(("the arena", start, start + self.plan.arena_bytes))
-        for index, (what, low, high) in enumerate(written):
-            for other, start, end in (*read, *written[:index]):
-                if max(low, start) < min(high, end):
-                    raise InvalidInputError(f"the memory of {what} overlaps that of {other}")
+        inputs, cached, start = len(self.plan.inputs), self.plan.cached, self._memory.address
+        found = [(low, high, index >= inputs or index in cached, what) for index, (what, low, high) in enumerate(spans)]
+        found.append((start, start + self.plan.arena_bytes, True, "the arena"))
+        last: dict[bool, tuple[int, str]] = {}  # the furthest end so far of what is read, and of what is written
+        for low, high, is_written, what in sorted(found):
+            for other, (end, name) in last.items():
+                if (is_written or other) and low < min(high, end):
+                    pair = (what, name) if is_written else (name, what)
+                    raise InvalidInputError(f"the memory of {pair[0]} overlaps that of {pair[1]}")
+            if high > max(low, last.get(is_written, (0, ""))[0]):
+                last[is_written] = high, what
         self._bound_are_apart = True
 
     def run(self, inputs: Mapping[str, Any], *, time_limit: float | None = None) -> dict[str, Array]:

@@ -170,7 +170,8 @@ class Generator:
     def _shapes(self, batch: int, rows: int, past: int) -> dict[str, tuple[int, ...]]:
         """The shapes of all inputs."""
         shapes = self._inputs.shapes(batch, rows, past)
-        shapes |= {each.past: each.shape(batch, past) for each in self._caches}
+        alike = {each.sizes: each.shape(batch, past) for each in self._caches}
+        shapes |= {each.past: alike[each.sizes] for each in self._caches}
         return shapes | ({"temperature": (1,), "top_p": (1,), "uniform": (batch, 1)} if self._draws else {})
 
     def _clear(self, batch: int) -> None:

@@ -27,7 +27,7 @@ from ..arena import Arena
 from ..engine import CompiledModel
 from ..forks import ForkSafeLock
 from ..plan import ExecutionContext, InferencePlan, PlanFamily, Shapes
-from ..specs import SymbolicSpec, TensorSpec
+from ..specs import CacheSpec, SymbolicSpec, TensorSpec
 from .buckets import BucketPlan, BucketPlans
 from .cut_dimensions import cut_dimensions, overfull_sizes
 
@@ -52,6 +52,7 @@ class ShapeFamily(PlanFamily):
         self._symbols: tuple[Symbol, ...] = tuple(symbol for _, _, symbol in self._sites)
         self._places = BucketPlans(self.arena.problem, self._symbols, bounded=not base.config.enable_dynamic_shapes)
         self._plans: OrderedDict[Shapes, InferencePlan] = OrderedDict()
+        self._caches: dict[Shapes, tuple[CacheSpec, ...]] = {}
         self._lock = ForkSafeLock()
         self.idle: deque[ExecutionContext] = deque()
         """Contexts that no call uses: as many as there were calls at a time."""
@@ -216,8 +217,11 @@ class ShapeFamily(PlanFamily):
             if min(shape, default=0) < 0:
                 raise InvalidInputError(f"output '{spec.name}' can't have shape {list(shape)}: inputs are too small")
         inputs, outputs = _of_shapes(base.inputs, shapes), _of_shapes(base.outputs, made[:shown])
-        rooms = _of_shapes(tuple(cache.room for cache in base.caches), made[shown:])
-        caches = tuple(replace(cache, room=room) for cache, room in zip(base.caches, rooms, strict=True))
+        caches = self._caches.get(made[shown:])
+        if caches is None:  # the same for all lengths of a past
+            rooms = _of_shapes(tuple(cache.room for cache in base.caches), made[shown:])
+            caches = tuple(replace(cache, room=room) for cache, room in zip(base.caches, rooms, strict=True))
+            self._caches = {made[shown:]: caches}
         checks = base.checks
         if not self._settled_checks:
             checks = settled(checks, partial(value_at, values=dict(zip(self._symbols, values, strict=True))))
@@ -289,9 +293,11 @@ def _size_text(size: int) -> int | str:
 
 
 def _of_shapes(specs: tuple[TensorSpec, ...], shapes: Shapes) -> tuple[TensorSpec, ...]:
-    """Specs with their shapes replaced."""
-    pairs = zip(specs, shapes, strict=True)
-    return tuple(replace(spec, shape=shape) for spec, shape in pairs)
+    """Specs with their shapes replaced: `dataclasses.replace` would take ten times as long."""
+    return tuple(
+        TensorSpec(spec.name, shape, spec.dtype, spec.bounded, spec.labels, spec.keys)
+        for spec, shape in zip(specs, shapes, strict=True)
+    )
 
 
 def settled(record: T, number: Callable[[int], int]) -> T:
