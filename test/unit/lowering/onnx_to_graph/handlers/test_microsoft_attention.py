@@ -141,6 +141,22 @@ def test_how_many_there_are_may_turn_out_in_a_run(case: Case) -> None:
         np.testing.assert_allclose(found[name], value, rtol=1e-6, atol=1e-6)
 
 
+def test_rows_may_be_padded_behind_those_that_are_valid() -> None:
+    """Each entry has as many as it says, and gives what a call of these alone gives, with norms of heads and places."""
+    whole_case = grouped(3, 8, 8, [5, 2], rotary=True)
+    beside = [np.array([[4, 5, 6], [1, 2, 3]]), None, None, None, None, floats(16), floats(16)]
+    together = replace(whole_case, operands=[*whole_case.operands, *beside, whole(2, 1)])
+    found = computed(*model_of(together))["y0"]
+    for entry, count in enumerate((2, 1)):
+        own = [None if each is None else each[entry : entry + 1] for each in together.operands[:6]]
+        own[:3] = [None if each is None else each[:, :count] for each in own[:3]]
+        places = beside[0]
+        assert places is not None
+        given = [*own, *together.operands[6:9], places[entry : entry + 1, :count], *beside[1:]]
+        alone = computed(*model_of(replace(together, operands=given)))["y0"]
+        np.testing.assert_allclose(found[entry, :count], alone[0], rtol=1e-5, atol=1e-6)
+
+
 def test_projections_in_one() -> None:
     """ONNX Runtime has no code for them on a CPU."""
     rows, keys, values = (floats(2, 3, 2, 4) for _ in range(3))
