@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from rich.console import Console
 
 from ...dialects.errors import ConfigError
@@ -55,14 +55,14 @@ class Case:
 
     def model(self) -> ModelProto:
         """The chain as an ONNX model [rows, width] -> [rows, width or inner]."""
-        nodes, tensors = [], []
+        nodes, tensors = list[NodeProto](), list[TensorProto]()
         for layer, (numbers, scales) in enumerate(self.weights()):
             names = f"w{layer}", f"s{layer}"
             tensors += [
                 numpy_helper.from_array(each, name) for each, name in zip((numbers, scales), names, strict=True)
             ]
-            size = {"N": len(scales), "K": self.width if layer % 2 == 0 else self.inner}
-            options = {"bits": self.bits, "block_size": self.block, "accuracy_level": self.level}
+            size: dict[str, Any] = {"N": len(scales), "K": self.width if layer % 2 == 0 else self.inner}
+            options: dict[str, Any] = {"bits": self.bits, "block_size": self.block, "accuracy_level": self.level}
             operands, result = [f"x{layer}", *names], f"x{layer + 1}"
             nodes.append(helper.make_node("MatMulNBits", operands, [result], domain="com.microsoft", **size, **options))
         last = self.inner if self.layers % 2 else self.width
@@ -118,7 +118,7 @@ def measure(case: Case, threads: int, seconds: float) -> dict[str, float]:
     """Milliseconds of ours, ratios and errors."""
     model = case.model()
     engine = compile_model(model, threads=threads)
-    engines = [lambda x: engine(x), _onnxruntime(model, threads)]
+    engines: list[Callable[[Array], Array]] = [engine, _onnxruntime(model, threads)]
     x = np.random.default_rng(1).normal(size=(case.rows, case.width)).astype(np.float32)
     wanted = case.reference(x)
     found = [float(np.sqrt(np.mean((run(x) - wanted) ** 2) / np.mean(wanted**2))) for run in engines]
