@@ -171,7 +171,8 @@ class EngineConfig:
         model just moves values into are narrowed. CPU only.
     next_token: a language model gives the next token of each sequence in place of its logits, drawn from so many of
         the most likely ones: 1 the most likely one, 0 one of all. What only other rows of logits need is not computed.
-        Except with 1, the model gets three more inputs: temperature, top_p, and uniform numbers.
+        The model gets more inputs: temperature [1], top_p [1] and uniform [sequences, 1] numbers; with 0 no top_p, with
+        1 none.
     enable_graph_optimization: recomposition, folding, channels-last layout and fusion; off, every ONNX op is a kernel
         of its own.
     integer_products: compute products of quantised values in integers; off, in floats, dequantised. CPU only.

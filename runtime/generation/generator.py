@@ -88,7 +88,7 @@ class Generator:
         self.capacity, self.sequences = sizes.capacity, sequences
         scales = (each.scales for each in sizes.caches)
         self._caches = [*sizes.caches, *(each for each in scales if each.past in self.engine.input_names)]
-        self._chunk, self._draws = sizes.chunk, top_k != 1
+        self._chunk, self._top_k = sizes.chunk, top_k
         self._grows = any(each.token_axis is not None for each in sizes.caches)
         self._may_differ = not self._grows or "mask" in interface.inputs
         self._inputs = TokenInputs(interface, sizes.capacity, first=not self._grows)
@@ -109,7 +109,8 @@ class Generator:
 
         A sequence ends with one of `stop`, by default the model's own; behind it, its tokens are None, and the end of
         all is the end. Tokens are drawn by `seed` alone, with probabilities sharpened by a `temperature` below 1, from
-        the most likely ones whose probabilities add up to `top_p`. Raises InvalidInputError for wrong arguments.
+        the most likely ones whose probabilities add up to `top_p` (not with top_k=0). Raises InvalidInputError for
+        wrong arguments.
         """
         lengths = self._checked(prompts, tokens)
         for name, value, good in (("temperature", temperature, temperature > 0), ("top_p", top_p, 0 < top_p <= 1)):
@@ -117,10 +118,15 @@ class Generator:
                 raise InvalidInputError(
                     f"{name} is {value}; it must be more than 0{', and at most 1' * (name == 'top_p')}"
                 )
-            if not self._draws and value != 1:
+            if value != 1 and self._top_k == 1:
                 raise InvalidInputError(f"{name} does nothing with top_k=1, the most likely token")
+        if top_p != 1 and self._top_k == 0:
+            raise InvalidInputError("top_p needs a top_k: of all tokens the most likely ones are not looked for")
         count = self.capacity - max(lengths) + 1 if tokens is None else tokens
-        chance = _Chance(np.random.default_rng(seed), temperature, top_p) if self._draws else None
+        chance = None
+        if self._top_k != 1:
+            given = {"temperature": temperature, **({"top_p": top_p} if self._top_k else {})}
+            chance = _Chance(np.random.default_rng(seed), given)
         return self._tokens(prompts, count, set(self.stop if stop is None else stop), chance)
 
     def _checked(self, prompts: Sequence[Sequence[int]], tokens: int | None) -> list[int]:
@@ -172,7 +178,8 @@ class Generator:
         shapes = self._inputs.shapes(batch, rows, past)
         alike = {each.sizes: each.shape(batch, past) for each in self._caches}
         shapes |= {each.past: alike[each.sizes] for each in self._caches}
-        return shapes | ({"temperature": (1,), "top_p": (1,), "uniform": (batch, 1)} if self._draws else {})
+        drawn = {"temperature": (1,), "top_p": (1,), "uniform": (batch, 1)}
+        return shapes | {name: shape for name, shape in drawn.items() if name in self.engine.input_names}
 
     def _clear(self, batch: int) -> None:
         """Makes caches for so many sequences, or clears those that a state is read from."""
@@ -210,9 +217,9 @@ class Generator:
 class _Chance:
     """The inputs by which tokens are drawn."""
 
-    def __init__(self, numbers: np.random.Generator, temperature: float, top_p: float) -> None:
+    def __init__(self, numbers: np.random.Generator, constant: Mapping[str, float]) -> None:
         self._numbers = numbers
-        self._constant = {"temperature": np.full(1, temperature, np.float32), "top_p": np.full(1, top_p, np.float32)}
+        self._constant = {name: np.full(1, value, np.float32) for name, value in constant.items()}
 
     def inputs(self, batch: int) -> dict[str, Array]:
         """Fresh numbers for so many sequences."""

@@ -40,7 +40,7 @@ def generate(
         typer.Option(
             min=0,
             metavar="K",
-            help="Draw from the K most likely tokens; 0: from all.",
+            help="Draw from the K most likely tokens; 0: from all, without --top-p.",
             show_default=f"1; with --temperature or --top-p {USUAL_TOP_K}",
         ),
     ] = None,

@@ -5,10 +5,10 @@ after:   %last = graph.reshape (graph.slice %logits [.., 6:7, ..])            te
          %next = graph.arg_max %last {axis = 1, keepdims}                    tensor<2x1xi64>
          func.return %next, %present
 
-With `top_k` larger than 1, or 0 for the whole vocabulary, the token is drawn: main takes "temperature" and "top_p"
-[1], and numbers in [0, 1) as "uniform" [sequences, 1], the only source of chance. Of the `top_k` largest logits, by
-descending probability, those are kept before which the probabilities sum up to less than top_p; the token is the first
-one up to which the sum of the kept ones exceeds "uniform" times their total.
+With a `top_k` other than 1 the token is drawn: main takes "temperature" [1] and numbers in [0, 1) as "uniform"
+[sequences, 1], the only source of chance. It is the first one up to which the sum of probabilities exceeds "uniform"
+times their total. With 0 all tokens are summed up in their order; otherwise the `top_k` most likely ones, by descending
+probability, and of these those before which probabilities sum up to less than the input "top_p" [1].
 
 Runs only where it is asked for. The logits are the first output of floats with three dimensions.
 """
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, f32, i64
@@ -66,8 +67,13 @@ class ChooseToken(ModulePass):
         writer = _Writer(main, InsertPoint.before(end))
         words = shape_of(end.operands[places[0]])[2]
         row = writer.last_row(end.operands[places[0]])
-        count = min(self.top_k or words, words)
-        end.operands[places[0]] = writer.drawn(row, count) if count > 1 else writer.likeliest(row)
+        if self.top_k == 1:
+            token = writer.likeliest(row)
+        elif self.top_k == 0:
+            token = writer.drawn_from_all(row)
+        else:
+            token = writer.drawn(row, min(self.top_k, words))
+        end.operands[places[0]] = token
         writer.rename_result(places[0])
 
 
@@ -113,20 +119,37 @@ class _Writer:
         """The place of the largest logit, [batch, 1]."""
         return self.emit(ArgMaxOp(row, 1, keepdims=True))
 
+    def drawn_from_all(self, row: SSAValue) -> SSAValue:
+        """A token drawn from all, [batch, 1]."""
+        words = shape_of(row)[1]
+        likely = self.emit(SoftmaxOp(self.tempered(row), 1))
+        last = self.emit(ConstantOp.from_numpy(np.array(words - 1), self.location))
+        return self.emit(MinOp(self.passed(likely), last))
+
     def drawn(self, row: SSAValue, count: int) -> SSAValue:
         """A token drawn from the `count` most likely ones, [batch, 1]."""
-        batch = shape_of(row)[0]
-        temperature, top_p = (self.argument(name, tensor(f32, (1,))) for name in ("temperature", "top_p"))
-        uniform = self.argument("uniform", tensor(f32, (batch, 1)))
-        row = self.emit(DivOp(row, temperature))
+        row = self.tempered(row)
+        top_p = self.argument("top_p", tensor(f32, (1,)))
         order = self.emit(TopKOp(row, 1, count))
         likely = self.emit(SoftmaxOp(self.emit(GatherElementsOp(row, order, 1)), 1))
         kept = self.emit(LessOp(self.emit(CumsumOp(likely, 1, exclusive=True)), top_p))
-        likely = self.emit(WhereOp(kept, likely, self.scalar(0, likely)))
+        passed = self.passed(self.emit(WhereOp(kept, likely, self.scalar(0, likely))))
+        number = self.emit(ReduceSumOp(self.emit(CastOp(kept, i64)), (1,), True))
+        last = self.emit(SubOp(number, self.scalar(1, number)))
+        return self.emit(GatherElementsOp(order, self.emit(MinOp(passed, last)), 1))
+
+    def tempered(self, row: SSAValue) -> SSAValue:
+        """Logits divided by the temperature."""
+        return self.emit(DivOp(row, self.argument("temperature", tensor(f32, (1,)))))
+
+    def passed(self, likely: SSAValue) -> SSAValue:
+        """How many sums of probabilities are at most "uniform" times their total, [batch, 1].
+
+        By rounding that may be all of them.
+        """
+        batch, count = shape_of(likely)
+        uniform = self.argument("uniform", tensor(f32, (batch, 1)))
         reached = self.emit(CumsumOp(likely, 1))
         total = self.emit(SliceOp(reached, (0, count - 1), (batch, count)))
         passed = self.emit(LessEqualOp(reached, self.emit(MulOp(uniform, total))))
-        # Rounding may take the product up to the total, which no sum exceeds.
-        numbers = [self.emit(ReduceSumOp(self.emit(CastOp(each, i64)), (1,), True)) for each in (passed, kept)]
-        last = self.emit(SubOp(numbers[1], self.scalar(1, numbers[1])))
-        return self.emit(GatherElementsOp(order, self.emit(MinOp(numbers[0], last)), 1))
+        return self.emit(ReduceSumOp(self.emit(CastOp(passed, i64)), (1,), True))
