@@ -13,6 +13,7 @@ import numpy as np
 from graph_runs import Case, Model
 from kernel_runs import Body
 from kernel_variants import ByHand
+from xdsl.dialects.builtin import i8
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.graph.ops.attention import AttentionOp
@@ -107,14 +108,14 @@ def product(
     return m(MatmulOp(lhs or m.input(rows, depth, dtype=np.float64), rhs))
 
 
-def few_bits(m: Model, rows: int, columns: int) -> SSAValue:
-    """A product by a matrix of bytes in blocks of four."""
+def few_bits(m: Model, rows: int, columns: int, rounded: bool = False) -> SSAValue:
+    """A product by a matrix of bytes in blocks of four, of rows that may be rounded."""
     weight, scale = (
         m.weight(data=m.random(columns, 8, scale=50).astype(np.int64).astype(np.uint8)),
         m.weight(columns, 2),
     )
     matrix = m(BlockWeightOp(weight, scale, None, bits=8, block=4, depth=7, middle=128))
-    return m(MatmulOp(m.input(rows, 7), matrix, transpose_b=True))
+    return m(MatmulOp(m.input(rows, 7), matrix, transpose_b=True, lhs_as=i8 if rounded else None))
 
 
 def gated(
@@ -229,8 +230,13 @@ CASES: dict[str, dict[str, Sized]] = {
             lambda m, n: m(MatmulOp(m.input(2, n, 3, dtype=np.float64), m.input(2, 3, 5, dtype=np.float64)))
         ),
     },
+    "block_dots": {
+        "rows": behind(lambda m, n: few_bits(m, n, 9, rounded=True), np.float32),
+        "columns": behind(lambda m, n: few_bits(m, 3, n, rounded=True), np.float32),
+    },
     "dequantised_panels": {
         "rows": behind(lambda m, n: few_bits(m, n, 9), np.float32),
+        "many rows": behind(lambda m, n: few_bits(m, 64 + n, 3), np.float32),
         "columns": behind(lambda m, n: few_bits(m, 3, n), np.float32),
     },
     "prologue_panels": {

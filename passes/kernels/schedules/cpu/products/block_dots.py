@@ -21,12 +21,11 @@ from ......dialects.graph.values import element_type_of_value, shape_of
 from ......dialects.kernel.targets import CpuAttr
 from ......dialects.sizes.sizes import bounds_of, now
 from .....cost_model import seconds
-from .....geometry.strided_views import strided_view
 from ....forms.contraction import ContractionForm, contraction_form
 from ...schedule import TileSize
 from ...scratch import ScratchLayout
 from ..tuning import BLOCK_DOTS_BESIDE_SUMS, BLOCK_DOTS_ROWS
-from .tiled_product import TiledProduct, beside_float_sums, is_plain, runs_inline
+from .tiled_product import TiledProduct, beside_float_sums, has_whole_rows, is_plain, runs_inline
 
 MOST_SUMMED = 2**31 // (255 * 127)
 """Numbers of a block whose products with bytes fit sums of 32 bits."""
@@ -48,8 +47,9 @@ class BlockDots(TiledProduct):
         root, blocks = form.root, form.blocks
         if blocks is None or not isinstance(root, MatmulOp) or root.lhs_as != i8 or not is_plain(form):
             return False
-        side_by_side = root.transpose_a is None and strided_view(form.lhs).strides[-1:] == (1,)
-        return side_by_side and element_type_of_value(root.lhs) == f32 and blocks.block.value.data <= MOST_SUMMED
+        return (
+            has_whole_rows(form) and element_type_of_value(root.lhs) == f32 and blocks.block.value.data <= MOST_SUMMED
+        )
 
     @override
     @classmethod

@@ -21,7 +21,7 @@ from ....forms.contraction import ContractionForm, contraction_form
 from ...schedule import Count, TileSize
 from ...scratch import ScratchLayout
 from ..tuning import DEQUANTISED_FEW_TILES, DEQUANTISED_FEW_TILES_OF_512
-from .tiled_product import TiledProduct, is_plain
+from .tiled_product import TiledProduct, has_whole_rows, is_plain
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,17 @@ class DequantisedPanels(TiledProduct):
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """As of other weights; a tile that unpacks them has two chains of sums, and totals."""
         for schedule in super().candidates(kernel, target):
-            yield schedule._unpacking(target)
+            yield schedule._unpacking(kernel, target)
 
     @override
     def neighbours(self, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         for schedule in super().neighbours(kernel, target):
-            yield schedule._unpacking(target)
+            yield schedule._unpacking(kernel, target)
 
-    def _unpacking(self, target: CpuAttr) -> Self:
-        """The same with tiles that unpack in the registers there are."""
+    def _unpacking(self, kernel: KernelOp, target: CpuAttr) -> Self:
+        """The same with tiles that unpack in the registers there are; those read whole rows."""
+        if not has_whole_rows(contraction_form(kernel)):
+            return replace(self, prefetch=0)
         tallest = max(1, (target.registers.data - 8) // (3 * self.nr // self.lanes))
         tiles = DEQUANTISED_FEW_TILES_OF_512 if target.vector_bits.data == 512 else DEQUANTISED_FEW_TILES
         return replace(self, prefetch=0, few=tiles * tallest, few_rows=tallest)

@@ -53,6 +53,7 @@ from ......dialects.kernel.kernel_attributes import InterfaceAttr
 from ......dialects.kernel.targets import CpuAttr
 from ......dialects.sizes.sizes import bounds_of, now
 from .....cost_model import moving_seconds, seconds
+from .....geometry.strided_views import strided_view
 from ....element_flow import same_place_pairs
 from ....forms.contraction import ContractionForm, contraction_form, conv_geometry
 from ....kernel_facts import argument_index, constant_operands, item_bytes, plain_operands
@@ -180,6 +181,12 @@ class TiledProduct(Schedule[CpuAttr]):
 def is_plain(form: ContractionForm) -> bool:
     """Whether no left-hand side is computed and no pool follows."""
     return not form.prologue and form.pool is None
+
+
+def has_whole_rows(form: ContractionForm) -> bool:
+    """Whether the elements of each of a product's left-hand rows lie side by side."""
+    product = isinstance(form.root, MatmulOp) and form.root.transpose_a is None
+    return product and strided_view(form.lhs).strides[-1:] == (1,)
 
 
 def fits(root: Operation) -> bool:
