@@ -15,7 +15,7 @@ from importlib import import_module
 from itertools import product
 from statistics import median
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import typer
@@ -55,16 +55,22 @@ class Case:
 
     def model(self) -> ModelProto:
         """The chain as an ONNX model [rows, width] -> [rows, width or inner]."""
-        nodes, tensors = list[NodeProto](), list[TensorProto]()
+        nodes: list[NodeProto] = []
+        tensors: list[TensorProto] = []
         for layer, (numbers, scales) in enumerate(self.weights()):
             names = f"w{layer}", f"s{layer}"
             tensors += [
                 numpy_helper.from_array(each, name) for each, name in zip((numbers, scales), names, strict=True)
             ]
-            size: dict[str, Any] = {"N": len(scales), "K": self.width if layer % 2 == 0 else self.inner}
-            options: dict[str, Any] = {"bits": self.bits, "block_size": self.block, "accuracy_level": self.level}
+            size = {"N": len(scales), "K": self.width if layer % 2 == 0 else self.inner}
+            options: dict[str, Any] = {
+                "bits": self.bits,
+                "block_size": self.block,
+                "accuracy_level": self.level,
+                **size,
+            }
             operands, result = [f"x{layer}", *names], f"x{layer + 1}"
-            nodes.append(helper.make_node("MatMulNBits", operands, [result], domain="com.microsoft", **size, **options))
+            nodes.append(helper.make_node("MatMulNBits", operands, [result], domain="com.microsoft", **options))
         last = self.inner if self.layers % 2 else self.width
         x, y = (
             helper.make_tensor_value_info(name, TensorProto.FLOAT, [self.rows, size])
@@ -86,7 +92,10 @@ class Case:
         return y
 
 
-def _onnxruntime(model: ModelProto, threads: int) -> Callable[[Array], Array]:
+_Engine: TypeAlias = Callable[[Array], Array]
+
+
+def _onnxruntime(model: ModelProto, threads: int) -> _Engine:
     try:
         runtime: Any = import_module("onnxruntime")  # has no usable types
     except ImportError as error:
@@ -97,7 +106,7 @@ def _onnxruntime(model: ModelProto, threads: int) -> Callable[[Array], Array]:
     return lambda x: session.run(None, {"x0": x})[0]
 
 
-def _times(engines: list[Callable[[Array], Array]], x: Array, seconds: float) -> list[list[float]]:
+def _times(engines: list[_Engine], x: Array, seconds: float) -> list[list[float]]:
     """Seconds of calls of each engine, in turns of several calls; the first of a turn isn't counted."""
     times: list[list[float]] = [[] for _ in engines]
     start = perf_counter()
@@ -118,8 +127,8 @@ def measure(case: Case, threads: int, seconds: float) -> dict[str, float]:
     """Milliseconds of ours, ratios and errors."""
     model = case.model()
     engine = compile_model(model, threads=threads)
-    engines: list[Callable[[Array], Array]] = [engine, _onnxruntime(model, threads)]
-    x = np.random.default_rng(1).normal(size=(case.rows, case.width)).astype(np.float32)
+    engines: list[_Engine] = [lambda x: engine(x), _onnxruntime(model, threads)]
+    x: Array = np.random.default_rng(1).normal(size=(case.rows, case.width)).astype(np.float32)
     wanted = case.reference(x)
     found = [float(np.sqrt(np.mean((run(x) - wanted) ** 2) / np.mean(wanted**2))) for run in engines]
     ours, theirs = _times(engines, x, seconds)
@@ -144,6 +153,11 @@ def block_products(
     seconds: Annotated[float, typer.Option(min=0.001, help="Time of each case.")] = 2.0,
 ) -> None:
     """Prints a line for each case."""
+    for name, given, allowed in (("bits", bits, BITS), ("level", level, (0, 1, 2, 3, 4))):
+        if wrong := [each for each in given if each not in allowed]:
+            raise ConfigError(f"--{name} {wrong[0]}: there are {', '.join(map(str, allowed))}")
+    if wrong := [each for each in block if each < 16 or each & (each - 1)]:
+        raise ConfigError(f"--block {wrong[0]}: blocks are powers of two from 16 on")
     console = Console()
     console.print(f"{cpu_title()}: {layers} layers {width} x {inner}; ONNX Runtime's time / ours")
     for bit, size, accuracy, count, team in product(bits, block, level, rows, threads):
