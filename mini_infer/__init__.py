@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .lowering.onnx_to_graph import import_onnx
     from .lowering.onnx_to_graph.user_operators import graph_functions as ops
     from .lowering.onnx_to_graph.user_operators.graph_value import GraphValue
-    from .passes.memory.report.memory_plan import BufferRecord, MemoryPlan, TensorRecord
+    from .passes.memory.report.memory_plan import BufferRecord, CacheRecord, MemoryPlan, TensorRecord
     from .passes.planning import STRATEGIES, Buffer, Plan
     from .runtime import cluster as on_ray
     from .runtime.asynchronous.batch_statistics import QueueStatistics
@@ -67,6 +67,7 @@ _HOME = {
     "BufferRecord": "passes.memory.report.memory_plan",
     "BusyError": "dialects.errors",
     "CFiles": "runtime.c_export.emit_c",
+    "CacheRecord": "passes.memory.report.memory_plan",
     "CompileError": "dialects.errors",
     "CompileOptions": "runtime.config",
     "ConfigError": "dialects.errors",
@@ -126,6 +127,7 @@ __all__ = [
     "BufferRecord",
     "BusyError",
     "CFiles",
+    "CacheRecord",
     "CompileError",
     "CompileOptions",
     "ConfigError",

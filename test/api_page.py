@@ -26,7 +26,7 @@ SECTIONS: dict[str, Sequence[str]] = {
     "Running beside the caller": ("RunHandle", "BatchingQueue", "QueueStatistics"),
     "Memory of tensors": ("Storage", "Tensor", "register_allocator"),
     "Memory plans": (
-        *("plan_memory", "MemoryPlan", "TensorRecord", "BufferRecord"),
+        *("plan_memory", "MemoryPlan", "TensorRecord", "BufferRecord", "CacheRecord"),
         *("plan_table", "pool_table", "write_report"),
     ),
     "The planner by itself": ("allocate", "Buffer", "Plan", "STRATEGIES"),

@@ -215,7 +215,17 @@ def calls(folder: Path) -> dict[str, Call]:
 
 
 WITHOUT = {
-    *("BufferRecord", "CFiles", "CompileOptions", "KernelTime", "MemoryPlan", "Plan", "Progress", "STRATEGIES"),
+    *(
+        "BufferRecord",
+        "CFiles",
+        "CacheRecord",
+        "CompileOptions",
+        "KernelTime",
+        "MemoryPlan",
+        "Plan",
+        "Progress",
+        "STRATEGIES",
+    ),
     *("QueueStatistics", "SymbolicSpec", "TensorRecord", "TensorSpec", "on_ray"),
     *("GraphValue", "UserOperator", "ops"),
 }
