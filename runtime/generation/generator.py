@@ -113,11 +113,11 @@ class Generator:
         wrong arguments.
         """
         lengths = self._checked(prompts, tokens)
-        for name, value, good in (("temperature", temperature, temperature > 0), ("top_p", top_p, 0 < top_p <= 1)):
-            if not good:
-                raise InvalidInputError(
-                    f"{name} is {value}; it must be more than 0{', and at most 1' * (name == 'top_p')}"
-                )
+        if not temperature > 0:
+            raise InvalidInputError(f"temperature is {temperature}; it must be more than 0")
+        if not 0 < top_p <= 1:
+            raise InvalidInputError(f"top_p is {top_p}; it must be more than 0, and at most 1")
+        for name, value in (("temperature", temperature), ("top_p", top_p)):
             if value != 1 and self._top_k == 1:
                 raise InvalidInputError(f"{name} does nothing with top_k=1, the most likely token")
         if top_p != 1 and self._top_k == 0:
@@ -126,7 +126,7 @@ class Generator:
         chance = None
         if self._top_k != 1:
             given = {"temperature": temperature, **({"top_p": top_p} if self._top_k else {})}
-            chance = _Chance(np.random.default_rng(seed), given)
+            chance = _Chance(np.random.default_rng(seed), len(prompts), given)
         return self._tokens(prompts, count, set(self.stop if stop is None else stop), chance)
 
     def _checked(self, prompts: Sequence[Sequence[int]], tokens: int | None) -> list[int]:
@@ -153,7 +153,7 @@ class Generator:
     ) -> Iterator[list[int | None]]:
         batch, lengths = len(prompts), [len(each) for each in prompts]
         self._clear(batch)
-        drawn = {} if chance is None else chance.inputs(batch)
+        drawn: Mapping[str, Array] = {} if chance is None else chance.inputs()
         found = np.zeros((batch, 1), np.int64)
         for number, prompt in enumerate(prompts):
             own = {name: each[number : number + 1] if each.ndim == 2 else each for name, each in drawn.items()}
@@ -164,7 +164,7 @@ class Generator:
         self._move_to_the_end(lengths, past)
         for step in range(count):
             if step:
-                drawn = {} if chance is None else chance.inputs(batch)
+                drawn = {} if chance is None else chance.inputs()
                 found[...] = self._call(Call(found, lengths, past), drawn)
                 lengths, past = [length + 1 for length in lengths], past + 1
             tokens = [int(token) for (token,) in found]
@@ -182,15 +182,15 @@ class Generator:
         return shapes | {name: shape for name, shape in drawn.items() if name in self.engine.input_names}
 
     def _clear(self, batch: int) -> None:
-        """Makes caches for so many sequences, or clears those that a state is read from."""
+        """Makes caches for so many sequences, and clears those that are read whole."""
         plan = self.engine.plan_for(self._shapes(batch, 1, 1))
         rooms = {each.past: plan.room(each.past) for each in self._caches}
         if any(name not in self._memory or self._memory[name].shape != each.shape for name, each in rooms.items()):
             self._memory = {name: np.zeros(each.shape, each.dtype) for name, each in rooms.items()}
             self._contexts = {}
-        elif not self._grows:
-            for each in self._memory.values():
-                each.fill(0)
+        for each in self._caches:
+            if each.token_axis is None:
+                self._memory[each.past].fill(0)
 
     def _call(self, call: Call, drawn: Mapping[str, Array], sequence: int | None = None) -> Array:
         """The next tokens, from a call of all sequences or of one."""
@@ -215,15 +215,17 @@ class Generator:
 
 
 class _Chance:
-    """The inputs by which tokens are drawn."""
+    """The inputs by which tokens are drawn, in arrays that stay."""
 
-    def __init__(self, numbers: np.random.Generator, constant: Mapping[str, float]) -> None:
-        self._numbers = numbers
-        self._constant = {name: np.full(1, value, np.float32) for name, value in constant.items()}
+    def __init__(self, numbers: np.random.Generator, batch: int, constant: Mapping[str, float]) -> None:
+        self._numbers, self._uniform = numbers, np.zeros((batch, 1), np.float32)
+        arrays = {name: np.full(1, value, np.float32) for name, value in constant.items()}
+        self._inputs = {**arrays, "uniform": self._uniform}
 
-    def inputs(self, batch: int) -> dict[str, Array]:
-        """Fresh numbers for so many sequences."""
-        return {**self._constant, "uniform": self._numbers.random((batch, 1), np.float32)}
+    def inputs(self) -> Mapping[str, Array]:
+        """Fresh numbers for all sequences."""
+        self._numbers.random(dtype=np.float32, out=self._uniform)
+        return self._inputs
 
 
 class _BoundContext:

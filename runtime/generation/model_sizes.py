@@ -102,7 +102,7 @@ class _Sizes:
         given: Mapping[str, int],
     ) -> None:
         self.folder, self.sequences, self.given = folder, sequences, given
-        self.capacity = capacity
+        self.capacity = min(capacity, folder.context or capacity)
         for each in model.caches:  # some have room for so many tokens
             if len(each.past.shape) == 4 and not each.shared and isinstance(each.past.shape[2], int):
                 self.capacity = min(self.capacity, each.past.shape[2])

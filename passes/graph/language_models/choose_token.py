@@ -10,7 +10,7 @@ With a `top_k` other than 1 the token is drawn: main takes "temperature" [1] and
 times their total. With 0 all tokens are summed up in their order; otherwise the `top_k` most likely ones, by descending
 probability, and of these those before which probabilities sum up to less than the input "top_p" [1].
 
-Runs only where it is asked for. The logits are the first output of floats with three dimensions.
+Runs only where it is asked for. The logits are the first output of floats with three dimensions that is no cache.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ....dialects.errors import ConfigError, InvalidModelError
 from ....dialects.graph.base import GraphOp, named_location
 from ....dialects.graph.host import NAME, main_of
+from ....dialects.graph.kv_cache_attributes import cache_of
 from ....dialects.graph.ops.conversion import CastOp
 from ....dialects.graph.ops.elementwise import DivOp, LessEqualOp, LessOp, MinOp, MulOp, SubOp, WhereOp
 from ....dialects.graph.ops.indexing import GatherElementsOp
@@ -55,10 +56,11 @@ class ChooseToken(ModulePass):
         main = main_of(op, self.name)
         end = main.body.block.last_op
         assert end is not None
+        caches = {cache.place for each in main.arg_attrs or () if (cache := cache_of(each)) is not None}
         places = [
             number
             for number, value in enumerate(end.operands)
-            if len(shape_of(value)) == 3 and is_float(element_type_of_value(value))
+            if number not in caches and len(shape_of(value)) == 3 and is_float(element_type_of_value(value))
         ]
         if not places:
             raise InvalidModelError("next_token: the model has no logits, an output of floats [batch, tokens, words]")

@@ -58,7 +58,7 @@ def test_tokens_are_drawn_by_the_numbers_alone(tmp_path: Path) -> None:
     made = generator(tmp_path, sequences=2, top_k=5)
     first = [*made.generate([PROMPTS[0]], 8, temperature=0.8, top_p=0.9, seed=3)]
     assert [*made.generate([PROMPTS[0]], 8, temperature=0.8, top_p=0.9, seed=3)] == first
-    engine = mi.compile(llama("scatter", SIZES, seed=3), 1, dims={"batch": 1, "sequence": 4}, compile_threads=1)
+    engine: Any = mi.compile(llama("scatter", SIZES, seed=3), 1, dims={"batch": 1, "sequence": 4}, compile_threads=1)
     empty = np.zeros((1, 2, 40, 16), np.float32)
     logits: Array = engine(np.array([PROMPTS[0]]), np.zeros(1, np.int64), empty, empty)[0][0, -1]
     drawn = {seed: next(made.generate([PROMPTS[0]], 1, temperature=0.8, top_p=0.9, seed=seed))[0] for seed in range(40)}
