@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32, i32
@@ -51,6 +52,10 @@ class BlockNumbers:
     def words(self) -> int:
         """Words of a block."""
         return -(-self.block // self.span)
+
+
+Level: TypeAlias = Callable[[SSAValue, int, int], SSAValue]
+"""(words of a register, its number, place of a number in a word) -> that number less the zero point, as f32."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +136,8 @@ class BlockPanel:
         b, lanes = self.b, self.lanes
         return [loaded(b, b.vload(window, [block, each * lanes], lanes)) for each in range(self.registers)]
 
-    def levels(self, block: Index) -> Callable[[SSAValue, int, int], SSAValue]:
-        """(words of a register, its number, place of a number in a word) -> that number less the zero point, as f32."""
+    def levels(self, block: Index) -> Level:
+        """What makes floats of a block's numbers."""
         b, m, numbers = self.b, self.m, self.numbers
         middle = numbers.middle if numbers.zero is None else 0
         subtracted = [b.constant(_MAGIC + middle, self.floats)] * self.registers

@@ -26,12 +26,14 @@ from ....dialects.byte_dot import GROUP, DotOp
 from ...kernel_code.arithmetic import Arithmetic, convert, lanes_of, loaded
 from ...kernel_code.loop_builder import Index, LoopBuilder, vector_of
 from ..kernel_instance import KernelInstance
-from .block_panel import BlockNumbers, BlockPanel, PanelPlaces
+from .block_panel import BlockNumbers, BlockPanel, Level, PanelPlaces
 from .fused_ops import Epilogue
 from .tile_results import MemoryRows, ResultShape, TileOperand, TileResults
 
-_PART = 256
-"""Numbers of a column whose products with floats are summed on their own, as in split_sums.py: bytes round far more."""
+PART = 128
+"""Numbers of a column whose products with floats are summed on their own, as in split_sums.py: of several blocks, or a
+part of one; with so many sums are off no more than ONNX Runtime's. Where rows are bytes, rounding them is off by far
+more than sums are."""
 _CHAINS = 2
 """Independent sums of each float of a tile: one alone would wait for each addition."""
 
@@ -143,13 +145,13 @@ class _BlockWriter(ABC):
         def block(number: Index, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
             return self.block(number, whole, totals)
 
-        def part(first: Index, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        def several(first: Index, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
             end = b.min(b.add(first, step), self.strip.blocks)
             made = b.loop(first, end, block, carried=zeros, unrolled=False)
             return [self.m.add(*pair) for pair in zip(totals, made, strict=True)]
 
-        step = 1 if self.tile.rounded else _PART // whole
-        one, blocks = (block, 1) if step <= 1 else (part, step)
+        step = 1 if self.tile.rounded else PART // whole
+        one, blocks = (block, 1) if step <= 1 else (several, step)
         totals = b.loop(0, self.strip.blocks, one, step=blocks, carried=zeros, unrolled=False)
         if tail:
             totals = self.block(self.strip.blocks, tail, totals)
@@ -242,13 +244,33 @@ class _FloatWriter(_BlockWriter):
 
     @override
     def block(self, number: Index, count: int, totals: Sequence[SSAValue]) -> list[SSAValue]:
-        b, lanes, places = self.b, self.tile.lanes, len(self.places)
-        level = self.panel.levels(number)
+        b, scales, level = self.b, self.panel.scales(number), self.panel.levels(number)
+        whole = count // PART * PART if count > PART else 0
+
+        def part(first: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
+            return self._added(sums, self._part(level, number, first, PART))
+
+        sums: Sequence[SSAValue] = [b.constant(0.0, self.floats)] * len(self.places)
+        sums = b.loop(0, whole, part, step=PART, carried=sums, unrolled=False)
+        if whole < count:
+            rest = self._part(level, number, whole, count - whole)
+            sums = self._added(sums, rest) if whole else rest
+        return [
+            b.fma(each, scales[register], total)
+            for (_, register), each, total in zip(self.places, sums, totals, strict=True)
+        ]
+
+    def _added(self, sums: Sequence[SSAValue], others: Sequence[SSAValue]) -> list[SSAValue]:
+        return [self.m.add(*pair) for pair in zip(sums, others, strict=True)]
+
+    def _part(self, level: Level, number: Index, first: Index, count: int) -> list[SSAValue]:
+        """The sums of `count` numbers of a block from its number `first` on, by several chains."""
+        b, lanes, places, span = self.b, self.tile.lanes, len(self.places), self.numbers.span
 
         def products(word: Index, numbers: int, sums: Sequence[SSAValue]) -> list[SSAValue]:
             current = list(sums)
-            vectors = self.panel.words(number, word)
-            at = b.add(b.mul(number, self.numbers.block), b.mul(word, self.numbers.span))
+            vectors = self.panel.words(number, b.add(b.div(first, span), word))
+            at = b.add(b.mul(number, self.numbers.block), b.add(first, b.mul(word, span)))
             for index in range(numbers):
                 columns = [level(each, register, index) for register, each in enumerate(vectors)]
                 for place, (row, register) in enumerate(self.places, index % _CHAINS * places):
@@ -257,11 +279,7 @@ class _FloatWriter(_BlockWriter):
             return current
 
         sums = self.panel.each_word(count, products, [b.constant(0.0, self.floats)] * (places * _CHAINS))
-        scales = self.panel.scales(number)
-        made: list[SSAValue] = []
-        for place, (_, register) in enumerate(self.places):
-            whole = sums[place]
-            for chain in range(1, _CHAINS):
-                whole = self.m.add(whole, sums[place + chain * places])
-            made.append(b.fma(whole, scales[register], totals[place]))
-        return made
+        made = sums[:places]
+        for chain in range(places, len(sums), places):
+            made = self._added(made, sums[chain : chain + places])
+        return [*made]
