@@ -73,11 +73,16 @@ class CachedBuild:
         self.folder.warn_where_unwritable()
         made = self.build(best)
         if not self._settled:
-            is_cut = cut_dimensions(made.plan.inputs, self.config) or overfull_sizes(made.plan)
-            self._settled.append(self.config if is_cut else replace(self.config, cache_memory=None))
+            self._settled.append(self.config if self._is_cut(made) else replace(self.config, cache_memory=None))
         if before is not None and before == self.identity():  # so this is what was compiled
             keep(self.folder, self._key(before, best, self._settled[0]), self.source.name, made)
         return made
+
+    def _is_cut(self, made: CompiledModel) -> bool:
+        """Whether `cache_memory` has made something smaller."""
+        if self.config.cache_memory is None:
+            return False
+        return bool(cut_dimensions(made.plan.inputs, self.config) or overfull_sizes(made.plan))
 
     def _found(self, identity: Identity, best: Best) -> CompiledModel | None:
         """What is kept of it: a `cache_memory` that cuts nothing of the profile does not change the code."""

@@ -102,7 +102,7 @@ class ShapeFamily(PlanFamily):
 
     @cached_property
     def _overfull(self) -> list[tuple[int, int]]:
-        return overfull_sizes(self.base)
+        return [] if self.base.config.cache_memory is None else overfull_sizes(self.base)
 
     def _held(self) -> str:
         """What the caches hold, within `cache_memory`."""

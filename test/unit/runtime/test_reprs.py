@@ -37,6 +37,7 @@ SHOWN = {
     "memory plan": lambda: engine().plan.memory,
     "tensor record": lambda: engine().plan.memory.tensors[-1],
     "buffer record": lambda: engine().plan.memory.buffers[-1],
+    "cache record": lambda: mi.CacheRecord("past", "present", "float32", 4, (1, 2, 3), (1, 2, 4), (1, 2, 9), 2),
     "context": lambda: engine().plan.create_execution_context(),
     "run in the background": lambda: engine().submit(np.ones((2, 8), np.float32)),
     "queue": lambda: engine().batched(),
