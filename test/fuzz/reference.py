@@ -394,7 +394,7 @@ BY_RUNTIME_OF_MICROSOFT = (
         "FusedConv",
     ),
     *("FusedGemm", "GatherBlockQuantized", "GroupQueryAttention", "MatMulIntegerToFloat", "MatMulNBits"),
-    *("MultiHeadAttention", "QAttention", "QGemm", "QLinearAveragePool", "QLinearConcat", "QLinearConv"),
+    *("MoE", "MultiHeadAttention", "QAttention", "QGemm", "QLinearAveragePool", "QLinearConcat", "QLinearConv", "QMoE"),
     *("QLinearGlobalAveragePool", "QLinearSigmoid", "QLinearWhere", "QuantizeLinear"),
     *("RotaryEmbedding", "TransposeMatMul"),
 )

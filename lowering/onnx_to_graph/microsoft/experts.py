@@ -1,7 +1,7 @@
 """Mixtures of experts: MoE with weights of floats, and QMoE with block-quantised ones.
 
-A router picks `k` experts for each token, whose results are added up with weights. No other experts are computed, and
-of a stack of weights no others are read.
+A router picks `k` experts for each token, of equal ones the first, whose results are added up with weights. No other
+experts are computed, and of a stack of weights no others are read.
 """
 
 from __future__ import annotations

@@ -165,8 +165,11 @@ def packed_product(g: Growth) -> None:
         zero = floats if g.chance(0.3) else _packed(g, bits, columns, blocks)
     bias = g.weight([columns], dtype) if g.chance(0.4) else None
     weights = _packed(g, bits, columns, blocks, block)
+    places = None
+    if blocks and bits == 4 and dtype == np.float32 and zero is None and g.chance(0.2):  # all that ONNX Runtime has beside g_idx
+        places = g.constant(g.random.integers(0, blocks, [depth]).astype(np.int32))
     g.add(
-        *("MatMulNBits", x, weights, scales, zero, None, bias),
+        *("MatMulNBits", x, weights, scales, zero, places, bias),
         domain=DOMAIN,
         bits=bits,
         block_size=block,
@@ -181,9 +184,40 @@ def packed_rows(g: Growth) -> None:
     scales = g.constant(g.random.uniform(0.01, 0.1, [rows, blocks]).astype(g.choose([np.float32, np.float16])))
     zero = _packed(g, bits, rows, blocks) if g.chance(0.5) else None
     places = g.input(g.shape(g.integer(0, 3)), g.choose([np.int32, np.int64]))
-    places.array[...] = g.random.integers(0, rows, places.shape)
+    places.array[...] = g.random.integers(-rows, rows, places.shape)
     table = _packed(g, bits, rows, blocks * block)
     g.add("GatherBlockQuantized", table, places, scales, zero, domain=DOMAIN, bits=bits, block_size=block)
+
+
+def mixture(g: Growth) -> None:
+    """MoE or QMoE, of as many experts as fit a router of its own."""
+    tokens, hidden = g.integer(1, 40), g.choose([16, 32, 64])
+    x = g.input([tokens, hidden], np.float32)
+    experts, inner = g.integer(2, 5), g.choose([16, 64])
+    router = g.input([tokens, experts], np.float32)
+    router.array[...] = g.random.standard_normal(router.shape)  # of equal ones ONNX Runtime takes the last
+    router.wide[...] = router.array
+    kind = g.choose(["relu", "gelu", "silu", "swiglu"])
+    sizes = [(inner * (1 + (kind == "swiglu")), hidden), (hidden, inner)]
+    fusion = {"swiglu_fusion": 1} if kind == "swiglu" else {}
+    attributes: dict[str, Any] = {"k": g.integer(1, experts), "activation_type": kind, **fusion}
+    if g.chance(0.5):
+        layers = [
+            (
+                _packed(g, 4, experts, rows, depth),
+                g.constant(g.random.uniform(0.01, 0.1, [experts, rows, depth // 16]).astype(np.float32)),
+                None,
+            )
+            for rows, depth in sizes
+        ]
+        attributes |= {"expert_weight_bits": 4, "block_size": 16, "weights_prepacked": 0}
+        g.add("QMoE", x, router, *layers[0], *layers[1], domain=DOMAIN, **attributes)
+        return
+    weights = [
+        (g.weight([experts, *size], np.float32, scale=size[1] ** -0.5), g.weight([experts, size[0]], np.float32))
+        for size in sizes
+    ]
+    g.add("MoE", x, router, *weights[0], *weights[1], domain=DOMAIN, **attributes)
 
 
 MAKERS: Mapping[Maker, int] = {
@@ -196,4 +230,5 @@ MAKERS: Mapping[Maker, int] = {
     embedded: 1,
     packed_product: 1,
     packed_rows: 1,
+    mixture: 1,
 }
