@@ -25,12 +25,9 @@ SAMPLES: dict[str, Any] = {
     "planner": "greedy-by-size",
     "beam_width": 3,
     "disable_inplace": ("add", "mul"),
-<<<<<<< ours
     "weights": "int4",
-=======
     "cache_type": "int8",
     "next_token": 1,
->>>>>>> theirs
 }
 """Values of the options that passes are told of as they are."""
 

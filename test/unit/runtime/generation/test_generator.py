@@ -69,11 +69,7 @@ def test_tokens_are_drawn_by_the_numbers_alone(tmp_path: Path) -> None:
     powers: Array = np.exp((logits - logits.max()) / 0.8)
     for seed in range(10):
         uniform = np.random.default_rng(seed).random((1, 1), np.float32)[0, 0]
-<<<<<<< ours
-        wanted = int(np.searchsorted(np.cumsum(powers), uniform * powers.sum(), side="right"))
-=======
         wanted = int(np.sum(np.cumsum(powers) <= uniform * np.sum(powers)))
->>>>>>> theirs
         assert single(every, PROMPTS[0], 1, temperature=0.8, seed=seed) == [wanted]
     with pytest.raises(mi.InvalidInputError, match="top_p needs a top_k"):
         every.generate(PROMPTS[:1], 1, top_p=0.5)
