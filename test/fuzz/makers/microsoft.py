@@ -166,7 +166,8 @@ def packed_product(g: Growth) -> None:
     bias = g.weight([columns], dtype) if g.chance(0.4) else None
     weights = _packed(g, bits, columns, blocks, block)
     places = None
-    if blocks and bits == 4 and dtype == np.float32 and zero is None and g.chance(0.2):  # all that ONNX Runtime has beside g_idx
+    # All that ONNX Runtime has beside g_idx.
+    if blocks and bits == 4 and dtype == np.float32 and zero is None and g.chance(0.2):
         places = g.constant(g.random.integers(0, blocks, [depth]).astype(np.int32))
     g.add(
         *("MatMulNBits", x, weights, scales, zero, places, bias),
