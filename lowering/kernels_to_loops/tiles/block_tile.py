@@ -30,10 +30,10 @@ from .block_panel import BlockNumbers, BlockPanel, Level, PanelPlaces
 from .fused_ops import Epilogue
 from .tile_results import MemoryRows, ResultShape, TileOperand, TileResults
 
-PART = 128
-"""Numbers of a column whose products with floats are summed on their own, as in split_sums.py: of several blocks, or a
-part of one; with so many sums are off no more than ONNX Runtime's. Where rows are bytes, rounding them is off by far
-more than sums are."""
+_TOGETHER, _PART = 256, 64
+"""Numbers of a column whose products with floats are summed on their own, as in split_sums.py: of several blocks, and of
+parts of longer ones. So sums are off no more than ONNX Runtime's, on the chains of bench/block_products.py. Where rows are
+bytes, rounding them is off by far more than sums are."""
 _CHAINS = 2
 """Independent sums of each float of a tile: one alone would wait for each addition."""
 
@@ -150,7 +150,7 @@ class _BlockWriter(ABC):
             made = b.loop(first, end, block, carried=zeros, unrolled=False)
             return [self.m.add(*pair) for pair in zip(totals, made, strict=True)]
 
-        step = 1 if self.tile.rounded else PART // whole
+        step = 1 if self.tile.rounded else _TOGETHER // whole
         one, blocks = (block, 1) if step <= 1 else (several, step)
         totals = b.loop(0, self.strip.blocks, one, step=blocks, carried=zeros, unrolled=False)
         if tail:
@@ -245,13 +245,13 @@ class _FloatWriter(_BlockWriter):
     @override
     def block(self, number: Index, count: int, totals: Sequence[SSAValue]) -> list[SSAValue]:
         b, scales, level = self.b, self.panel.scales(number), self.panel.levels(number)
-        whole = count // PART * PART if count > PART else 0
+        whole = count // _PART * _PART if count > _PART else 0
 
         def part(first: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
-            return self._added(sums, self._part(level, number, first, PART))
+            return self._added(sums, self._part(level, number, first, _PART))
 
         sums: Sequence[SSAValue] = [b.constant(0.0, self.floats)] * len(self.places)
-        sums = b.loop(0, whole, part, step=PART, carried=sums, unrolled=False)
+        sums = b.loop(0, whole, part, step=_PART, carried=sums, unrolled=False)
         if whole < count:
             rest = self._part(level, number, whole, count - whole)
             sums = self._added(sums, rest) if whole else rest
