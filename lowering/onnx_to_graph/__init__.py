@@ -55,7 +55,7 @@ def import_onnx(
     from ...dialects.sizes.guards import Guards, units_of
     from ...dialects.sizes.size_attributes import state_guards
     from .declared_inputs import Ranges
-    from .kv_cache_budget import is_special, limits_of
+    from .language_models.kv_cache_budget import is_special, limits_of
     from .model_file import load_model
     from .module import import_module
 

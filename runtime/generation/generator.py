@@ -21,7 +21,7 @@ from typing_extensions import Unpack
 
 from ...dialects.arguments import check_integer, is_integer, shown
 from ...dialects.errors import ConfigError, InvalidInputError
-from ...lowering.onnx_to_graph.language_model import read_language_model
+from ...lowering.onnx_to_graph.language_models.language_model import read_language_model
 from ...passes.graph.language_models.choose_token import TOKEN
 from ..compile.entry import compile
 from ..config import CompileOptions

@@ -11,7 +11,7 @@ from typing import Any, cast
 from ...dialects.errors import InvalidModelError
 from ...dialects.json_text import read_json
 from ...dialects.regular_file import read_regular
-from ...lowering.onnx_to_graph.language_model import GivenNames, Role
+from ...lowering.onnx_to_graph.language_models.language_model import GivenNames, Role
 
 NAME = "genai_config.json"
 _ROLES: Mapping[str, Role] = {

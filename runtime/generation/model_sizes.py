@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...dialects.errors import InvalidInputError, InvalidModelError
 from ...lowering.onnx_to_graph.declared_inputs import Dimension, place_of
 from ...lowering.onnx_to_graph.dimension_names import value_of_name
-from ...lowering.onnx_to_graph.language_model import CachePair, Declared, LanguageModel
+from ...lowering.onnx_to_graph.language_models.language_model import CachePair, Declared, LanguageModel
 from .model_folder import ModelFolder
 
 USUAL_PAST = 512

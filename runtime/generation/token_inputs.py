@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...lowering.onnx_to_graph.language_model import LanguageModel, Role
+from ...lowering.onnx_to_graph.language_models.language_model import LanguageModel, Role
 from ..device import Array
 
 

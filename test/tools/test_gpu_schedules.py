@@ -173,7 +173,7 @@ def test_constants_are_found_again() -> None:
 def test_the_command_needs_no_gpu_for_what_was_measured(tmp_path: Path) -> None:
     from typer import Typer
 
-    from mini_infer.tools.bench.gpu_schedules import gpu_schedules
+    from mini_infer.tools.bench.gpu_day.gpu_schedules import gpu_schedules
 
     app = Typer()
     app.command()(gpu_schedules)

@@ -31,9 +31,9 @@ from .fused_ops import Epilogue
 from .tile_results import MemoryRows, ResultShape, TileOperand, TileResults
 
 _TOGETHER, _PART = 256, 64
-"""Numbers of a column whose products with floats are summed on their own, as in split_sums.py: of several blocks, and of
-parts of longer ones. So sums are off no more than ONNX Runtime's, on the chains of bench/block_products.py. Where rows are
-bytes, rounding them is off by far more than sums are."""
+"""Numbers of a column whose products with floats are summed on their own, as in split_sums.py: of several blocks, and
+of parts of longer ones. So sums are off no more than ONNX Runtime's, on the chains of bench/block_products.py. Where
+rows are bytes, rounding them is off by far more than sums are."""
 _CHAINS = 2
 """Independent sums of each float of a tile: one alone would wait for each addition."""
 

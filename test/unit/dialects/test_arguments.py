@@ -223,6 +223,7 @@ WITHOUT = {
         "KernelTime",
         "MemoryPlan",
         "Plan",
+        "Generator",
         "Progress",
         "STRATEGIES",
     ),
@@ -288,7 +289,11 @@ def test_whatever_is_given(number: int, cases: dict[str, Call]) -> None:
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
-        (lambda: PUBLIC.EngineConfig(foo=1), mi.ConfigError, "there is no option foo; there are beam_width, "),
+        (
+            lambda: PUBLIC.EngineConfig(foo=1),
+            mi.ConfigError,
+            "there is no option foo; there are activations, beam_width, ",
+        ),
         (
             lambda: PUBLIC.EngineConfig(thread=1),
             mi.ConfigError,

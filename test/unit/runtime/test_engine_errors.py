@@ -192,7 +192,7 @@ def test_an_engine_goes_on_after_an_error() -> None:
         ),
         (
             {"treads": 2},
-            r"there is no option treads \(did you mean threads\?\); there are beam_width, cache_kernels, cache_memory,",
+            r"there is no option treads \(did you mean threads\?\); there are activations, beam_width, cache_kernels,",
         ),
     ],
 )

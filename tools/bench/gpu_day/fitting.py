@@ -17,8 +17,8 @@ import numpy as np
 
 from ....dialects.errors import ConfigError
 from ....passes.kernels.schedules.cuda import mma, products, tiles, tuning
+from .markdown_tables import markdown_table
 from .measurements import Measurement, regrets
-from .tables import markdown_table
 
 READERS: tuple[ModuleType, ...] = (mma, products, tiles)
 """The modules that import the constants."""

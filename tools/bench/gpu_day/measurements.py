@@ -29,7 +29,7 @@ from ....lowering.module_text import module_context, parse_module
 from ....passes.kernels.forms.contraction import contraction_form
 from ....passes.kernels.forms.product import product_shape
 from ....passes.kernels.schedules import AnySchedule, schedules_of
-from .tables import markdown_table
+from .markdown_tables import markdown_table
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ from ...reports.palette import BOUND, EDGE, TEXT
 from ..chart import save_figure
 from ..turns import OURS
 from .folder import Result, read_result, read_results
+from .markdown_tables import markdown_table
 from .measurements import read_measurements, regret_table
 from .schedules import FILE
-from .tables import markdown_table
 
 PAGE, PICTURE = "gpu-day.md", "kernels.png"
 COUNTS = ("passed", "failed", "skipped", "error", "errors")

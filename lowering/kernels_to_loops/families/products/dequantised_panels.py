@@ -30,7 +30,6 @@ from .block_calls import BlockCalls
 from .tile_calls import Site, TileCalls, tiles_of
 from .tiled_product import product_of, tiling_of
 
-
 _PART = 128
 """Elements of a part of an inner sum, a fourth of what other products have: as many as ONNX Runtime's."""
 

@@ -2,7 +2,7 @@
 
 Beside each number stands its source. "Measured" is on an H100 (80 GB HBM3, 1.98 GHz, driver 580, NVRTC 13.0): 1100
 candidates of 12 products at tf32, fp16 and fp32, each 40 times in a CUDA graph, and the kernels of 16 models by CUPTI
-(tools/bench/gpu_schedules.py, gpu_day). The limits of the machine are the target's (GpuAttr in
+(tools/bench/gpu_day). The limits of the machine are the target's (GpuAttr in
 dialects/kernel/targets.py), the candidate sizes in the files of the schedules.
 """
 

@@ -118,7 +118,7 @@ def test_sparse_initialiser() -> None:
 def test_all_unsupported_operators_are_named_at_once() -> None:
     model = graph(
         node("Multinomial", ["x"], ["a"]),
-        node("MoE", ["a"], ["b"], domain="com.microsoft"),
+        node("Sampling", ["a"], ["b"], domain="com.microsoft"),
         node("Swish", ["b"], ["c"]),
         *(node("Nothing", ["c"], [f"d{index}"]) for index in range(5)),
         node("Sum", ["d0", "d1", "d2", "d3", "d4"], ["y"]),
@@ -128,7 +128,7 @@ def test_all_unsupported_operators_are_named_at_once() -> None:
     message = (
         r"^operators that are not supported: Multinomial \(a_node: it draws random numbers\); "
         r"Nothing in opset 20 \(d0_node, d1_node, d2_node and 2 more\); "
-        r"Swish in opset 20 \(c_node\); com.microsoft.MoE \(b_node\)$"
+        r"Swish in opset 20 \(c_node\); com.microsoft.Sampling \(b_node\)$"
     )
     with pytest.raises(UnsupportedError, match=message):
         imported(model)

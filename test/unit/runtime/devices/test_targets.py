@@ -23,12 +23,12 @@ from mini_infer.runtime.native.llvmlite_calls import Machine, compile_to_object
 from mini_infer.tools.mini_opt.command import main as mini_opt
 
 BASE = "x86_64-linux-gnu:x86-64"  # no fma, no f16, no rounding to whole numbers
-ALL = {"fma", "half", "round", "pmaddwd"}
+ALL = {"fma", "half", "round", "pmaddubsw", "pmaddwd"}
 ARM = {"fma", "half", "round", "sdot"}
 CPUS = {
     BASE: (128, 16, {"pmaddwd"}),
-    "x86_64-linux-gnu:x86-64-v2": (128, 16, {"round", "pmaddwd"}),
-    "x86_64-linux-gnu:sandybridge": (128, 16, {"round", "pmaddwd"}),
+    "x86_64-linux-gnu:x86-64-v2": (128, 16, {"round", "pmaddubsw", "pmaddwd"}),
+    "x86_64-linux-gnu:sandybridge": (128, 16, {"round", "pmaddubsw", "pmaddwd"}),
     "x86_64-linux-gnu:x86-64-v3": (256, 16, ALL),
     "x86_64-linux-gnu:x86-64-v4": (512, 32, ALL),
     "x86_64-linux-gnu:znver5": (512, 32, ALL | {"vpdpbusd"}),

@@ -14,11 +14,11 @@ from typing import Literal
 import numpy as np
 from onnx import GraphProto, ModelProto, ValueInfoProto
 
-from ...dialects.errors import InvalidModelError
-from ...dialects.graph.values import numpy_dtype
-from .declared_inputs import Dimension, declared_shapes
-from .element_types import element_type
-from .model_file import ModelSource, load_model
+from ....dialects.errors import InvalidModelError
+from ....dialects.graph.values import numpy_dtype
+from ..declared_inputs import Dimension, declared_shapes
+from ..element_types import element_type
+from ..model_file import ModelSource, load_model
 
 Role = Literal["ids", "mask", "positions", "rows", "seqlens", "total", "past", "lengths", "cached", "kept"]
 ROLES: Mapping[Role, tuple[str, ...]] = {

@@ -1,9 +1,9 @@
 """Measures candidates of schedules on a GPU, beside the costs by which choose-schedule ranks them.
 
-    python -m mini_infer.tools.bench.gpu_schedules FILE.jsonl --seconds 300          # products
-    python -m mini_infer.tools.bench.gpu_schedules FILE.jsonl --models resnet50.onnx  # and every kernel of a model
-    python -m mini_infer.tools.bench.gpu_schedules FILE.jsonl --seconds 0             # the table alone
-    python -m mini_infer.tools.bench.gpu_schedules FILE.jsonl --fit                   # constants for tuning.py
+    python -m mini_infer.tools.bench.gpu_day.gpu_schedules FILE.jsonl --seconds 300  # products
+    python -m mini_infer.tools.bench.gpu_day.gpu_schedules FILE.jsonl --models resnet50.onnx  # and a model's
+    python -m mini_infer.tools.bench.gpu_day.gpu_schedules FILE.jsonl --seconds 0  # the table alone
+    python -m mini_infer.tools.bench.gpu_day.gpu_schedules FILE.jsonl --fit  # constants for tuning.py
 
 What the file holds already is not measured again, so that the same command goes on where it was cut. The table has the
 regret of each kernel: the time of the candidate with the lowest cost over that of the fastest. Table and fit need no
@@ -19,15 +19,15 @@ from typing import Annotated
 
 import typer
 
-from ...dialects.errors import MiniInferError
-from ...runtime.compute_device import compute_device
-from ...runtime.config import EngineConfig
-from ..one_line_errors import run_alone
-from ..option_values import Dims, dims_of, listed
-from .gpu_day.candidates import PRODUCTS, kernels_to_measure, measure, product_model
-from .gpu_day.fitting import fit_tables
-from .gpu_day.hollow_models import read_model
-from .gpu_day.measurements import read_measurements, regret_table
+from ....dialects.errors import MiniInferError
+from ....runtime.compute_device import compute_device
+from ....runtime.config import EngineConfig
+from ...one_line_errors import run_alone
+from ...option_values import Dims, dims_of, listed
+from .candidates import PRODUCTS, kernels_to_measure, measure, product_model
+from .fitting import fit_tables
+from .hollow_models import read_model
+from .measurements import read_measurements, regret_table
 
 
 def gpu_schedules(

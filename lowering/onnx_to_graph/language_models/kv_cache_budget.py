@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.errors import PlanError
-from ...dialects.graph.host import caches_of, main_of
-from ...dialects.graph.kv_cache_attributes import CacheAttr
-from ...dialects.graph.values import nbytes_of
-from ...dialects.sizes.polynomials import InputSymbol, Symbol
-from ...dialects.sizes.size_attributes import sizes_of_module, symbol_of
-from ...dialects.sizes.sizes import bounds_of, is_fixed, symbols_of, value_at
+from ....dialects.errors import PlanError
+from ....dialects.graph.host import caches_of, main_of
+from ....dialects.graph.kv_cache_attributes import CacheAttr
+from ....dialects.graph.values import nbytes_of
+from ....dialects.sizes.polynomials import InputSymbol, Symbol
+from ....dialects.sizes.size_attributes import sizes_of_module, symbol_of
+from ....dialects.sizes.sizes import bounds_of, is_fixed, symbols_of, value_at
 
 
 @dataclass(frozen=True)
