@@ -54,6 +54,7 @@ def test_the_header_says_what_was_done_where_and_when(model: Path) -> None:
         (("run", "--reference"), {"inputs", "outputs", "seconds"}),
         (("plan", "-j", "1"), {"tensors", "steps", "binding_step", "alignment", "memory"}),
         (("compare", "-j", "1"), {"model", "right", "shapes"}),
+        (("quantize", "-o", "few.onnx"), {"model", "layers", "error", "files"}),
         (("machine", "-j", "1"), {"target", "caches", "limits"}),
         (("cache", "list"), {"folder", "limit_bytes", "models"}),
         (("cache", "limit"), {"folder", "limit_bytes"}),
@@ -65,8 +66,9 @@ def test_what_is_told_is_documented(
     words: tuple[str, ...], fields: set[str], model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MINI_INFER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
     command, *options = words
-    found = facts(command, *([model] if command in ("run", "plan", "compare") else []), *options)
+    found = facts(command, *([model] if command in ("run", "plan", "compare", "quantize") else []), *options)
     own = set(found) - set(HEADER)
     assert fields <= own
     _, separator, section = DOCUMENTED.partition(f"## {command}\n")

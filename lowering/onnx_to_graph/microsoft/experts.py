@@ -73,10 +73,8 @@ def _plain(node: Node, index: int) -> _Layer | None:
 def _quantised(node: Node, number: int) -> _Layer | None:
     """A layer of QMoE: weights, scales and biases from 3 * number - 1 on, and zero points."""
     weight, scale, bias = (node.optional(3 * number - 1 + at) for at in range(3))
-    zero, bits = (
-        node.optional(10 + number),
-        node.integer(f"fc{number}_expert_weight_bits", node.integer("expert_weight_bits", 4)),
-    )
+    zero = node.optional(10 + number)
+    bits = node.integer(f"fc{number}_expert_weight_bits", node.integer("expert_weight_bits", 4))
     if weight is None:
         return None
     if bits not in (2, 3, 4, 8) or element_type_of_value(weight) != UI8 or scale is None or len(shape_of(weight)) != 3:

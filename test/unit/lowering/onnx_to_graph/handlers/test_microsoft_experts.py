@@ -166,6 +166,20 @@ def test_gates_that_onnxruntime_has_no_code_for(kind: str, activation: Callable[
         assert_close(found["y0"], wanted)
 
 
+def test_squares_of_what_is_positive() -> None:
+    """ONNX Runtime has no code for it."""
+    x, router = floats(6, HIDDEN), floats(6, EXPERTS)
+    up, down = floats(EXPERTS, INNER, HIDDEN, scale=0.2), floats(EXPERTS, HIDDEN, INNER, scale=0.2)
+    operands: list[Array | None] = [x, router, up, None, down]
+    attributes = {"k": 2, "activation_type": "relu2", "normalize_routing_weights": 1}
+    model, inputs = model_of(Case("MoE", operands, attributes, range(2, 8)))
+    wanted = mixed(
+        x, best(router, normalised=True), lambda row, number: down[number] @ np.maximum(up[number] @ row, 0) ** 2
+    )
+    for found in (computed(model, inputs), mi.compile(model, threads=1)(inputs)):
+        assert_close(found["y0"], wanted)
+
+
 @pytest.mark.parametrize("rounded", [False, True])
 def test_matrices_of_whole_panels(rounded: bool) -> None:
     """They are read where they lie in the stack. FC1 has 8 bits and zero points, FC2 has 3 bits."""
