@@ -18,8 +18,8 @@ LONGEST = 2**30
 """Elements along an axis, beyond which it counts as unbounded."""
 
 
-_USUAL = (("past_key_values", "present"), ("past_key_values", "present_key_values"), ("past", "present"))
-"""How exporters name a cache's input and its output."""
+USUAL_NAMES = (("past_key_values", "present"), ("past_key_values", "present_key_values"), ("past", "present"))
+"""What exporters write in the name of a cache's output in place of what is in its input's."""
 
 
 def caches_by_name(model: ModelSource) -> dict[str, str]:
@@ -32,7 +32,7 @@ def caches_by_name(model: ModelSource) -> dict[str, str]:
     outputs = {value.name: value for value in graph.output}
     found: dict[str, str] = {}
     for value in graph.input:
-        names = (value.name.replace(past, present, 1) for past, present in _USUAL if past in value.name)
+        names = (value.name.replace(past, present, 1) for past, present in USUAL_NAMES if past in value.name)
         for name in filter(outputs.__contains__, names):
             if _may_be_cache(value, outputs[name]) and name not in found.values():
                 found.setdefault(value.name, name)

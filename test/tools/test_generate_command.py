@@ -18,8 +18,8 @@ SIZES = LlamaSizes(vocabulary=50, hidden=64, inner=40, layers=1, heads=4, key_he
 TOLD = r"{}: 1 thread\(s\), loaded in [\d.]+ s; prompt [\d.]+ tokens/s, then [\d.]+ tokens/s \([\d.]+ ms a step\)\n"
 
 
-@pytest.fixture(name="language_model")
-def _language_model(tmp_path: Path) -> Path:  # pyright: ignore[reportUnusedFunction]
+@pytest.fixture
+def language_model(tmp_path: Path) -> Path:
     file = tmp_path / "llama.onnx"
     file.write_bytes(llama("scatter", SIZES, seed=3).SerializeToString())
     return file

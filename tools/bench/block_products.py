@@ -142,6 +142,7 @@ def measure(case: Case, threads: int, seconds: float) -> dict[str, float]:
 
 
 def block_products(
+    # Typer takes only lists, and shows them as defaults; nothing changes these.
     bits: Annotated[list[int], typer.Option(help="Bits of a weight.")] = [*BITS],  # noqa: B006
     block: Annotated[list[int], typer.Option(help="Weights of a block.")] = [*BLOCKS],  # noqa: B006
     level: Annotated[list[int], typer.Option(help="accuracy_level.")] = [*LEVELS],  # noqa: B006

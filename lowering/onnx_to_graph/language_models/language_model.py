@@ -17,6 +17,7 @@ from onnx import GraphProto, ModelProto, ValueInfoProto
 from ....dialects.errors import InvalidModelError
 from ....dialects.graph.values import numpy_dtype
 from ..declared_inputs import Dimension, declared_shapes
+from ..declared_kv_caches import USUAL_NAMES
 from ..element_types import element_type
 from ..model_file import ModelSource, load_model
 
@@ -40,8 +41,6 @@ in caches, seqlens their number after a call minus one, for each sequence, lengt
 are these numbers for the longest sequence; cached says whether there is a past, kept of how many rows logits are made.
 """
 LOGITS = "logits"
-PRESENT = ("past_key_values", "present"), ("past", "present")
-"""What is replaced in a cache's name by what."""
 SHARED = ("com.microsoft", "GroupQueryAttention")
 """An operator that writes into caches with room for more tokens."""
 
@@ -126,7 +125,7 @@ def _dtype(value: ValueInfoProto) -> np.dtype[np.generic]:
 def _pairs(inputs: Iterable[str], outputs: Sequence[str], given: GivenNames) -> dict[str, str]:
     """The cache output of each input that is left, by name, or in order."""
     pasts = list(inputs)
-    for rule in (given.caches, *({a: b} for a, b in PRESENT)):
+    for rule in (given.caches, *({a: b} for a, b in USUAL_NAMES)):
         found = {past: present for past in pasts if (present := _renamed(past, rule)) in outputs}
         if len(found) == len(pasts):
             return found
