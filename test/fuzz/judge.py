@@ -127,7 +127,8 @@ def runtime(case: Case) -> Results:
     names = [value.name for value in case.model.graph.output]
     if any(array.dtype == BFLOAT16 for array in case.inputs.values()):
         raise ValueError("ONNX Runtime takes no bfloat16 from numpy")
-    return dict(zip(names, runtime_of(case.model).run(names, dict(case.inputs)), strict=True))
+    inputs = {name: np.asarray(array) for name, array in case.inputs.items()}  # it takes no scalars of numpy
+    return dict(zip(names, runtime_of(case.model).run(names, inputs), strict=True))
 
 
 def in_float64(model: ModelProto) -> ModelProto:

@@ -11,7 +11,7 @@ import pytest
 from fuzz import judge, reference
 from fuzz.at_shapes import judged_at_shapes
 from fuzz.growth import Case, distance
-from fuzz.judge import BELIEVED, FACTOR, OPTIONS, Verdict, differences, expected, judged, same_bits
+from fuzz.judge import BELIEVED, FACTOR, OPTIONS, Verdict, differences, expected, judged, runtime, same_bits
 from fuzz.reference import evaluate
 from models.builder import ModelBuilder
 from onnx import helper, numpy_helper
@@ -116,6 +116,14 @@ def case() -> Case:
     b = ModelBuilder("small")
     x = b.input("x", [3])
     return Case(b.model([b.node("Tanh", x)]), {"x": np.array([-1, 0, 2], np.float32)})
+
+
+def test_a_peer_takes_scalars_of_numpy() -> None:
+    """Else ONNX Runtime is silently no peer where an input has no axes."""
+    b = ModelBuilder("scalar")
+    x = b.input("x", [], np.bool_)
+    given = Case(b.model([b.node("Not", x)]), {"x": cast(Any, np.bool_(True))})
+    assert [bool(each) for each in runtime(given).values()] == [False]
 
 
 Run = Callable[[Case, Mapping[str, Any]], Mapping[str, Array]]

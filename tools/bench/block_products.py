@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import product
 from statistics import median
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -29,6 +29,7 @@ from ...runtime.devices.cpu.machine_limits import cpu_title
 from ..one_line_errors import run_alone
 
 BITS, BLOCKS, LEVELS, ROWS, THREADS = (2, 4, 8), (16, 32, 128, 256), (0, 4), (1, 2, 4, 8, 64, 512), (1, 2)
+PAUSE = 0.05  # seconds
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,10 @@ def _onnxruntime(model: ModelProto, threads: int) -> _Engine:
 
 
 def _times(engines: list[_Engine], x: Array, seconds: float) -> list[list[float]]:
-    """Seconds of calls of each engine, in turns of several calls; the first of a turn isn't counted."""
+    """Seconds of calls of each engine, in turns of several calls; the first of a turn isn't counted.
+
+    Before each turn there is a `PAUSE`: the threads of the engine before it look for work for a while.
+    """
     times: list[list[float]] = [[] for _ in engines]
     start = perf_counter()
     engines[0](x)
@@ -115,6 +119,7 @@ def _times(engines: list[_Engine], x: Array, seconds: float) -> list[list[float]
     ends = perf_counter() + seconds
     while len(times[0]) < 6 or perf_counter() < ends:
         for engine, found in zip(engines, times, strict=True):
+            sleep(PAUSE)
             engine(x)
             for _ in range(calls):
                 start = perf_counter()
