@@ -80,13 +80,20 @@ class AttentionWriter:
             b.when(b.compare("sle", queries, few), self._few_rows, self.with_panels)
 
     def _few_rows(self) -> None:
-        few = FewQueries(self.k, self.sizes, self.query, self.key, self.lanes)
+        few = FewQueries(self.k, self.sizes, self.query, self.key, self.lanes, self._accumulators())
         scores, factors = self.k.scratch_part("scores"), self.k.scratch_part("factors")
 
-        def product(rows: int, index: Sequence[Index], group: Index) -> None:
-            self._result(rows, 1, index, group, self.sizes.keys, scores, factors)
+        def product(first: int, rows: int, index: Sequence[Index], group: Index) -> None:
+            row = self.score_row
+            weights = self.b.view(scores, self.b.mul(first, row), [rows, row], [row, 1])
+            own = self.b.view(factors, first, [rows], [1])
+            self._result(rows, 1, index, group, self.sizes.keys, weights, own)
 
         few.write(scores, self._weights_of_row(scores, factors), product)
+
+    def _accumulators(self) -> int:
+        """Registers for sums where there are few rows: three of four of those that a tile has."""
+        return 3 * self.mr * (self.nr // self.lanes) // 4
 
     def with_panels(self) -> None:
         """The loops over heads with keys packed into panels."""
@@ -185,9 +192,13 @@ class AttentionWriter:
     ) -> None:
         """out[rows, width] = factor * weights v over keys before `end`; `axis` is that of out along which rows lie."""
         s, b, out = self.sizes, self.b, self.out
-        # Where rows are heads, sums with more registers than these measured slower.
-        chains = chains_of(s.queries, s.keys) if axis == 2 else 1
-        tile = replace(self.tile(rows, s.keys), chains=chains, operands=(self.factor,))
+        # Where rows are heads, rows of values are read as a whole if they can be, and sums with more registers than
+        # that measured slower.
+        chains, nr = chains_of(s.queries, s.keys), self.nr
+        if axis == 1:
+            chains, fitting = 1, min(self._accumulators() // rows, pinned(s.width) // self.lanes)
+            nr = max(self.nr, self.lanes << max(0, fitting.bit_length() - 1))
+        tile = replace(self.tile(rows, s.keys), chains=chains, lanes=nr, operands=(self.factor,))
 
         def into(column: int) -> MemoryRows:
             at = b.linear([*index, column], out.strides, out.offset)
@@ -213,14 +224,14 @@ class AttentionWriter:
         """
         s, b = self.sizes, self.b
         tile = replace(tile, step=MultiplyAdd(self.element, memref_type(self.value.buffer).element_type))
-        columns = pinned(s.width)
-        whole = columns // self.nr
-        rest = columns - whole * self.nr
+        nr, columns = tile.lanes, pinned(s.width)
+        whole = columns // nr
+        rest = columns - whole * nr
         # A panel's row is read in whole registers: without readable elements after the last column, fewer lanes.
         lanes = -(-rest // self.lanes) * self.lanes
-        lanes = lanes if whole * self.nr + lanes <= columns else rest
+        lanes = lanes if whole * nr + lanes <= columns else rest
         parts, part = parts_of(most, most, 1, tile.chains)
-        for column, count, width, valid in ((0, whole, self.nr, self.nr), (whole * self.nr, 1, lanes, rest)):
+        for column, count, width, valid in ((0, whole, nr, nr), (whole * nr, 1, lanes, rest)):
             if not count or not valid:
                 continue
             at = b.linear([*values, column], self.value.strides, self.value.offset)
@@ -232,8 +243,8 @@ class AttentionWriter:
                 panel_row=self.value.strides[2],
                 out=into(column),
                 operands=operands,
-                next_panel=self.nr,
-                next_result=self.nr,
+                next_panel=nr,
+                next_result=nr,
                 part=part,
             )
             call_tiles(self.k, replace(tile, lanes=width, valid=valid, parts=parts), epilogue, strip)

@@ -29,7 +29,7 @@ from ...kernel_facts import item_bytes, the_root
 from ..schedule import Count, Schedule, TileSize
 from ..scratch import ScratchLayout
 from .products.tiled_product import beside_float_sums
-from .tuning import ATTENTION_AHEAD_SHARE, ATTENTION_FEW_QUERIES, ATTENTION_GROUP
+from .tuning import ATTENTION_AHEAD_SHARE, ATTENTION_FEW_QUERIES, ATTENTION_SHARED
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Attention(Schedule[CpuAttr]):
         root = the_root(kernel, AttentionOp)
         sizes, element = attention_sizes(root), element_type_of_value(root.result)
         panels = -(-sizes.keys // self.nr)
-        rows = max(self.mr, ATTENTION_GROUP if self.few else 0)
+        rows = max(self.mr, ATTENTION_SHARED if self.few else 0)
         rows_of_scores: list[tuple[str, Attribute, Sequence[int]]] = [
             ("scores", element, (rows, self.row_of_scores(panels * self.nr, item_bytes(root.result)))),
             ("factors", element, (rows,)),

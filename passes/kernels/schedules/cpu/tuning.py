@@ -18,6 +18,8 @@ is in the cache already takes as long as without.
 ATTENTION_GROUP = 4
 """Heads that are rows of one tile: with two keys at a time these are eight sums, which hide the latency of
 additions."""
+ATTENTION_SHARED = 8
+"""Heads, in tiles, for which keys are read from memory once: work for one block of keys while the next is read."""
 
 # Shares of the second-level cache: the size of a head's keys and values from which on blocks pay, that of one block,
 # and that of the queries and sums that are computed with it. With 1 MB (Zen 5, one thread, heads of 64) 16384 tokens

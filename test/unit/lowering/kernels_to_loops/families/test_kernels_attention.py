@@ -187,6 +187,8 @@ FEW_QUERIES = [
     attention((5, 1), 4, 8, 16, 16, mask_shape=(1, 1, 4, 8), mask_type=np.bool_),
     attention((4, 4), 3, 21, 33, 40, causal=True),
     attention((7, 1), 1, 1, 4, 4, softcap=0.7),
+    attention((20, 2), 1, 37, 80, 80),
+    attention((11, 1), 2, 19, 64, 144, causal=True),
 ]
 
 
