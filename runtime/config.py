@@ -83,6 +83,7 @@ class CompileOptions(TypedDict, total=False):
     planner: str
     beam_width: int | None
     vector_bits: int | None
+    reproducible: bool
     disable_inplace: Sequence[str]
     check_memory: bool
     precision: str
@@ -199,6 +200,9 @@ class EngineConfig:
         finding errors of mini_infer; many times slower. CPU only.
     beam_width: number of partial plans that the planner "beam" keeps; None means 8.
     vector_bits: width of vectors in generated code; None means the widest that the host supports. CPU only.
+    reproducible: results have the same bits on every CPU, with any number of threads, and an entry of a batch those
+        that it has alone: sums are added up in one order, by vectors of 512 bits, which CPUs with narrower ones take
+        as several. Schedules are not those that were measured. CPU only.
     """
 
     device: Annotated[str, Option(), Flag("Device: cpu, cuda, cuda:1 or cuda-emulated.", TARGETS, "NAME")] = "cpu"
@@ -337,6 +341,15 @@ class EngineConfig:
         Flag("Number of partial plans that --strategy beam keeps.", "plan", "N", shown="8"),
     ] = None
     vector_bits: Annotated[int | None, Option(values=(128, 256, 512), device="cpu", decided="kernels")] = None
+    reproducible: Annotated[
+        bool,
+        Option(device="cpu", requires={"vector_bits": None}, decided="kernels"),
+        Flag(
+            "The same bits on every CPU, with any threads, at any place of a batch.",
+            f"{TARGETS} build",
+            names="--reproducible",
+        ),
+    ] = False
     disable_inplace: Annotated[
         Sequence[str],
         Option(

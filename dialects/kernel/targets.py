@@ -2,6 +2,7 @@
 
     #kernel.cpu<"znver3" has ["fma", "half", "pmaddwd", "round"], vector_bits = 256, registers = 16, l2 = 524288,
                 threads = 2, gflops = 128, gbytes = 40>
+    #kernel.cpu<"znver3" reproducible has ["fma"], vector_bits = 512>
     #kernel.gpu<"sm_90a" computing "tf32", multiprocessors = 132, shared = 232448, registers = 65536, l2 = 52428800,
                 gflops = 67000, tensor_gflops = 494000, gbytes = 4300>
 
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from typing import ClassVar, TypeAlias
 
 from typing_extensions import override
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntAttr, StringAttr
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -66,6 +67,9 @@ class CpuAttr(ParametrizedAttribute):
     `vector_bits` is the width of a vector register, `registers` their number, `l2` the bytes of a core's second-level
     cache, `threads` the number of threads of one inference, `gflops` the f32 operations per nanosecond of one core,
     `gbytes` the bytes per nanosecond between a core and its caches; both as reached by matrix products and copies.
+
+    `reproducible`: results have the same bits as on every other CPU with these limits, and an entry of a batch those
+    that it has alone.
     """
 
     name = "kernel.cpu"
@@ -81,6 +85,7 @@ class CpuAttr(ParametrizedAttribute):
     LIMITS: ClassVar[tuple[str, ...]] = ("vector_bits", "registers", "l2", "threads", "gflops", "gbytes")
 
     cpu: StringAttr
+    is_reproducible: BoolAttr
     features: ArrayAttr[StringAttr]
     vector_bits: IntAttr
     registers: IntAttr
@@ -94,6 +99,7 @@ class CpuAttr(ParametrizedAttribute):
         cls,
         *,
         cpu: str = "generic",
+        reproducible: bool = False,
         features: Sequence[str] = (),
         vector_bits: int = 128,
         registers: int = 16,
@@ -110,7 +116,19 @@ class CpuAttr(ParametrizedAttribute):
         gflops = gflops_of(vector_bits) if gflops is None else gflops
         named = ArrayAttr(StringAttr(feature) for feature in features)
         ints = (vector_bits, registers, l2, threads, gflops, gbytes)
-        return cls(StringAttr(cpu), named, *(IntAttr(value) for value in ints))
+        flag = BoolAttr.from_bool(reproducible)
+        return cls(StringAttr(cpu), flag, named, *(IntAttr(value) for value in ints))
+
+    @classmethod
+    def reference(cls, cpu: str, features: Sequence[str], threads: int) -> CpuAttr:
+        """The target of reproducible results: the limits of one CPU, with the instructions of another."""
+        limits = {"vector_bits": 512, "registers": 32, "l2": 1 << 20, "gflops": gflops_of(512)}
+        return cls.of(cpu=cpu, reproducible=True, features=features, threads=threads, **limits)
+
+    @property
+    def reproducible(self) -> bool:
+        """Whether the order of every sum is that of all CPUs, and of all sizes of a batch."""
+        return bool(self.is_reproducible)
 
     @property
     def device(self) -> str:
@@ -126,12 +144,13 @@ class CpuAttr(ParametrizedAttribute):
 
     def on(self, cpu: str) -> CpuAttr:
         """The same target for another CPU, so that the same schedules are compiled to its instructions."""
-        return CpuAttr(StringAttr(cpu), self.features, *self._numbers())
+        return CpuAttr(StringAttr(cpu), self.is_reproducible, self.features, *self._numbers())
 
     def with_threads(self, threads: int) -> CpuAttr:
         """The same target with another number of threads."""
         return CpuAttr.of(
             cpu=self.cpu.data,
+            reproducible=self.reproducible,
             features=[each.data for each in self.features],
             **{**self.limits(), "threads": threads},
         )
@@ -153,7 +172,7 @@ class CpuAttr(ParametrizedAttribute):
     def byte_speed(self, alike: bool, narrow: bool = False) -> float:
         """The throughput of that instruction relative to multiply-adds of f32."""
         speeds = {"vpdpbusd": 4, "usdot": 4, "sdot": 4, "pmaddubsw": 2, "pmaddwd": 1.4, "": 0.5}
-        return speeds[self.byte_dot(alike, narrow)]
+        return speeds["vpdpbusd" if self.reproducible else self.byte_dot(alike, narrow)]
 
     @property
     def far_bytes(self) -> int:
@@ -177,15 +196,20 @@ class CpuAttr(ParametrizedAttribute):
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
             cpu = parser.parse_str_literal()
+            reproducible = parser.parse_optional_keyword("reproducible") is not None
             features: Sequence[str] = ()
             if parser.parse_optional_keyword("has"):
                 features = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
-            return cls.of(cpu=cpu, features=features, **_parse_limits(parser, cls.LIMITS)).parameters
+            return cls.of(
+                cpu=cpu, reproducible=reproducible, features=features, **_parse_limits(parser, cls.LIMITS)
+            ).parameters
 
     @override
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             printer.print_string_literal(self.cpu.data)
+            if self.reproducible:
+                printer.print_string(" reproducible")
             if self.features.data:
                 printer.print_string(" has ")
                 printer.print_attribute(self.features)

@@ -72,12 +72,11 @@ class Reduction:
                 return m.min(accumulator, value)
 
     def across(self, accumulators: SSAValue) -> SSAValue:
-        """The lanes of a vector accumulator reduced to a scalar."""
-        if self.kind in _HORIZONTAL:
-            return self.b.insert(ReductionOp(accumulators, _HORIZONTAL[self.kind]))
+        """The lanes of a vector accumulator reduced to a scalar: floats by halves, on every CPU."""
         if is_integer(self.element):
             sign = "u" if is_unsigned(self.source) else "s"
-            return self.b.insert(ReductionOp(accumulators, f"{self.kind}{sign}i"))
+            kind = _HORIZONTAL.get(self.kind, f"{self.kind}{sign}i")
+            return self.b.insert(ReductionOp(accumulators, kind))
         return self.b.insert(ExtractOp(self.folded(accumulators, 1), [0], self.element))
 
     def folded(self, accumulators: SSAValue, lanes: int) -> SSAValue:

@@ -31,7 +31,9 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ...dialects.errors import UnsupportedError
 from ...dialects.extensions.replace import shaped_like
+from ...dialects.graph.base import describe
 from ...dialects.kernel.targets import cpu_of
 from ..kernel_code import approximations
 from ..kernel_code.arithmetic import Arithmetic, number_in
@@ -72,13 +74,22 @@ class ExpandMath(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = cpu_of(op)
-        fused = target.has("fma")
+        missing = target.reproducible and not target.has("fma")
+        fused = target.has("fma") or missing
         done = set(_INSTRUCTIONS)
         done.update((_FUSED, _FUSED_VECTOR) if fused else ())
         done.update(_ROUNDINGS if target.has("round") else ())
         for each in [inner for inner in op.walk() if inner.name.startswith("math.") or inner.name == _FUSED_VECTOR]:
             if each.name not in done:
                 _expand(each, fused)
+        if target.reproducible:
+            for each in [inner for inner in op.walk() if inner.name.startswith("math.") or inner.name == _FUSED_VECTOR]:
+                if missing and each.name in (_FUSED, _FUSED_VECTOR):
+                    _fuse_exactly(each)
+                elif each.name not in (*_INSTRUCTIONS, *_ROUNDINGS, _FUSED, _FUSED_VECTOR):
+                    raise UnsupportedError(
+                        f"{describe(each)}: it is computed by the C library, whose results are not reproducible"
+                    )
 
 
 def _expand(op: Operation, fused: bool) -> None:
@@ -104,6 +115,18 @@ def _expand(op: Operation, fused: bool) -> None:
         replacement = m.known_power(op.operands[0], exponent)
     if replacement is not None:
         _replace(op, replacement)
+
+
+def _fuse_exactly(op: Operation) -> None:
+    """Replaces a fused operation by what the instruction gives. Raises UnsupportedError for f64."""
+    if isinstance(element_of(op.results[0].type), Float16Type | BFloat16Type):
+        op = _in_f32(op)
+    if element_of(op.results[0].type) != f32:
+        raise UnsupportedError(
+            "reproducible results of float64 need a CPU with fused multiply-adds, which this one lacks"
+        )
+    m = Arithmetic(InsertionBuilder(op), op.results[0].type, contract=False)
+    _replace(op, missing_instructions.fused_exactly(m, *op.operands))
 
 
 def _may_round_twice(op: Operation) -> bool:

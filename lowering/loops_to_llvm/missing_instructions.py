@@ -1,14 +1,17 @@
 """Emulation of instructions that some CPUs lack (rounding to integers, fma), which LLVM would turn into library calls.
 
-Rounding to integers is exact. fma is exact except for the last bit, as far as double rounding matters.
+Rounding to integers is exact. `fused` is exact except for the last bit, as far as double rounding matters;
+`fused_exactly` is what the instruction gives, of f32.
 """
 
 from collections.abc import Callable
 
-from xdsl.dialects.builtin import f64
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import f32, f64, i64
 from xdsl.ir import SSAValue
 
-from ..kernel_code.arithmetic import Arithmetic
+from ...dialects.extensions.replace import shaped_like
+from ..kernel_code.arithmetic import Arithmetic, convert
 
 _SPLIT = {24: 4097.0, 53: 134217729.0}  # a factor that extracts the upper half of a number's bits: Veltkamp's
 
@@ -27,6 +30,29 @@ def fused(m: Arithmetic, x: SSAValue, y: SSAValue, z: SSAValue) -> SSAValue:
     added = m.sub(total, product)
     dropped = m.add(m.sub(product, m.sub(total, added)), m.sub(z, added))
     return m.add(total, m.add(dropped, lost))
+
+
+def fused_exactly(m: Arithmetic, x: SSAValue, y: SSAValue, z: SSAValue) -> SSAValue:
+    """x * y + z of f32, rounded once: the product is exact in f64, and the sum there is rounded to odd.
+
+    A sum rounded to odd, with two bits more than twice those of f32, rounds to f32 as the exact one does (Boldo and
+    Melquiond, 2008). Knuth's sum gives the part that rounding to nearest has lost.
+    """
+    b, wide = m.b, Arithmetic(m.b, shaped_like(f64, m.type), contract=False)
+    x, y, z = (convert(b, each, f32, f64) for each in (x, y, z))
+    product = wide.mul(x, y)
+    total = wide.add(product, z)
+    added = wide.sub(total, product)
+    lost = wide.add(wide.sub(product, wide.sub(total, added)), wide.sub(z, added))
+    integers = Arithmetic(b, shaped_like(i64, m.type))
+    bits, one = wide.bits(total, i64), integers.constant(1)
+    even = integers.compare("eq", integers.binary("and", bits, one), integers.constant(0))
+    # Away from zero where the lost part has the sign of the sum, else toward zero.
+    grows = integers.compare("ge", integers.binary("xor", bits, wide.bits(lost, i64)), integers.constant(0))
+    odd = integers.select(grows, integers.add(bits, one), integers.sub(bits, one))
+    inexact = wide.compare("gt", wide.abs(lost), wide.constant(0.0))
+    bits = integers.select(inexact, integers.select(even, odd, bits), bits)
+    return convert(b, b.insert(arith.BitcastOp(bits, wide.type)), f64, f32)
 
 
 def _precision(m: Arithmetic) -> int:

@@ -10,6 +10,9 @@ very large weights have a price; with `compact`, the one with the smallest weigh
 WEIGHTS_COMPACT times as long as the fastest. `forbid=depthwise` excludes schedules, `pick=conv_3:elements` fixes that
 of a kernel.
 
+Where the target is reproducible, only schedules that add up sums in one order on all CPUs and for any batch are taken
+(Schedule.precedence).
+
 Tuning measurements override estimates: a kernel whose key is in the context (tuned_schedules) gets the schedule stored
 there, if it is still among the candidates or their neighbours and not forbidden; not with `compact`.
 """
@@ -144,6 +147,9 @@ def schedule_kernel(
         can = ", ".join(dict.fromkeys(schedule.name for schedule, _ in found)) or "none"
         where = f"{describe(kernel)} @{kernel.sym_name.data}"
         raise CompileError(f"{where}: no allowed schedule supports this {form}; those that would: {can}")
+    if isinstance(target, CpuAttr) and target.reproducible and pick is None:
+        lowest = min(each.precedence(kernel) for each, _ in allowed)
+        allowed, tuned = [each for each in allowed if each[0].precedence(kernel) == lowest], None
     taken, least = min(allowed, key=lambda each: each[1])
     if compact:
         near = [each for each in allowed if each[1] <= WEIGHTS_COMPACT * least]

@@ -5,8 +5,9 @@
 // What a target doesn't say is that of a portable CPU, with the speed that is expected of its vectors.
 // CHECK: gpu = #kernel.gpu<"sm_90a" computing "tf32", multiprocessors = 132, shared = 232448, registers = 65536, l2 = 52428800, gflops = 67000, tensor_gflops = 494000, gbytes = 4300>
 // CHECK-SAME: portable = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 524288, threads = 1, gflops = 64, gbytes = 40>
+// CHECK-SAME: same = #kernel.cpu<"generic" reproducible has ["fma"], vector_bits = 128, registers = 16, l2 = 524288, threads = 1, gflops = 64, gbytes = 40>
 // CHECK-SAME: kernel.target = #kernel.cpu<"znver5" has ["fma", "half", "round"], vector_bits = 512, registers = 32, l2 = 1048576, threads = 4, gflops = 256, gbytes = 40>
-builtin.module attributes {gpu = #kernel.gpu<"sm_90a" computing "tf32", multiprocessors = 132, shared = 232448, registers = 65536, l2 = 52428800, gflops = 67000, tensor_gflops = 494000, gbytes = 4300>, portable = #kernel.cpu<"generic">, kernel.target = #kernel.cpu<"znver5" has ["fma", "half", "round"], vector_bits = 512, registers = 32, l2 = 1048576, threads = 4>} {
+builtin.module attributes {gpu = #kernel.gpu<"sm_90a" computing "tf32", multiprocessors = 132, shared = 232448, registers = 65536, l2 = 52428800, gflops = 67000, tensor_gflops = 494000, gbytes = 4300>, portable = #kernel.cpu<"generic">, same = #kernel.cpu<"generic" reproducible has ["fma"]>, kernel.target = #kernel.cpu<"znver5" has ["fma", "half", "round"], vector_bits = 512, registers = 32, l2 = 1048576, threads = 4>} {
   // CHECK-LABEL: func.func @main
   func.func @main(%x: memref<2x3xf32>, %n: memref<1xi64>) {
     // CHECK-NEXT: %[[W:.*]] = kernel.weight #graph.blob<"model.onnx", 64, 12, "digest"> : memref<3xf32>

@@ -17,7 +17,8 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // CHECK:         scf.for {{.*}} -> (vector<32xf32>)
   // CHECK:           vector.store {{.*}}, %[[ROW]]
   // CHECK:         vector.create_mask
-  // CHECK:         vector.reduction <add>
+  // CHECK:         vector.shuffle {{.*}} : vector<2xf32>, vector<2xf32>
+  // CHECK:         vector.extract
   // CHECK:         scf.for
   // CHECK:           vector.load %[[ROW]]
   // CHECK:         func.return

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from ....dialects.kernel.targets import CpuAttr
 from ....dialects.sizes.sizes import bounds_of, is_fixed, now
 from ....passes.kernels.schedules.cpu.tuning import PANELS_PART as PART
 
@@ -16,12 +17,14 @@ Parts: TypeAlias = Literal["none", "filter rows", "runs"]
 """Kind of part: rows of the filter, or elements of a run (of a tap, or of contiguous taps)."""
 
 
-def chains_of(rows: int, depth: int) -> int:
+def chains_of(rows: int, depth: int, target: CpuAttr) -> int:
     """The number of independent accumulators per element of a product with few rows and a long contraction.
 
     A multiply-add has a latency of four cycles at two per cycle (Zen 5), and a row is two registers: fewer than four
-    rows would be bound by latency.
+    rows would be bound by latency. Where results are reproducible there is one, as rows may be those of a batch.
     """
+    if target.reproducible:
+        return 1
     chains = {1: 8, 2: 4, 3: 2}.get(rows, 1)
     return chains if now(depth) >= chains else 1
 

@@ -77,6 +77,14 @@ class Schedule(ABC, Generic[Machine]):
     def cost(self, kernel: KernelOp, target: Machine) -> float:
         """Estimated seconds of a call on one core, from the target's limits."""
 
+    def precedence(self, kernel: KernelOp) -> int:
+        """Where results are reproducible, only schedules of the lowest precedence are taken.
+
+        Those of one precedence add up every sum in the same order; which they are doesn't depend on a batch's size.
+        """
+        del kernel
+        return 1
+
     @abstractmethod
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
         """What the code requires of its buffers and allows with them."""

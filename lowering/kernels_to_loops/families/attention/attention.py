@@ -194,7 +194,7 @@ class AttentionWriter:
         s, b, out = self.sizes, self.b, self.out
         # Where rows are heads, rows of values are read as a whole if they can be, and sums with more registers than
         # that measured slower.
-        chains, nr = chains_of(s.queries, s.keys), self.nr
+        chains, nr = chains_of(s.queries, s.keys, self.k.target), self.nr
         if axis == 1:
             chains, fitting = 1, min(self._accumulators() // rows, pinned(s.width) // self.lanes)
             nr = max(self.nr, self.lanes << max(0, fitting.bit_length() - 1))
@@ -259,7 +259,7 @@ class AttentionWriter:
             result=self.element,
             walks_panels=True,
             neighbours=neighbours,
-            chains=chains_of(self.sizes.queries, depth),
+            chains=chains_of(self.sizes.queries, depth, self.k.target),
         )
 
     def _softmax(

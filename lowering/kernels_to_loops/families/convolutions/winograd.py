@@ -168,7 +168,7 @@ def _sizes_of(
     images = images_together(g, tile, options.block)
     blocks = -(-g.batch // images) if images else -(-together // options.block)
     shorter, longer = (images * together, 0) if images else divmod(together, blocks)
-    chains = 1 if images else chains_of(together, g.channels)
+    chains = 1 if images else chains_of(together, g.channels, k.target)
     parts: Parts = "runs" if g.channels > LONG and chains == 1 else "none"
     tiles, sums = k.scratch_part("tiles"), k.scratch_part("sums")
     filters = k.scratch_part("filters") if options.half else None

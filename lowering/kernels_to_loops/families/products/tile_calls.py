@@ -60,7 +60,7 @@ class Tiling:
         panels = -(-nest.columns // columns)
         step = _step_of(form)
         run = -(-nest.run // step.depth) * step.depth
-        chains = chains_of(_rows(form), nest.run)
+        chains = chains_of(_rows(form), nest.run, k.target)
         parts, part = (
             parts_of(nest.depth, nest.run, nest.taps, chains) if isinstance(step, MultiplyAdd) else ("none", 0)
         )

@@ -201,7 +201,7 @@ class _Writer:
                         result=self.element,
                         has_bias=start is not None,
                         neighbours=strides[2] == 1,
-                        chains=chains_of(now(self.steps), self.inputs),
+                        chains=chains_of(now(self.steps), self.inputs, self.k.target),
                     )
                     a_at = b.linear([block.start, b.add(batch.first, row)], strides[:2])
                     out_at = b.linear([block.start, row, column], [self.rows * self.width, self.width, 1])

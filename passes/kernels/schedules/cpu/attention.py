@@ -84,7 +84,7 @@ class Attention(Schedule[CpuAttr]):
         root = the_root(kernel, AttentionOp)
         sizes, element = attention_sizes(root), element_type_of_value(root.result)
         panels = -(-sizes.keys // self.nr)
-        rows = max(self.mr, ATTENTION_SHARED if self.few else 0)
+        rows = max(self.mr, min(ATTENTION_SHARED, sizes.group) if self.few else 0)
         rows_of_scores: list[tuple[str, Attribute, Sequence[int]]] = [
             ("scores", element, (rows, self.row_of_scores(panels * self.nr, item_bytes(root.result)))),
             ("factors", element, (rows,)),

@@ -121,6 +121,10 @@ class Depthwise(Schedule[CpuAttr]):
         return DEPTHWISE_BUSY * wasted * (1 + repeated)
 
     @override
+    def precedence(self, kernel: KernelOp) -> int:
+        return 0
+
+    @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
         form = contraction_form(kernel)
         packed = argument_index(kernel, form.rhs)

@@ -42,6 +42,10 @@ class Elements(Schedule[CpuAttr]):
         return seconds(kernel, target, more=again)
 
     @override
+    def precedence(self, kernel: KernelOp) -> int:
+        return 2
+
+    @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
         """In place if elements are read just before they are written, or if a scatter changes some."""
         scatter = scatter_of(kernel)

@@ -38,6 +38,7 @@ from .tuning import (
     WINOGRAD_CHUNK,
     WINOGRAD_FEW,
     WINOGRAD_HIDDEN,
+    WINOGRAD_LARGE_PICTURE,
     WINOGRAD_MADE,
     WINOGRAD_MOVED,
     WINOGRAD_WAITED,
@@ -134,6 +135,15 @@ class Winograd(Schedule[CpuAttr]):
         read = moving_seconds(nbytes, target, rounds if far else 1)
         waiting = max(WINOGRAD_WAITED * read, read - WINOGRAD_HIDDEN * products)
         return WINOGRAD_BUSY * products + transforms + picture + rest + waiting
+
+    @override
+    def precedence(self, kernel: KernelOp) -> int:
+        """First with tiles of 4 or 2, by the size of a picture, where there are channels enough."""
+        root = contraction_form(kernel).root
+        assert isinstance(root, ConvOp)
+        g = conv_geometry(root)
+        tile = 4 if min(g.out_height, g.out_width) >= WINOGRAD_LARGE_PICTURE else 2
+        return 0 if pays(root) and self.tile == tile and not self.half else 3
 
     @property
     def coordinates(self) -> int:

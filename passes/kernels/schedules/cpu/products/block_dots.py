@@ -87,6 +87,10 @@ class BlockDots(TiledProduct):
         return seconds(kernel, target, wasted=padded / speed, more=scaled + unpacked)
 
     @override
+    def precedence(self, kernel: KernelOp) -> int:
+        return 0
+
+    @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
         """A block of rows as bytes, with a scale and a start of the sums for each of their blocks."""
         form = contraction_form(kernel)

@@ -90,6 +90,7 @@ def test_every_weight(rounded: bool) -> None:
         assert set(run.schedules) == {"block_dots" if rounded else "dequantised_panels"}
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("without", [VNNI, MADDUBS, WITHOUT_DOTS], ids=str)
 @pytest.mark.parametrize("bits", [512, 256, 128])
 def test_every_instruction(bits: int, without: tuple[str, ...]) -> None:
