@@ -224,8 +224,13 @@ def test_weights_that_are_no_numbers_or_shallow_stay(tmp_path: Path) -> None:
     broken = floats(64, 8)
     broken[3, 3] = np.nan
     tensors = [numpy_helper.from_array(broken, "broken"), numpy_helper.from_array(floats(8, 64), "shallow")]
+    tensors.append(numpy_helper.from_array(floats(64, 0), "empty"))
     nodes = [node("MatMul", ["x", "broken"], ["a"]), node("MatMul", ["a", "shallow"], ["y"])]
-    ends = [value("x", TensorProto.FLOAT, [2, 64])], [value("y", TensorProto.FLOAT, [2, 64])]
+    nodes.append(node("MatMul", ["x", "empty"], ["z"]))
+    ends = (
+        [value("x", TensorProto.FLOAT, [2, 64])],
+        [value("y", TensorProto.FLOAT, [2, 64]), value("z", TensorProto.FLOAT, [2, 0])],
+    )
     model = helper.make_model(
         helper.make_graph(nodes, "g", *ends, tensors), opset_imports=[helper.make_opsetid("", 17)], ir_version=8
     )
@@ -233,8 +238,9 @@ def test_weights_that_are_no_numbers_or_shallow_stay(tmp_path: Path) -> None:
     assert [(each["name"], each["stays"]) for each in facts["layers"]] == [
         ("MatMul_0", "not finite"),
         ("MatMul_1", "less deep than a block"),
+        ("MatMul_2", "no elements"),
     ]
-    assert operators(path) == ["MatMul", "MatMul"]
+    assert operators(path) == ["MatMul"] * 3
 
 
 def test_a_table_alone_is_quantised_where_it_is_asked_for(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ from .model_writing import write_model
 from .quantised_model import QuantisedForm, quantised_model
 from .weight_layers import WeightLayer, kept, weight_layers
 
-BUDGET, KEPT, TABLE, SHALLOW, INFINITE = "budget", "kept", "table", "less deep than a block", "not finite"
+BUDGET, KEPT, TABLE, EMPTY = "budget", "kept", "table", "no elements"
+SHALLOW, INFINITE = "less deep than a block", "not finite"
 """Why a weight stays in floats."""
 
 
@@ -104,6 +105,8 @@ def _results(asked: Request, file: ModelFile, tell: Callable[[str], None]) -> li
             result.stays = TABLE
         elif layer.tensor.name in left:
             result.stays = KEPT
+        elif matrix.size == 0:
+            result.stays = EMPTY
         elif layer.shape[1] < asked.how.block:
             result.stays = SHALLOW
         elif not is_finite(matrix, matrix.dtype):
