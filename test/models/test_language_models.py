@@ -10,13 +10,15 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
+import typer
+from typer.testing import CliRunner
 
 import mini_infer as mi
 from mini_infer.dialects.graph import blobs
 from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
 from mini_infer.tools.demos.llama import FULL_CACHES, LlamaSizes, Style, llama, past_names
-from mini_infer.tools.demos.quantised_llama import BlockWeights, quantised_llama, write
+from mini_infer.tools.demos.quantised_llama import BlockWeights, main, quantised_llama, write
 
 STYLES: list[Style] = ["concat", "attention", "scatter", "microsoft"]
 
@@ -125,3 +127,11 @@ def test_the_quantised_demo_says_what_onnxruntime_does(
         for ours, theirs in zip(found, wanted, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-5)
         pasts = dict(zip(past_names(2), wanted[1:], strict=True))
+
+
+@pytest.mark.parametrize("options", [["--seed", "-1"], ["--block", "20"], ["--bits", "5"]])
+def test_wrong_options_of_the_quantised_demo(options: list[str], tmp_path: Path) -> None:
+    app = typer.Typer()
+    app.command()(main)
+    result = CliRunner().invoke(app, [str(tmp_path / "model.onnx"), "--layers", "1", "--vocabulary", "8", *options])
+    assert result.exit_code == 2 and not [*tmp_path.iterdir()]

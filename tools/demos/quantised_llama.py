@@ -190,7 +190,7 @@ def main(
     bits: Annotated[int, typer.Option(help="Bits per weight: 2, 4 or 8.")] = 4,
     block: Annotated[int, typer.Option(min=16, help="Weights per scale, a power of two.")] = 32,
     accuracy_level: Annotated[int, typer.Option(min=0, max=4, help="4 permits activations of 8 bits.")] = 4,
-    seed: Annotated[int, typer.Option()] = 0,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
     *,
     zero_points: Annotated[bool, typer.Option(help="Give each block a zero point.")] = False,
     packed: Annotated[bool, typer.Option(help="Join the products to query, key and value.")] = True,
@@ -198,6 +198,8 @@ def main(
     """Write a Llama with random block-quantised weights, spelled as ONNX Runtime's model builder does."""
     if bits not in (2, 4, 8):
         raise typer.BadParameter(f"{bits} bits; 2, 4 and 8 are possible")
+    if block & (block - 1):
+        raise typer.BadParameter(f"blocks of {block}; they have a power of two")
     if width % (2 * heads) or heads % key_heads:
         raise typer.BadParameter(f"{heads} heads of {width} elements and {key_heads} key heads don't divide each other")
     sizes = LlamaSizes(vocabulary, width, ffn, layers, heads, key_heads, capacity)
