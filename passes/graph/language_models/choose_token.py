@@ -34,7 +34,7 @@ from ....dialects.graph.ops.conversion import CastOp
 from ....dialects.graph.ops.elementwise import DivOp, LessEqualOp, LessOp, MinOp, MulOp, SubOp, WhereOp
 from ....dialects.graph.ops.indexing import GatherElementsOp
 from ....dialects.graph.ops.movement import ReshapeOp, SliceOp
-from ....dialects.graph.ops.reduction import ArgMaxOp, CumsumOp, ReduceSumOp, SoftmaxOp
+from ....dialects.graph.ops.reduction import ArgMaxOp, CumsumOp, ReduceMaxOp, ReduceSumOp, SoftmaxOp
 from ....dialects.graph.ops.selection import TopKOp
 from ....dialects.graph.ops.structure import ConstantOp
 from ....dialects.graph.values import element_type_of_value, is_float, numpy_dtype, shape_of, tensor
@@ -124,25 +124,26 @@ class _Writer:
     def drawn_from_all(self, row: SSAValue) -> SSAValue:
         """A token drawn from all, [batch, 1]."""
         words = shape_of(row)[1]
-        likely = self.emit(SoftmaxOp(self.tempered(row), 1))
+        likely = self.likelihoods(row, self.emit(ReduceMaxOp(row, (1,), True)))
         last = self.emit(ConstantOp.from_numpy(np.array(words - 1), self.location))
         return self.emit(MinOp(self.passed(likely), last))
 
     def drawn(self, row: SSAValue, count: int) -> SSAValue:
         """A token drawn from the `count` most likely ones, [batch, 1]."""
-        row = self.tempered(row)
-        top_p = self.argument("top_p", tensor(f32, (1,)))
         order = self.emit(TopKOp(row, 1, count))
-        likely = self.emit(SoftmaxOp(self.emit(GatherElementsOp(row, order, 1)), 1))
+        best = self.emit(GatherElementsOp(row, order, 1))
+        likely = self.likelihoods(best, self.emit(SliceOp(best, (0, 0), (shape_of(best)[0], 1))))
+        top_p = self.argument("top_p", tensor(f32, (1,)))
         kept = self.emit(LessOp(self.emit(CumsumOp(likely, 1, exclusive=True)), top_p))
         passed = self.passed(self.emit(WhereOp(kept, likely, self.scalar(0, likely))))
         number = self.emit(ReduceSumOp(self.emit(CastOp(kept, i64)), (1,), True))
         last = self.emit(SubOp(number, self.scalar(1, number)))
         return self.emit(GatherElementsOp(order, self.emit(MinOp(passed, last)), 1))
 
-    def tempered(self, row: SSAValue) -> SSAValue:
-        """Logits divided by the temperature."""
-        return self.emit(DivOp(row, self.argument("temperature", tensor(f32, (1,)))))
+    def likelihoods(self, row: SSAValue, largest: SSAValue) -> SSAValue:
+        """The softmax of logits divided by the temperature; of their differences, which no temperature overflows."""
+        below = self.emit(SubOp(row, largest))
+        return self.emit(SoftmaxOp(self.emit(DivOp(below, self.argument("temperature", tensor(f32, (1,))))), 1))
 
     def passed(self, likely: SSAValue) -> SSAValue:
         """How many sums of probabilities are at most "uniform" times their total, [batch, 1].

@@ -13,12 +13,21 @@
 // CHECK-NEXT:    func.return %[[C]], %[[T]]
 
 // Drawn, it takes inputs, of which "uniform" alone is chance; as many tokens as it is asked for, or all, in no order.
+// The most likely ones are those of the logits as they are; the temperature divides what these are less than the largest.
 // DRAWN:         tensor<1xf32> {graph.name = "temperature"}
 // DRAWN-SAME:    tensor<1xf32> {graph.name = "top_p"}
 // DRAWN-SAME:    tensor<2x1xf32> {graph.name = "uniform"}
-// DRAWN:         graph.top_k {{.*}} count = 40
+// DRAWN:         %[[W:.*]] = graph.cast
+// DRAWN-NEXT:    %[[O:.*]] = graph.top_k %[[W]] {{.*}} count = 40
+// DRAWN-NEXT:    %[[B:.*]] = graph.gather_elements %[[W]], %[[O]]
+// DRAWN-NEXT:    %[[L:.*]] = graph.slice %[[B]]
+// DRAWN-NEXT:    %[[D:.*]] = graph.sub %[[B]], %[[L]]
+// DRAWN-NEXT:    graph.div %[[D]]
 // ALL-NOT:       top_p
-// ALL:           graph.softmax
+// ALL:           graph.reduce_max
+// ALL-NEXT:      graph.sub
+// ALL-NEXT:      graph.div
+// ALL-NEXT:      graph.softmax
 // ALL-NOT:       graph.top_k
 // ALL:           graph.min
 func.func @main(%logits: tensor<2x7x512xf16>, %c: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x7x512xf16>) {
