@@ -12,14 +12,15 @@ writes into caches at places of their own, they end earlier.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from numbers import Real
 from os import PathLike
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from typing_extensions import Unpack
 
-from ...dialects.arguments import check_integer, is_integer, shown
+from ...dialects.arguments import check_integer, checked_mapping, checked_path, checked_sequence, is_integer, wrong
 from ...dialects.errors import ConfigError, InvalidInputError
 from ...lowering.onnx_to_graph.language_models.language_model import read_language_model
 from ...passes.graph.language_models.choose_token import TOKEN
@@ -69,9 +70,10 @@ class Generator:
             check_integer("chunk", chunk, 1)
         if own := [name for name in OWN_OPTIONS if name in options]:
             raise ConfigError(f"{own[0]} is no option of a Generator, which sets it")
-        folder = model_folder(model)
+        folder = model_folder(checked_path("model", model, wanted="the path of an .onnx file, or of its folder"))
         interface = read_language_model(folder.path, folder.names)
-        sizes = model_sizes(interface, folder, capacity, sequences, chunk, options.get("dims") or {})
+        dims = checked_mapping("dims", options.get("dims") or {}, "dimensions to sizes")
+        sizes = model_sizes(interface, folder, capacity, sequences, chunk, dims)
         made: dict[str, Any] = {
             **options,
             "dims": sizes.dims,
@@ -83,14 +85,23 @@ class Generator:
         if (kept := interface.inputs.get("kept")) is not None:
             made["specialize"] = {**made.get("specialize", {}), kept.name: np.ones((1,)[: len(kept.shape)], kept.dtype)}
         self.engine = compile(folder.path, threads, cache=cache, progress=progress, **made)
+        specs = {each.name: each.shape for each in (*self.engine.plan.inputs, *self.engine.plan.outputs)}
+        for pair, shape in zip(interface.caches, sizes.caches, strict=True):
+            if not pair.shared and shape.token_axis is None and specs[shape.past] != specs[shape.present]:
+                raise InvalidInputError(f"dims: '{shape.past}' grows with every token, and has no size of its own")
         self.stop: tuple[int, ...] = tuple(folder.stop)
         """Tokens that end a sequence, if the model's configuration says so."""
-        self.capacity, self.sequences = sizes.capacity, sequences
+        bounded = options.get("cache_memory") is not None
+        held = self.engine.plan.memory.tokens if bounded else 0  # 0 where caches don't grow
+        self.capacity, self.sequences = min(sizes.capacity, held or sizes.capacity), sequences
         scales = (each.scales for each in sizes.caches)
         self._caches = [*sizes.caches, *(each for each in scales if each.past in self.engine.input_names)]
         self._chunk, self._top_k = sizes.chunk, top_k
         self._grows = any(each.token_axis is not None for each in sizes.caches)
         self._may_differ = not self._grows or "mask" in interface.inputs
+        self._largest = int(np.iinfo(interface.inputs["ids"].dtype.name).max)
+        self._holder: Sequence[Sequence[int]] = ()
+        """The prompts whose sequences lie in the caches."""
         self._inputs = TokenInputs(interface, sizes.capacity, first=not self._grows)
         self._memory: dict[str, Array] = {}
         self._contexts: dict[object, _BoundContext] = {}
@@ -108,36 +119,39 @@ class Generator:
         """The next token of each sequence, `tokens` times, or for as long as there is room.
 
         A sequence ends with one of `stop`, by default the model's own; behind it, its tokens are None, and the end of
-        all is the end. Tokens are drawn by `seed` alone, with probabilities sharpened by a `temperature` below 1, from
-        the most likely ones whose probabilities add up to `top_p` (not with top_k=0). Raises InvalidInputError for
-        wrong arguments.
+        all is the end. A later call takes the caches over: further steps of this one raise InvalidInputError, as wrong
+        arguments do. Tokens are drawn by `seed` alone, with probabilities sharpened by a `temperature` below 1, from
+        the most likely ones whose probabilities add up to `top_p` (not with top_k=0).
         """
-        lengths = self._checked(prompts, tokens)
-        if not temperature > 0:
-            raise InvalidInputError(f"temperature is {temperature}; it must be more than 0")
-        if not 0 < top_p <= 1:
-            raise InvalidInputError(f"top_p is {top_p}; it must be more than 0, and at most 1")
+        read = self._checked(prompts, tokens)
+        _check_more_than_0("temperature", temperature, float(np.finfo(np.float32).max), "and finite")
+        _check_more_than_0("top_p", top_p, 1, "and at most 1")
+        check_integer("seed", seed, 0, InvalidInputError)
+        ends = set(self.stop if stop is None else self._checked_tokens("stop", stop))
         for name, value in (("temperature", temperature), ("top_p", top_p)):
             if value != 1 and self._top_k == 1:
                 raise InvalidInputError(f"{name} does nothing with top_k=1, the most likely token")
         if top_p != 1 and self._top_k == 0:
             raise InvalidInputError("top_p needs a top_k: of all tokens the most likely ones are not looked for")
-        count = self.capacity - max(lengths) + 1 if tokens is None else tokens
+        count = self.capacity - max(map(len, read)) + 1 if tokens is None else tokens
         chance = None
         if self._top_k != 1:
             given = {"temperature": temperature, **({"top_p": top_p} if self._top_k else {})}
-            chance = _Chance(np.random.default_rng(seed), len(prompts), given)
-        return self._tokens(prompts, count, set(self.stop if stop is None else stop), chance)
+            chance = _Chance(np.random.default_rng(seed), len(read), given)
+        return self._tokens(read, count, ends, chance)
 
-    def _checked(self, prompts: Sequence[Sequence[int]], tokens: int | None) -> list[int]:
-        """The lengths of the prompts."""
-        lengths = [len(each) for each in prompts]
+    def _checked(self, prompts: Iterable[Iterable[int]], tokens: int | None) -> list[list[int]]:
+        """The prompts, if there is room for them and as many tokens more."""
+        wanted = "a sequence of prompts, each a sequence of tokens"
+        given = checked_sequence("prompts", prompts, wanted, InvalidInputError)
+        read = [self._checked_tokens(f"prompts[{number}]", prompt) for number, prompt in enumerate(given)]
+        lengths = [len(each) for each in read]
         if not 0 < len(lengths) <= self.sequences:
             raise InvalidInputError(f"there are {len(lengths)} prompts; the generator is for 1 to {self.sequences}")
-        if not all(is_integer(token) for prompt in prompts for token in prompt) or min(lengths) < 1:
-            raise InvalidInputError(f"a prompt is a sequence of tokens, got {shown(prompts)}")
+        if 0 in lengths:
+            raise InvalidInputError(f"prompts[{lengths.index(0)}] has no tokens")
         if tokens is not None:
-            check_integer("tokens", tokens, 1)
+            check_integer("tokens", tokens, 1, InvalidInputError)
         if max(lengths) + (tokens or 1) - 1 > self.capacity:
             raise InvalidInputError(
                 f"a prompt of {max(lengths)} tokens with {tokens or 1} more exceeds the capacity of {self.capacity}"
@@ -146,13 +160,22 @@ class Generator:
             raise InvalidInputError(
                 f"prompts have {min(lengths)} to {max(lengths)} tokens; without a mask as input all must have as many"
             )
-        return lengths
+        return read
+
+    def _checked_tokens(self, what: str, value: Iterable[int]) -> list[int]:
+        """Tokens, in the range of the model's input."""
+        tokens = checked_sequence(what, value, "a sequence of tokens", InvalidInputError)
+        for token in tokens:
+            if not is_integer(token) or not 0 <= token <= self._largest:
+                raise wrong(f"{what}: a token", token, f"an integer from 0 to {self._largest}", InvalidInputError)
+        return [int(token) for token in tokens]
 
     def _tokens(
         self, prompts: Sequence[Sequence[int]], count: int, ends: set[int], chance: _Chance | None
     ) -> Iterator[list[int | None]]:
         batch, lengths = len(prompts), [len(each) for each in prompts]
         self._clear(batch)
+        self._holder = prompts
         drawn: Mapping[str, Array] = {} if chance is None else chance.inputs()
         found = np.zeros((batch, 1), np.int64)
         for number, prompt in enumerate(prompts):
@@ -164,6 +187,8 @@ class Generator:
         self._move_to_the_end(lengths, past)
         for step in range(count):
             if step:
+                if self._holder is not prompts:
+                    raise InvalidInputError("generate was called anew, which took over the caches of this sequence")
                 drawn = {} if chance is None else chance.inputs()
                 found[...] = self._call(Call(found, lengths, past), drawn)
                 lengths, past = [length + 1 for length in lengths], past + 1
@@ -212,6 +237,13 @@ class Generator:
                     own = np.moveaxis(self._memory[cache.past][number], axis - 1, 0)
                     own[past - length : past] = own[:length].copy()
                     own[: past - length] = 0
+
+
+def _check_more_than_0(name: str, value: object, most: float, wanted: str) -> None:
+    """Raises InvalidInputError unless it is a number in (0, most], in f32, too."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool)
+    if not is_number or not float(np.finfo(np.float32).tiny) <= float(cast("float", value)) <= most:
+        raise wrong(name, value, f"more than 0 {wanted}, in 32 bits", InvalidInputError)
 
 
 class _Chance:

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
+from ...dialects.arguments import is_integer, shown
 from ...dialects.errors import InvalidModelError
 from ...dialects.json_text import read_json
 from ...dialects.regular_file import read_regular
@@ -56,6 +57,9 @@ def model_folder(path: str | PathLike[str]) -> ModelFolder:
     try:
         model = _mapping(read_json(read_regular(config)), "model")
         decoder = _mapping(model, "decoder")
+        inputs, outputs = (_mapping(decoder, each) if each in decoder else {} for each in ("inputs", "outputs"))
+        heads, size = _integer(decoder, "num_key_value_heads"), _integer(decoder, "head_size")
+        context, stop = _integer(model, "context_length"), _stop(model)
     except ValueError as error:
         raise InvalidModelError(f"{config}: {error}") from None
     file = decoder.get("filename")
@@ -65,18 +69,9 @@ def model_folder(path: str | PathLike[str]) -> ModelFolder:
         given /= file
     elif given.name != file:
         return ModelFolder(given)  # of another model
-    inputs, outputs = (cast("dict[str, Any]", decoder.get(each, {})) for each in ("inputs", "outputs"))
     roles: dict[Role, str] = {role: str(inputs[name]) for name, role in _ROLES.items() if name in inputs}
     caches = {str(inputs[a]): str(outputs[b]) for a, b in _CACHES.items() if a in inputs and b in outputs}
-    stop: Any = model.get("eos_token_id", [])
-    return ModelFolder(
-        given,
-        GivenNames(roles, str(outputs.get("logits", "")), caches),
-        decoder.get("num_key_value_heads"),
-        decoder.get("head_size"),
-        model.get("context_length"),
-        cast("list[int]", stop) if isinstance(stop, list) else [stop],
-    )
+    return ModelFolder(given, GivenNames(roles, str(outputs.get("logits", "")), caches), heads, size, context, stop)
 
 
 def _mapping(value: object, key: str) -> dict[str, Any]:
@@ -84,3 +79,20 @@ def _mapping(value: object, key: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError(f"it has no '{key}'")
     return cast("dict[str, Any]", found)
+
+
+def _integer(values: Mapping[str, Any], key: str) -> int | None:
+    """A size, if it is there."""
+    value = values.get(key)
+    if value is not None and (not is_integer(value) or value < 1):
+        raise ValueError(f"'{key}' is {shown(value)}; it must be an integer of at least 1")
+    return value
+
+
+def _stop(model: Mapping[str, Any]) -> list[int]:
+    """The tokens that end a text."""
+    value: Any = model.get("eos_token_id")
+    tokens = cast("list[Any]", value) if isinstance(value, list) else [] if value is None else [value]
+    if not all(map(is_integer, tokens)):
+        raise ValueError(f"'eos_token_id' is {shown(cast('object', value))}; it must be a token, or a list of tokens")
+    return tokens

@@ -70,16 +70,16 @@ def model_sizes(
     caches = [found.cache(each) for each in model.caches]
     for role, each in model.inputs.items():
         match role, each.shape:
-            case (("ids" | "positions"), (batch, rows)):
-                found.span(each, 0, batch, (1, 1, sequences))
+            case (("ids" | "positions"), (_, rows)):
+                found.batch(each)
                 found.chunk = found.span(each, 1, rows, (1, 1, found.chunk))
-            case "mask", (batch, total):
-                found.span(each, 0, batch, (1, 1, sequences))
+            case "mask", (_, total):
+                found.batch(each)
                 found.span(each, 1, total, (1, found.usual + 1, found.capacity))
             case "rows", (rows,):
                 found.span(each, 0, rows, (1, 1, found.chunk))
-            case (("seqlens" | "lengths"), (batch,) | (batch, 1)):
-                found.span(each, 0, batch, (1, 1, sequences))
+            case (("seqlens" | "lengths"), (_,) | (_, 1)):
+                found.batch(each)
             case (("total" | "past" | "cached" | "kept"), () | (1,)):
                 pass
             case _:
@@ -116,13 +116,16 @@ class _Sizes:
         self.names = {each: 1 for shape in shapes for each in shape if isinstance(each, str) and each}
 
     def span(self, value: Declared, axis: int, size: Dimension, wanted: Span) -> int:
-        """Gives a range to a dimension; the largest size it may have."""
-        if isinstance(size, int):
-            if size < wanted[2] and axis == 0 and value.shape[0] == size:
-                raise InvalidInputError(f"input '{value.name}' is for {size} sequences, not for {wanted[2]}")
-            return min(size, wanted[2])
-        name = size or place_of(value.name, axis)
-        if name in self.given or name in self.dims or value_of_name(name, self.names) is not None:
+        """Gives a range to a dimension; the largest size it may have. One of a fixed size has that of a step."""
+        name = size if isinstance(size, str) and size else place_of(value.name, axis)
+        fixed = size if isinstance(size, int) else self.given.get(name)
+        if fixed is not None:
+            if fixed != 1:
+                raise InvalidInputError(
+                    f"input '{value.name}': dimension {axis} is {fixed}, but a step has a single token"
+                )
+            return fixed
+        if name in self.dims or value_of_name(name, self.names) is not None:
             return wanted[2]
         low, best, high = wanted
         if low == high:
@@ -131,12 +134,22 @@ class _Sizes:
             self.ranges.setdefault(name, (low, min(best, high), high))
         return high
 
+    def batch(self, value: Declared) -> None:
+        """Gives a range to the axis of sequences. Prompts are read one by one, whatever their number."""
+        size = value.shape[0]
+        name = size if isinstance(size, str) and size else place_of(value.name, 0)
+        fixed = size if isinstance(size, int) else self.given.get(name)
+        if fixed is not None and (fixed != 1 or self.sequences > 1):
+            wanted = f"1 to {self.sequences}" if self.sequences > 1 else "1"
+            raise InvalidInputError(f"input '{value.name}' is for {fixed} sequences, not for {wanted}")
+        self.span(value, 0, size, (1, 1, self.sequences))
+
     def cache(self, pair: CachePair) -> CacheShape:
         """The shape of a cache, whose first axis is that of sequences."""
         past = pair.past
         if len(past.shape) < 2:
             raise InvalidModelError(f"input '{past.name}' has a shape {list(past.shape)} that no cache has")
-        self.span(past, 0, past.shape[0], (1, 1, self.sequences))
+        self.batch(past)
         return CacheShape(past.name, pair.present, tuple(self._size(pair, axis) for axis in range(1, len(past.shape))))
 
     def _size(self, pair: CachePair, axis: int) -> int | None:

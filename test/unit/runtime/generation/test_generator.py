@@ -131,18 +131,40 @@ def test_a_configuration_names_inputs_and_stop_tokens(tmp_path: Path) -> None:
     (tmp_path / "genai_config.json").write_text(json.dumps(config))
     made = mi.Generator(tmp_path, 1, capacity=40, compile_threads=1)
     assert made.stop == (WANTED[1], 49) and single(made, PROMPTS[0], 6) == WANTED[:2]
-    (tmp_path / "genai_config.json").write_text("{}")
-    with pytest.raises(mi.InvalidModelError, match=r"genai_config\.json: it has no 'model'"):
-        mi.Generator(tmp_path)
+    for wrong, message in (
+        ({}, "it has no 'model'"),
+        ({"model": {"decoder": decoder | {"inputs": 5}}}, "it has no 'inputs'"),
+        ({"model": {"decoder": decoder | {"head_size": -1}}}, "'head_size' is -1; it must be an integer of at least 1"),
+        ({"model": {"decoder": decoder, "context_length": "4K"}}, "'context_length' is '4K'; it must be an integer"),
+        (
+            {"model": {"decoder": decoder, "eos_token_id": ["</s>"]}},
+            r"'eos_token_id' is \['</s>'\]; it must be a token",
+        ),
+    ):
+        (tmp_path / "genai_config.json").write_text(json.dumps(wrong))
+        with pytest.raises(mi.InvalidModelError, match=rf"genai_config\.json: {message}"):
+            mi.Generator(tmp_path)
 
 
 WRONG: list[tuple[Any, dict[str, Any], str]] = [
     ([], {}, "there are 0 prompts; the generator is for 1 to 1"),
-    ([[]], {}, "a prompt is a sequence of tokens"),
-    ([["a"]], {}, "a prompt is a sequence of tokens"),
+    ([[]], {}, r"prompts\[0\] has no tokens"),
+    (5, {}, "prompts is 5; it must be a sequence of prompts"),
+    ([5], {}, r"prompts\[0\] is 5; it must be a sequence of tokens"),
+    ([["a"]], {}, r"prompts\[0\]: a token is 'a'; it must be an integer from 0 to 9223372036854775807"),
+    ([[1, -1]], {}, "a token is -1; it must be"),  # which Gather would count from the end
+    ([[2**63]], {}, "a token is 9223372036854775808; it must be"),
+    ([[1]], {"stop": 5}, "stop is 5; it must be a sequence of tokens"),
+    ([[1]], {"stop": [1.5]}, "stop: a token is 1.5; it must be an integer"),
+    ([[1]], {"tokens": 0}, "tokens is 0; it must be an integer of at least 1"),
+    ([[1]], {"seed": -1}, "seed is -1; it must be an integer of at least 0"),
+    ([[1]], {"temperature": "a"}, "temperature is 'a'; it must be more than 0 and finite"),
+    ([[1]], {"temperature": float("inf")}, "temperature is inf; it must be more than 0 and finite"),
+    ([[1]], {"temperature": 1e-50}, "temperature is 1e-50; it must be more than 0 and finite, in 32 bits"),
+    ([[1]], {"top_p": None}, "top_p is None; it must be more than 0 and at most 1"),
     ([[1] * 39], {"tokens": 3}, "a prompt of 39 tokens with 3 more exceeds the capacity of 40"),
     ([[1]], {"temperature": 0.5}, "temperature does nothing with top_k=1"),
-    ([[1]], {"top_p": 1.5}, "top_p is 1.5; it must be more than 0, and at most 1"),
+    ([[1]], {"top_p": 1.5}, "top_p is 1.5; it must be more than 0 and at most 1"),
 ]
 
 
@@ -153,6 +175,45 @@ def test_what_is_wrong_with_a_call(tmp_path: Path) -> None:
             made.generate(prompts, **options)
 
 
+def test_the_next_call_takes_the_caches_over(tmp_path: Path) -> None:
+    made = generator(tmp_path)
+    steps = made.generate([PROMPTS[0]], 6)
+    assert next(steps) == [WANTED[0]]
+    assert len(single(made, PROMPTS[1], 3)) == 3
+    with pytest.raises(mi.InvalidInputError, match="generate was called anew"):
+        next(steps)
+
+
+@pytest.mark.parametrize("top_k", [0, 5])
+def test_no_temperature_is_too_extreme(top_k: int, tmp_path: Path) -> None:
+    """The coldest gives the most likely token, the hottest any of those that are the most likely ones at all."""
+    made = generator(tmp_path, top_k=top_k)
+    assert single(made, PROMPTS[0], 8, temperature=1.2e-38) == WANTED[:8]
+    drawn = {single(made, PROMPTS[0], 1, temperature=3e38, seed=seed)[0] for seed in range(60)}
+    likely = {single(made, PROMPTS[0], 1, temperature=1, seed=seed)[0] for seed in range(60)}
+    assert len(drawn) == 5 and drawn >= likely if top_k else len(drawn) > 25
+
+
+def test_sizes_that_the_loop_sets_are_refused(tmp_path: Path) -> None:
+    given: list[tuple[dict[str, Any], str]] = [
+        ({"dims": {"past": 2}}, "dims: 'past_key_values.0.key' grows with every token, and has no size of its own"),
+        ({"dims": {"batch": 2}, "sequences": 2}, "'past_key_values.0.key' is for 2 sequences, not for 1 to 2"),
+        ({"dims": {"sequence": 3}}, "input 'input_ids': dimension 1 is 3, but a step has a single token"),
+    ]
+    for options, message in given:
+        with pytest.raises(mi.InvalidInputError, match=message):
+            generator(tmp_path, "concat", **options)
+    assert single(generator(tmp_path, "concat", dims={"sequence": 1, "batch": 1}), PROMPTS[0], 8) == WANTED[:8]
+
+
+def test_a_budget_of_caches_is_the_capacity(tmp_path: Path) -> None:
+    made = generator(tmp_path, "concat", cache_memory="3K")  # of which a token takes 2 caches * 2 heads * 16 * 4 bytes
+    assert made.capacity == 3000 // 256
+    assert single(made, PROMPTS[0], None) == WANTED[: made.capacity - 4 + 1]
+    with pytest.raises(mi.InvalidInputError, match="a prompt of 4 tokens with 20 more exceeds the capacity of 11"):
+        made.generate([PROMPTS[0]], 20)
+
+
 def test_what_is_no_language_model(tmp_path: Path) -> None:
     file = tmp_path / "other.onnx"
     file.write_bytes(SMALL_MODELS["mlp"]().SerializeToString())
@@ -160,5 +221,7 @@ def test_what_is_no_language_model(tmp_path: Path) -> None:
         mi.Generator(file)
     with pytest.raises(mi.InvalidModelError, match=r"a folder without genai_config\.json"):
         mi.Generator(tmp_path)
+    with pytest.raises(mi.ConfigError, match=r"model is b'x'; it must be the path of an \.onnx file"):
+        mi.Generator(b"x")  # pyright: ignore[reportArgumentType]
     with pytest.raises(mi.ConfigError, match="profile is no option of a Generator"):
         generator(tmp_path, profile=mi.OptimizationProfile())
