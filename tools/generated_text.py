@@ -15,6 +15,7 @@ from typing_extensions import override
 from ..dialects.errors import ConfigError, InvalidInputError, InvalidModelError
 from ..dialects.regular_file import read_regular
 from ..runtime.generation.generator import Generator
+from ..runtime.generation.model_sizes import USUAL_CHUNK
 from .json_reports import Facts
 from .waiting import working
 
@@ -90,13 +91,15 @@ def show_generated(
         raise InvalidInputError("a prompt has no tokens")
     notes = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)
     start = time.perf_counter()
-    capacity = max(LEAST_CAPACITY, 1 << (max(map(len, given)) + tokens - 1).bit_length())
+    longest = max(map(len, given))
+    capacity, chunk = (max(LEAST_CAPACITY, 1 << (each - 1).bit_length()) for each in (longest + tokens, longest))
     draw = dict(drawn)
     with working(notes, "loading") as tell:
         generator = Generator(
             model,
             capacity=capacity,
             sequences=len(given),
+            chunk=chunk if chunk <= USUAL_CHUNK else None,  # so that the arena isn't for a prompt of all the tokens
             top_k=draw.pop("top_k"),
             cache=keep,
             progress=lambda step: tell(step.step),

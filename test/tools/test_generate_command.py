@@ -43,6 +43,15 @@ def test_numbers(language_model: Path, tmp_path: Path) -> None:
     assert facts["capacity"] == 40 and facts["prompt_seconds"] > 0
 
 
+def test_many_tokens_take_no_room_for_a_prompt_of_as_many(tmp_path: Path) -> None:
+    """An arena for a prompt of 2^17 tokens at once would have 128 GB of masks."""
+    file = tmp_path / "concat.onnx"
+    file.write_bytes(llama("concat", SIZES, seed=3).SerializeToString())
+    given = ("-p", "20 31 5 6", "--stop", "24")
+    result = cli("generate", file, "-j", "1", "-n", "100000", *given)
+    assert (result.exit_code, result.stdout.split()) == (0, ["47", "16", "24"])
+
+
 def test_text(language_model: Path, tmp_path: Path) -> None:
     words = Tokenizer(models.WordLevel({f"w{number}": number for number in range(50)}, unk_token="w0"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
