@@ -41,11 +41,11 @@ def run_at_shapes(
 ) -> Facts:
     """Compiles a model once, runs it at the shapes and prints the times; returns them for programs."""
     opened = _Opened.of(model, options, at)
-    shapes = opened.shapes
-    if output is not None and len(shapes) != 1:
-        raise ConfigError(f"--output {output} is for one shape; with --range there are {len(shapes)}: see --at")
-    inputs = [load_inputs(files, shape.specs, seed) for shape in shapes]
+    if output is not None and len(opened.shapes) != 1:
+        raise ConfigError(f"--output {output} is for one shape; with --range there are {len(opened.shapes)}: see --at")
     engine = opened.compiled(console)
+    shapes = opened.shapes
+    inputs = [load_inputs(files, shape.specs, seed) for shape in shapes]
     table = _table("plan ms", "compiles", "median ms", "min ms", "arena")
     rows: list[dict[str, Any]] = []
     for shape, given in zip(shapes, inputs, strict=True):
@@ -114,6 +114,8 @@ class _Opened:
             with working(console, "compiling"):
                 self.engine = compile(self.model, **self.options)
             self.seconds = time.perf_counter() - start
+            if len(self.engine.input_names) > len(self.shapes[0].specs):  # by --next-token or --cache-type int8
+                self.shapes = shapes_of(self.engine, self.model, [shape.sizes for shape in self.shapes])
             said = f" compiled for ranges of sizes in {self.seconds:.2f} s"
         else:
             said = " was compiled for ranges of sizes"

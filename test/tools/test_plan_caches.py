@@ -51,6 +51,14 @@ def caches_line(text: str) -> tuple[int, ...]:
     return tuple(int(each.replace(",", "")) for each in found.groups())
 
 
+def test_caches_that_passes_add_are_planned_with_ranges(path: Path) -> None:
+    """Scales of caches of bytes are inputs that the model doesn't have."""
+    token = 2 * 2 * (16 + 4)
+    narrow = told("plan", path, *RANGES, "--cache-type", "int8")
+    assert caches_line(narrow) == (17 * token, 4, token, 64 * token, 64)
+    assert "sequence=1,past=16" in told("run", path, *RANGES, *NAMED[1:], "--cache-type", "int8", "--repeat", "1")
+
+
 def test_a_plan_tells_what_caches_take(path: Path) -> None:
     named, given = told("plan", path, *FIXED), told("plan", path, *FIXED, *NAMED[1:])
     assert caches_line(named) == caches_line(given) == (10 * TOKEN, 2, TOKEN, 10 * TOKEN, 10)
