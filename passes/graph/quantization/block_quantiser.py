@@ -72,12 +72,13 @@ def quantised(
     for part in _parts(rows, blocks * block):
         whole = np.zeros((len(matrix[part]), blocks * block), np.float32)
         whole[:, :depth] = matrix[part]
-        cut = whole.reshape(-1, blocks, block)
+        power = int(np.frexp(np.abs(whole).max(initial=0))[1])  # by which squares neither overflow nor vanish
+        cut = np.ldexp(whole, -power, out=whole).reshape(-1, blocks, block)
         scale, zero = _search_signed(cut, bits) if symmetric else _search_unsigned(cut, bits)
-        scales[part] = scale[..., 0]
+        scales[part] = np.ldexp(scale[..., 0], power)
         if zeros is not None:
             zeros[part] = zero[..., 0]
-        inverse = _inverse(scales[part].astype(np.float32)[..., np.newaxis])
+        inverse = _inverse(np.ldexp(scales[part].astype(np.float32), -power)[..., np.newaxis])
         numbers = (_rounded(cut, inverse, zero, bits) + zero).astype(np.uint8)
         bytes[part] = packed(numbers, bits).reshape(len(cut), -1)
     return BlockNumbers(bytes, scales, zeros, bits, depth)

@@ -163,3 +163,14 @@ def test_blocks_of_one_number_are_exact() -> None:
     for symmetric in (True, False):
         found = quantised(matrix, 4, 32, symmetric=symmetric)
         np.testing.assert_allclose(found.dequantised(), matrix, rtol=1e-6)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_magnitudes_are_no_matter(symmetric: bool) -> None:
+    """Scaled by a power of two, numbers are the same, though their squares would be none of f32."""
+    matrix = np.random.default_rng(0).standard_normal((4, 64)).astype(np.float32)
+    wanted = quantised(matrix, 4, 32, symmetric=symmetric)
+    for power in (-110, 120):
+        found = quantised(np.ldexp(matrix, power), 4, 32, symmetric=symmetric)
+        np.testing.assert_array_equal(found.bytes, wanted.bytes)
+        np.testing.assert_array_equal(found.scales, np.ldexp(wanted.scales, power))
