@@ -1,0 +1,1 @@
+"""Single layers timed beside other engines."""
