@@ -1,13 +1,14 @@
 // RUN: mini-opt %s -p lower-kernels | mini-opt | filecheck %s
 
 builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 256, registers = 16, l2 = 1048576, threads = 1>} {
-  func.func @main(%a: memref<4x8x8xf32>, %b: memref<4x8x8xf32>, %row: memref<8xf32>, %t: memref<8x32xf32>, %c: memref<4x16x8xf32>, %s: memref<4x4x8xf32>, %p: memref<4x8x3xf32>) {
+  func.func @main(%a: memref<4x8x8xf32>, %b: memref<4x8x8xf32>, %row: memref<8xf32>, %t: memref<8x32xf32>, %c: memref<4x16x8xf32>, %s: memref<4x4x8xf32>, %p: memref<4x8x3xf32>, %seven: memref<4x7xf32>, %of_seven: memref<7xf32>) {
     kernel.call @add ins(%a, %b : memref<4x8x8xf32>, memref<4x8x8xf32>) outs(%b : memref<4x8x8xf32>)
     kernel.call @add_row ins(%a, %row : memref<4x8x8xf32>, memref<8xf32>) outs(%b : memref<4x8x8xf32>)
     kernel.call @transpose ins(%a : memref<4x8x8xf32>) outs(%t : memref<8x32xf32>)
     kernel.call @concat ins(%a, %b : memref<4x8x8xf32>, memref<4x8x8xf32>) outs(%c : memref<4x16x8xf32>)
     kernel.call @halve ins(%a : memref<4x8x8xf32>) outs(%s : memref<4x4x8xf32>)
     kernel.call @colours ins(%a : memref<4x8x8xf32>) outs(%p : memref<4x8x3xf32>)
+    kernel.call @ends ins(%seven, %of_seven : memref<4x7xf32>, memref<7xf32>) outs(%seven : memref<4x7xf32>)
     func.return
   }
 
@@ -81,5 +82,17 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     %s = graph.slice %a {starts = array<i64: 0, 0, 0>, stops = array<i64: 4, 3, 8>, steps = array<i64: 1, 1, 1>} : (tensor<4x8x8xf32>) -> tensor<4x3x8xf32>
     %r = graph.transpose %s {permutation = array<i64: 0, 2, 1>} : (tensor<4x3x8xf32>) -> tensor<4x8x3xf32>
     graph.yield %r : tensor<4x8x3xf32>
+  }
+
+  // A row in place ends in vectors of 4 and 2 and in one element: a masked store would delay the next row's load.
+  // CHECK-LABEL: func.func private @kernel_ends(
+  // CHECK-NOT:     vector.masked
+  // CHECK:         vector.store {{.*}} vector<4xf32>
+  // CHECK:         vector.store {{.*}} vector<2xf32>
+  // CHECK:         memref.store {{.*}} : memref<28xf32
+  // CHECK-NOT:     vector.masked
+  graph.kernel @ends(%a: tensor<4x7xf32>, %b: tensor<7xf32>) -> tensor<4x7xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<inplace = [[0, 0]]>} {
+    %r = graph.add %a, %b : (tensor<4x7xf32>, tensor<7xf32>) -> tensor<4x7xf32>
+    graph.yield %r : tensor<4x7xf32>
   }
 }

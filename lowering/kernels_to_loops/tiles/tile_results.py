@@ -97,8 +97,9 @@ class TileResults:
             for row in range(shape.rows):
                 store(sums[row], row)
             return
-        # Sums wait for the second pass in the result's memory, unless they are of another type or twice as many.
-        fit = shape.sums == element and not shape.halves
+        # Sums wait for the second pass in the result's memory, unless they are of another type or twice as many. What
+        # a masked store writes is not forwarded to loads, which wait until it is in the cache.
+        fit = shape.sums == element and not shape.halves and self.valid == shape.lanes
         waiting, valid = (self.out, self.valid) if fit else (b.alloca(shape.sums, [shape.rows, shape.lanes]), None)
         for row in range(shape.rows):
             b.vstore(sums[row], waiting, [row, 0], valid)

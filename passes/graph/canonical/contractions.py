@@ -144,3 +144,39 @@ class PadIntoConv(GraphPattern):
         if pad.value.value.data != 0:
             op.pad_value = int_attr(int(pad.value.value.data))
         rewriter.notify_op_modified(op)
+
+
+class ColumnIntoRow(GraphPattern):
+    """conv(x, w) of a picture one pixel wide with a window [k, 1] -> the same of a row of pixels with [1, k]
+
+    Tiles of pixels lie along a picture's rows.
+    """
+
+    @rewrites
+    @override
+    def match_and_rewrite(self, op: ConvOp, rewriter: PatternRewriter, /) -> None:
+        filters, channels, *kernel = shape_of(op.weight)
+        if len(kernel) != 2 or kernel[1] != 1 or kernel[0] == 1:
+            return
+        rank = len(shape_of(op.x))
+        high, wide = spatial_axes(op.layout.data, rank)
+        pads = ints(op.pads)
+        if shape_of(op.x)[wide] != 1 or shape_of(op.result)[wide] != 1 or pads[1] or pads[3]:
+            return
+
+        def turned(shape: tuple[int, ...]) -> tuple[int, ...]:
+            sizes = list(shape)
+            sizes[high], sizes[wide] = sizes[wide], sizes[high]
+            return tuple(sizes)
+
+        row = ReshapeOp(op.x, turned(shape_of(op.x)), location=op.location)
+        weight = ReshapeOp(op.weight, (filters, channels, 1, kernel[0]), location=op.location)
+        operands = [row.result, weight.result, *op.operands[2:]]
+        changed = {
+            "strides": ints_attr(ints(op.strides)[::-1]),
+            "dilations": ints_attr(ints(op.dilations)[::-1]),
+            "pads": ints_attr([0, pads[0], 0, pads[2]]),
+        }
+        conv = with_operands(op, operands, **changed)
+        column = ReshapeOp(conv.results[0], shape_of(op.result), location=op.location)
+        rewriter.replace(op, [row, weight, conv, column])

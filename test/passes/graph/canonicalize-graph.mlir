@@ -163,3 +163,29 @@ func.func @more_rows_than_there_are(%w: tensor<2x8xi8>, %s: tensor<1x8xf32>, %i:
   %g = graph.gather %d, %i {axis = 0 : i64} : (tensor<2x8xf32>, tensor<3xi64>) -> tensor<3x8xf32>
   func.return %g : tensor<3x8xf32>
 }
+
+// -----
+
+// A column of pixels under a window [3, 1] is a row of pixels under [1, 3], in either layout; wider pictures stay.
+// CHECK-LABEL: @column
+// CHECK-NEXT:    %[[R:.*]] = graph.reshape %x {{.*}} -> tensor<1x2x1x9xf32>
+// CHECK-NEXT:    %[[W:.*]] = graph.reshape %w {{.*}} -> tensor<4x2x1x3xf32>
+// CHECK-NEXT:    %[[C:.*]] = graph.conv %[[R]], %[[W]], %b {strides = array<i64: 1, 2>, pads = array<i64: 0, 1, 0, 2>, dilations = array<i64: 1, 3>
+// CHECK-SAME:    -> tensor<1x4x1x3xf32>
+// CHECK-NEXT:    graph.reshape %[[C]] {{.*}} -> tensor<1x4x3x1xf32>
+// CHECK-LABEL: @channels_last
+// CHECK:         graph.conv {{.*}} -> tensor<1x1x7x4xf32>
+// CHECK-LABEL: @wider
+// CHECK-NEXT:    graph.conv %x, %w
+func.func @column(%x: tensor<1x2x9x1xf32>, %w: tensor<4x2x3x1xf32>, %b: tensor<4xf32>) -> tensor<1x4x3x1xf32> {
+  %0 = graph.conv %x, %w, %b {strides = array<i64: 2, 1>, pads = array<i64: 1, 0, 2, 0>, dilations = array<i64: 3, 1>, groups = 1 : i64, layout = "NCHW"} : (tensor<1x2x9x1xf32>, tensor<4x2x3x1xf32>, tensor<4xf32>) -> tensor<1x4x3x1xf32>
+  func.return %0 : tensor<1x4x3x1xf32>
+}
+func.func @channels_last(%x: tensor<1x9x1x2xf32>, %w: tensor<4x2x3x1xf32>) -> tensor<1x7x1x4xf32> {
+  %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x9x1x2xf32>, tensor<4x2x3x1xf32>) -> tensor<1x7x1x4xf32>
+  func.return %0 : tensor<1x7x1x4xf32>
+}
+func.func @wider(%x: tensor<1x2x9x2xf32>, %w: tensor<4x2x3x1xf32>) -> tensor<1x4x7x2xf32> {
+  %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NCHW"} : (tensor<1x2x9x2xf32>, tensor<4x2x3x1xf32>) -> tensor<1x4x7x2xf32>
+  func.return %0 : tensor<1x4x7x2xf32>
+}

@@ -351,14 +351,16 @@ class _Patch:
         if self.epilogue.inline:
             self._add_to_means(channel, valid, {place: store(value, *place) for place, value in sums.items()})
             return
-        # Sums wait for the second pass in the result's memory, unless they are of another type.
+        # Sums wait for the second pass in the result's memory, unless they are of another type. What a masked store
+        # writes is not forwarded to loads, which wait until it is in the cache.
         size = [patch.rows.rows, patch.columns.rows]
-        there, at = (out, channel) if type == element else (b.alloca(type, [*size, lanes]), 0)
+        fit = type == element and valid == lanes
+        there, at = (out, channel) if fit else (b.alloca(type, [*size, lanes]), 0)
         for (y, x), value in sums.items():
-            b.vstore(value, there, [y, x, at], valid)
+            b.vstore(value, there, [y, x, at])
 
         def second_pass(position: Sequence[Index]) -> None:
-            store(b.vload(there, [*position, at], lanes, valid), *position)
+            store(b.vload(there, [*position, at], lanes), *position)
 
         b.nest(size, second_pass)
         if self.means is not None:
