@@ -1,9 +1,9 @@
 """Builds the loops of a domain: distributed over threads, vectorised along one axis or scalar.
 
 Along the vectorised axis there is a loop over wide vectors (several registers, for independent dependence chains), then
-one over single registers, then one masked vector, or narrower ones. A short innermost axis is unrolled instead, and its results are
-interleaved into whole vectors. Where the operand is transposed, square tiles are loaded row by row and transposed in
-registers.
+one over single registers, then one masked vector, or narrower ones. A short innermost axis is unrolled instead, and its
+results are interleaved into whole vectors. Where the operand is transposed, square tiles are loaded row by row and
+transposed in registers.
 """
 
 from __future__ import annotations

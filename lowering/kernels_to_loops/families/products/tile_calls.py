@@ -60,7 +60,7 @@ class Tiling:
         panels = -(-nest.columns // columns)
         step = _step_of(form)
         run = -(-nest.run // step.depth) * step.depth
-        chains = chains_of(_rows(form), nest.run, k.target)
+        chains = chains_of(useful_rows(form), nest.run, k.target)
         parts, part = (
             parts_of(nest.depth, nest.run, nest.taps, chains) if isinstance(step, MultiplyAdd) else ("none", 0)
         )
@@ -92,6 +92,7 @@ class Site:
     panels: SSAValue
     at: Index  # elements from the start of `panels`
     start: Index = 0  # the first pixel of tile 0
+    panel_row: Index | None = None  # elements between the panel's rows; None: they follow each other
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ class _Row:
     below: Index
     a_filter_row: Index
     ahead: MemoryRows | None
+    panel_row: Index
 
 
 @dataclass(frozen=True)
@@ -236,6 +238,7 @@ class TileCalls:
             below=behind,
             a_filter_row=a_filter_row,
             ahead=MemoryRows(b.place(site.panels, following), nr) if self.tiling.prefetch else None,
+            panel_row=nr if site.panel_row is None else site.panel_row,
         )
 
     def _strip(
@@ -294,7 +297,7 @@ class TileCalls:
             depth=depth,
             a=rows(nest.a, row.a),
             panel=row.panel,
-            panel_row=tiling.nr,
+            panel_row=row.panel_row,
             out=rows(nest.out, row.out),
             operands=[
                 None if each.buffer == nest.out.buffer else rows(each, at)
@@ -356,7 +359,7 @@ def tiles_of(b: LoopBuilder, nest: Nest) -> Index:
     return b.sum(each.count for each in nest.classes)
 
 
-def _rows(form: ContractionForm) -> int:
+def useful_rows(form: ContractionForm) -> int:
     """The largest useful tile height, independent of strides: the rows of a product, or the pixels of a row."""
     shape = shape_of(form.root.results[0])
     if isinstance(form.root, ConvOp):
