@@ -50,6 +50,7 @@ GRAPH = _text(
 )
 """What is computed, whatever the device: the same from few ops."""
 DEVICE_GRAPH = _text(
+    "split-pool",  # before channels-last, which takes pools along
     "group-pixels",  # before channels-last: pixels that are made together then lie where they belong
     "channels-last",  # before what reads a convolution's layout
     "canonicalize-graph",  # transposes that channels-last has added cancel those of the model

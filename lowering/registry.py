@@ -32,6 +32,7 @@ _OURS: dict[Level, dict[str, str]] = {
         "recompose-block-weight,merge-products,pair-gates",
         "passes.graph.language_models": "choose-token,narrow-caches,slice-rows-first",
         "passes.graph.quantization": "quantize-weights",
+        "passes.graph.windows": "split-pool",
         "passes.kernels": "split-means,form-kernels",
     },
     "kernels": {

@@ -1,0 +1,1 @@
+"""Passes on ops that read windows: convolutions and pools."""
