@@ -101,11 +101,22 @@ def _even_classes(b: LoopBuilder, pixels: int, largest: int, taps: int) -> list[
     Full tiles plus one for the remainder took a product of 128 x 2048 x 512 1.05 times as long, on Zen 5: a tile of two
     rows is bound by latency and by its panel.
     """
-    least, most = bounds_of(pixels)
+    return _classes_by_size(b, b.index(pixels), b.index(-(-pixels // largest)), bounds_of(pixels), largest, taps)
+
+
+def counted_classes(b: LoopBuilder, rows: Index, bounds: tuple[int, int], largest: int) -> list[TileClass]:
+    """The same for a value that is computed when the kernel runs, within `bounds`."""
+    return _classes_by_size(b, rows, b.div(b.add(rows, largest - 1), largest), bounds, largest, 1)
+
+
+def _classes_by_size(
+    b: LoopBuilder, pixels: Index, tiles: Index, bounds: tuple[int, int], largest: int, taps: int
+) -> list[TileClass]:
+    least, most = bounds
     told = range(max(least, 1), min(most, max(least, largest * largest) + largest) + 1)
-    count = b.max(b.index(-(-pixels // largest)), 1)
-    rows = b.div(b.index(pixels), count)
-    longer = b.sub(b.index(pixels), b.mul(rows, count))  # number of tiles with one row more than the others
+    count = b.max(tiles, 1)
+    rows = b.div(pixels, count)
+    longer = b.sub(pixels, b.mul(rows, count))  # number of tiles with one row more than the others
     none = b.index(0)
     classes: list[TileClass] = []
     for size in sorted({size for known in told for size in split(known, largest)}, reverse=True):
@@ -207,27 +218,16 @@ def halving_classes(b: LoopBuilder, pixels: int, largest: int) -> list[TileClass
     return classes
 
 
-def classes_of_rows(b: LoopBuilder, count: Index, row: int, largest: int) -> list[TileClass]:
-    """`count` consecutive rows of `row` pixels, a run-time number of them, in tiles of few sizes.
-
-    Tiles have several whole rows where these are short: the largest number that fits, and for the remainder halves of
-    it, rounded up, so that there is one tile of each at most.
-    """
-    if row > largest:
-        return [
-            replace(
-                each, first=b.mul(each.first, count), count=b.mul(each.count, count), start=b.mul(each.start, count)
-            )
-            for each in tile_classes(b, row, largest)
-        ]
+def classes_of_few_sizes(b: LoopBuilder, count: Index, largest: int) -> list[TileClass]:
+    """A run-time number of pixels in tiles of `largest`, and one each at most of halves of it, rounded up."""
     classes: list[TileClass] = []
     first: Index = 0
     done: Index = 0
-    rows = 2 * (largest // row)
+    rows = 2 * largest
     while rows > 1:
         rows = -(-rows // 2)
         tiles = b.div(b.sub(count, done), rows)
-        classes.append(TileClass(first, tiles, b.mul(done, row), rows * row, ((0, rows * row),)))
+        classes.append(TileClass(first, tiles, done, rows, ((0, rows),)))
         first, done = b.add(first, tiles), b.add(done, b.mul(tiles, rows))
     return classes
 

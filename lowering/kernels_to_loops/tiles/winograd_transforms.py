@@ -68,13 +68,17 @@ class Matrices:
 
 @dataclass(frozen=True)
 class InputTile:
-    """The first pixel of a tile, possibly outside of the image; rows [first, last) of the tile lie inside."""
+    """The first pixel of a tile, possibly outside of the image; rows [first, last) of the tile lie inside.
+
+    So do `columns` [low, high), where the code is for any.
+    """
 
     pixels: Pixels
     first: Index
     last: Index
     channels: Index
     into: Matrices
+    columns: tuple[Index, Index] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -101,13 +105,12 @@ class FilterRow:
 
 @dataclass(frozen=True)
 class InputShape:
-    """What an input transform is specialised for: pixels in columns [low, high) lie inside the image."""
+    """What an input transform is specialised for: pixels in `columns` [low, high) lie inside the image."""
 
     tile: int
     lanes: int
     whole: bool  # whether channels fill whole registers
-    low: int
-    high: int
+    columns: tuple[int, int] | None  # None: those that the tile says
 
 
 @dataclass(frozen=True)
@@ -212,16 +215,24 @@ def transform_input(common: CommonFunctions, b: LoopBuilder, shape: InputShape, 
         terms = _Terms(b, lanes)
 
         def register(channel: Index, valid: Index | None) -> None:
+            def seen(column: int) -> Index | None:
+                """The number of lanes that a pixel of this column has inside the image."""
+                if shape.columns is not None:
+                    return valid if shape.columns[0] <= column < shape.columns[1] else 0
+                (low, high), lanes_of_all = told.columns, b.index(lanes if valid is None else valid)
+                there = b.conjunction(b.compare("sle", low, column), b.compare("slt", column, high))
+                return b.select(there, lanes_of_all, b.index(0))
+
+            counts = [seen(column) for column in range(side)]
+
             def outside(row: Index, _: Sequence[SSAValue]) -> None:
                 for column in range(side):
                     b.vstore(terms.zero, square, [row, column, 0])
 
             def inside(row: Index, _: Sequence[SSAValue]) -> None:
                 d = [
-                    b.vload(pixels, [row, column, channel], lanes, valid)
-                    if shape.low <= column < shape.high
-                    else terms.zero
-                    for column in range(side)
+                    terms.zero if count == 0 else b.vload(pixels, [row, column, channel], lanes, count)
+                    for column, count in enumerate(counts)
                 ]
                 for column, value in enumerate(terms.to_coordinates(tile, d)):
                     b.vstore(value, square, [row, column, 0])
@@ -240,7 +251,8 @@ def transform_input(common: CommonFunctions, b: LoopBuilder, shape: InputShape, 
 
         _registers(b, told.channels, lanes, shape.whole, register)
 
-    common.call(b, f"winograd_{tile}_in_{shape.low}to{shape.high}", shape, told, write)
+    columns = "any" if shape.columns is None else "{}to{}".format(*shape.columns)
+    common.call(b, f"winograd_{tile}_in_{columns}", shape, told, write)
 
 
 def transform_filters(common: CommonFunctions, b: LoopBuilder, tile: int, lanes: int, told: FilterRow) -> None:

@@ -9,15 +9,14 @@
 
 For tiles at the border of the image, the numbers of rows and columns inside are arguments of the transforms; no padded
 copy is made. The register tiles are those of panels: see tiles/microkernel.py. A share that begins within a block
-repeats its input transforms. Where the batch is symbolic, a block has tiles of one image, or all those of several. Then
-blocks have nearly equally many images, whose numbers are run-time values, and register tiles hold a part of an image's
-tiles or those of several images.
+repeats its input transforms. Where the number of tiles is a run-time value, so are those of blocks and of tiles in
+each; register tiles of all sizes that a block may then be divided into have code, and so have tiles at any border.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
@@ -26,9 +25,9 @@ from .....dialects.errors import CompileError
 from .....dialects.graph.base import describe
 from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.packing.winograd_filters import FILTER
-from .....dialects.sizes.sizes import is_fixed
+from .....dialects.sizes.sizes import bounds_of, is_fixed
 from .....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
-from .....passes.kernels.schedules.cpu.winograd import Winograd, images_together, tiles_together
+from .....passes.kernels.schedules.cpu.winograd import Winograd, tile_count
 from ....kernel_code.extents import Extent
 from ....kernel_code.loop_builder import Index, memref_type
 from ....kernel_code.merged_axes import picture_strides
@@ -37,7 +36,7 @@ from ...tiles.fused_ops import FusedOps
 from ...tiles.inner_steps import MultiplyAdd
 from ...tiles.microkernel import Strip, Tile, call_tiles
 from ...tiles.split_sums import Parts, chains_of
-from ...tiles.tile_classes import TileClass, by_class, classes_of_rows, tile_classes
+from ...tiles.tile_classes import TileClass, by_class, counted_classes, tile_classes
 from ...tiles.tile_results import MemoryRows
 from ...tiles.winograd_transforms import (
     FilterRow,
@@ -76,17 +75,16 @@ class Columns:
 class Sizes:
     """Run-time arguments of the code: tiles per image, blocks, chunks, and strides of buffers.
 
-    The first `longer` blocks have `block` tiles, the others one less. Where blocks have whole images, `image` is the
-    number of tiles of one, and `block` that of the largest block; else `image` is 0. `row` is the stride between tiles
-    of a coordinate's matrix, `next` that between matrices, of pixels and of sums.
+    The first `longer` blocks have `block` tiles, the others one less; a number of tiles of run time is divided when the
+    kernel runs. `row` is the stride between tiles of a coordinate's matrix, `next` that between matrices, of pixels and
+    of sums.
     """
 
-    groups: Index  # groups of tiles that blocks don't cross: symbolic images, or 1
-    together: Index  # tiles of each group
-    blocks: Index  # of each group; of all groups where they have whole images
+    total: Index  # tiles of all images
+    blocks: Index
     longer: Index
-    block: int
-    image: int
+    block: int  # 0: a run-time value
+    fewest: int  # tiles of a block of run time, at least
     rows: Index  # tiles per image
     columns: Index
     pad: tuple[Index, Index]
@@ -105,7 +103,7 @@ class Sizes:
     sums_next: Index
     made: SSAValue | None  # a row of transformed filters
     made_next: Index
-    classes: tuple[Columns, ...]
+    classes: tuple[Columns, ...]  # none where the width is a run-time value
     x: Access
     out: Access
     operands: tuple[Access, ...]
@@ -134,12 +132,20 @@ class Code:
 
 @dataclass(frozen=True)
 class Block:
-    """`count` tiles from tile `start` on, of those of all images: of `images` whole ones, or `longer` than others."""
+    """`count` tiles from tile `start` on, of those of all images; `longer`: one more than in others."""
 
     start: Index
     count: Index
-    images: Index = 0
+    longer: SSAValue
+
+
+@dataclass(frozen=True)
+class Strips:
+    """The classes of register tiles of a block, or `others` unless it is `longer` than other blocks."""
+
+    classes: Sequence[TileClass]
     longer: SSAValue | None = None
+    others: Sequence[TileClass] = ()
 
 
 def lower(k: KernelInstance) -> None:
@@ -164,11 +170,10 @@ def _sizes_of(
     k: KernelInstance, form: ContractionForm, g: ConvGeometry, epilogue: FusedOps, options: Winograd
 ) -> tuple[Sizes, Code]:
     tile, lanes = options.tile, options.lanes
-    together = tiles_together(g, tile)
-    images = images_together(g, tile, options.block)
-    blocks = -(-g.batch // images) if images else -(-together // options.block)
-    shorter, longer = (images * together, 0) if images else divmod(together, blocks)
-    chains = 1 if images else chains_of(together, g.channels, k.target)
+    total = tile_count(g, tile)
+    blocks = -(-total // options.block)
+    shorter, longer = divmod(total, blocks) if is_fixed(total) else (0, 0)
+    chains = chains_of(bounds_of(total)[1], g.channels, k.target)
     parts: Parts = "runs" if g.channels > LONG and chains == 1 else "none"
     tiles, sums = k.scratch_part("tiles"), k.scratch_part("sums")
     filters = k.scratch_part("filters") if options.half else None
@@ -179,12 +184,11 @@ def _sizes_of(
 
     operands = tuple(pixels(argument_buffer(k, value), aligned_strides(k, value, 4)) for value in epilogue.operands)
     sizes = Sizes(
-        groups=Extent(1 if is_fixed(g.batch) else g.batch),
-        together=Extent(together),
+        total=Extent(total),
         blocks=Extent(blocks),
         longer=Extent(longer or blocks),
         block=shorter + (longer > 0),
-        image=together if images else 0,
+        fewest=min(bounds_of(total)[0], options.block // 2),
         rows=Extent(-(-g.out_height // tile)),
         columns=Extent(-(-g.out_width // tile)),
         pad=(Extent(g.pad[0]), Extent(g.pad[1])),
@@ -203,7 +207,7 @@ def _sizes_of(
         sums_next=Extent(memref_type(sums).get_shape()[1]),
         made=None if filters is None else k.b.place(filters, 0),
         made_next=0 if filters is None else Extent(memref_type(filters).get_shape()[1]),
-        classes=_classes(g, tile),
+        classes=_classes(g, tile) if is_fixed(g.width, g.out_width) else (),
         x=access(k, argument_buffer(k, form.lhs), [], picture_strides(argument_buffer(k, form.lhs)), 1),
         out=access(k, result, [], picture_strides(result), 1),
         operands=operands,
@@ -256,38 +260,56 @@ class _Writer:
 
     def write(self) -> None:
         b, s = self.b, self.sizes
+        blocks = self._blocks()
+        fewer, longer = (0, s.longer) if s.block else (b.div(s.total, blocks), b.rem(s.total, blocks))
 
         def item(index: Index, first: Index, last: Index) -> None:
-            block = self._whole_images(index) if s.image else self._tiles(index)
+            block = self._block(index, fewer, longer)
             b.loop(0, block.count, lambda number, _: self._input(block, number))
+            strips = self._strips(block)
 
             def chunk(chunk: Index, _: Sequence[SSAValue]) -> None:
                 if s.made is None:
-                    self._products(chunk, block)
+                    self._products(chunk, strips)
                 else:
-                    self._products_of_rows(chunk, block, s.made)
+                    self._products_of_rows(chunk, strips, s.made)
                 b.loop(0, block.count, lambda number, _: self._output(block, number, chunk))
 
             b.loop(first, last, chunk)
 
-        self.k.runs(s.blocks if s.image else b.mul(s.groups, s.blocks), s.chunks, item)
+        self.k.runs(blocks, s.chunks, item)
 
-    def _tiles(self, index: Index) -> Block:
-        """Block `index` of all groups' blocks."""
-        b, s = self.b, self.sizes
-        group, block = b.delinearize(index, [s.groups, s.blocks])
-        start = b.sub(b.mul(block, s.block), b.max(b.sub(block, s.longer), 0))
-        longer = b.compare("slt", block, s.longer)
-        count = b.sub(s.block, b.select(longer, b.index(0), b.index(1)))
-        return Block(b.add(b.mul(group, s.together), start), count, longer=longer)
+    def _blocks(self) -> Index:
+        """The number of blocks; of run time, a multiple of the threads where there are enough (see the schedule)."""
+        b, s, threads = self.b, self.sizes, self.k.target.threads.data
+        if s.block:
+            return s.blocks
+        blocks = b.max(s.blocks, 1)
+        if threads == 1:
+            return blocks
+        alike = b.mul(b.div(b.add(blocks, threads - 1), threads), threads)
+        return b.select(b.compare("sge", blocks, threads), b.index(alike), b.index(blocks))
 
-    def _whole_images(self, index: Index) -> Block:
-        """Block `index` of nearly equally many images."""
+    def _block(self, index: Index, fewer: Index, longer: Index) -> Block:
+        """Block `index`; `fewer` tiles are in those of run time from block `longer` on."""
         b, s = self.b, self.sizes
-        fewer, rest = b.div(s.groups, s.blocks), b.rem(s.groups, s.blocks)
-        first = b.add(b.mul(index, fewer), b.min(index, rest))
-        images = b.add(fewer, b.select(b.compare("slt", index, rest), b.index(1), b.index(0)))
-        return Block(b.mul(first, s.image), b.mul(images, s.image), images)
+        is_longer = b.compare("slt", index, longer)
+        if s.block:
+            start = b.sub(b.mul(index, s.block), b.max(b.sub(index, longer), 0))
+            return Block(start, b.sub(s.block, b.select(is_longer, b.index(0), b.index(1))), is_longer)
+        start = b.add(b.mul(index, fewer), b.min(index, longer))
+        return Block(start, b.add(fewer, b.select(is_longer, b.index(1), b.index(0))), is_longer)
+
+    def _strips(self, block: Block) -> Strips:
+        """The register tiles of a block: of its usual number of tiles, of one less, or of a run-time one."""
+        b, s, mr = self.b, self.sizes, self.options.mr
+        if not s.block:
+            bounds = max(s.fewest, 1), self.options.block
+            return Strips(counted_classes(b, block.count, bounds, mr))
+        usual = tile_classes(b, s.block, mr)
+        if s.longer == s.blocks:
+            return Strips(usual)
+        return Strips(usual, block.longer, tile_classes(b, s.block - 1, mr))
 
     def _tile(self, block: Block, number: Index) -> tuple[Index, Index, Index]:
         """The image, row and column of a block's tile `number`."""
@@ -319,13 +341,19 @@ class _Writer:
             into=Matrices(b.place(s.tiles, b.mul(number, s.tiles_row)), b.index(s.tiles_next)),
         )
 
-        def transform(columns: Columns) -> None:
-            shape = InputShape(self.tile, self.options.lanes, self.code.whole, columns.low, columns.high)
+        def transform(told: InputTile, columns: tuple[int, int] | None) -> None:
+            shape = InputShape(self.tile, self.options.lanes, self.code.whole, columns)
             transform_input(self.k.common, b, shape, told)
 
-        by_class(b, s.classes, column, transform)
+        if s.classes:
+            by_class(b, s.classes, column, lambda columns: transform(told, (columns.low, columns.high)))
+            return
+        low, high = b.max(b.sub(0, left), 0), b.min(b.sub(s.width, left), self.side)
+        inside = b.conjunction(b.compare("eq", low, 0), b.compare("eq", high, self.side))
+        border = replace(told, columns=(b.index(low), b.index(high)))
+        b.when(inside, lambda: transform(told, (0, self.side)), lambda: transform(border, None))
 
-    def _products(self, chunk: Index, block: Block) -> None:
+    def _products(self, chunk: Index, strips: Strips) -> None:
         """The sums of a chunk's output channels, for all coordinates."""
         b, s, nr = self.b, self.sizes, self.options.nr
         size = b.mul(s.channels, nr)  # of a panel
@@ -337,12 +365,12 @@ class _Writer:
             weights = b.add(begin, b.mul(number, size))
             ahead = MemoryRows(b.place(self.weights, b.add(weights, size)), nr)
             self._panel(
-                coordinate, b.add(b.mul(chunk, s.panels), panel), panel, b.place(self.weights, weights), ahead, block
+                coordinate, b.add(b.mul(chunk, s.panels), panel), panel, b.place(self.weights, weights), ahead, strips
             )
 
         b.loop(0, coordinates * s.panels, panel)
 
-    def _products_of_rows(self, chunk: Index, block: Block, made: SSAValue) -> None:
+    def _products_of_rows(self, chunk: Index, strips: Strips, made: SSAValue) -> None:
         """The same for half-transformed filters: their columns are transformed here, one row of coordinates at a time.
 
         The first and last columns need no transform. The next row's source is prefetched meanwhile, a part during each
@@ -368,33 +396,33 @@ class _Writer:
                 weights = b.place(made, b.mul(b.sub(column, 1), s.made_next))
                 weights = b.select(first, b.place(self.weights, at), weights)
                 weights = b.select(last, b.place(self.weights, b.add(at, b.mul(size, FILTER - 1))), weights)
-                self._panel(b.add(b.mul(row, self.side), column), chunk, 0, weights, ahead, block)
+                self._panel(b.add(b.mul(row, self.side), column), chunk, 0, weights, ahead, strips)
 
             b.loop(0, self.side, column)
 
         b.loop(0, self.side, row)
 
     def _panel(
-        self, coordinate: Index, number: Index, panel: Index, weights: SSAValue, ahead: MemoryRows, block: Block
+        self, coordinate: Index, number: Index, panel: Index, weights: SSAValue, ahead: MemoryRows, strips: Strips
     ) -> None:
         """The products of one coordinate with panel `number`, which is `panel` of its chunk."""
         b, s = self.b, self.sizes
         a = b.mul(coordinate, s.tiles_next)
         out = b.add(b.mul(coordinate, s.sums_next), b.mul(panel, self.options.nr))
 
-        def strips(tiles: int, columns: int) -> None:
-            classes = tile_classes(b, tiles, self.options.mr)
+        def those(classes: Sequence[TileClass], columns: int) -> None:
             for each in classes:
-                self._strip(each, a, weights, out, ahead, columns, last=each is classes[-1])
+                if isinstance(each.count, int):
+                    self._strip(each, a, weights, out, ahead, columns, last=each is classes[-1])
+                else:  # any of them may be the last
+                    some = b.compare("sgt", each.count, 0)
+                    b.when(some, lambda each=each: self._strip(each, a, weights, out, ahead, columns, last=True))
 
         def rows(columns: int) -> None:
-            if s.image:
-                for each in classes_of_rows(b, block.images, s.image, min(s.block, self.options.mr)):
-                    self._strip(each, a, weights, out, ahead, columns, last=True)  # any of them may be the last
-            elif block.longer is None or s.longer == s.blocks:
-                strips(s.block, columns)
+            if strips.longer is None:
+                those(strips.classes, columns)
             else:
-                b.when(block.longer, lambda: strips(s.block, columns), lambda: strips(s.block - 1, columns))
+                b.when(strips.longer, lambda: those(strips.classes, columns), lambda: those(strips.others, columns))
 
         tail, nr = self.code.tail, self.options.nr
         if tail == nr:

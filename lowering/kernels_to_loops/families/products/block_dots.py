@@ -20,7 +20,7 @@ from ....kernel_code.extents import Extent
 from ....kernel_code.loop_builder import Index
 from ...kernel_instance import KernelInstance
 from ...tiles.block_tile import RoundedRows
-from ...tiles.tile_classes import TileClass, by_class, classes_of_rows, tile_classes
+from ...tiles.tile_classes import TileClass, by_class, classes_of_few_sizes, tile_classes
 from ...tiles.tile_results import MemoryRows
 from .block_calls import BlockCalls
 from .rounded_rows import Rounding, round_rows
@@ -67,7 +67,7 @@ class _Writer:
                 return
             start = b.mul(number, largest)
             rows = b.min(largest, b.sub(pixels, start))
-            self._block(row, start, rows, classes_of_rows(b, rows, 1, self.options.mr), first, last)
+            self._block(row, start, rows, classes_of_few_sizes(b, rows, self.options.mr), first, last)
 
         self.k.runs(b.product(sizes), self.calls.tiling.panels, some)
 

@@ -24,7 +24,7 @@ from .....dialects.graph.packing.winograd_filters import FILTER, POINTS, Winogra
 from .....dialects.graph.values import element_type_of_value, ints, shape_of
 from .....dialects.kernel.kernel_attributes import InterfaceAttr, ScheduleAttr
 from .....dialects.kernel.targets import CpuAttr
-from .....dialects.sizes.sizes import is_fixed, now
+from .....dialects.sizes.sizes import bounds_of, is_fixed, now
 from ....cost_model import bytes_of, instruction_seconds, moving_seconds, multiplying_seconds, operations
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ConvGeometry, contraction_form, conv_geometry
@@ -97,16 +97,17 @@ class Winograd(Schedule[CpuAttr]):
         lanes = target.lanes(32)
         nr = lanes if g.filters <= lanes else 2 * lanes
         mr = max(1, (target.registers.data - tiled_product.beside_float_sums(target)) // 2)
-        count = -(-g.filters // nr)
-        together = max(each for each in range(1, max(1, WINOGRAD_CHUNK // nr) + 1) if count % each == 0)
+        panels = -(-g.filters // nr)
+        together = max(each for each in range(1, max(1, WINOGRAD_CHUNK // nr) + 1) if panels % each == 0)
         for tile in sorted(POINTS, reverse=True):
             most = -(-WINOGRAD_BLOCK // mr) * mr
             filters = (tile + FILTER - 1) ** 2 * g.channels * g.filters * item_bytes(form.rhs)
             larger = most if filters <= target.l2.data else 2 * most
             inline, line = tiled_product.runs_inline(form), target.CACHE_LINE // 4
-            block = _block_size(g, tile, most, larger, target.threads.data)
+            count = tile_count(g, tile)
+            block = _block_size(count, most, larger, target.threads.data)
             yield cls(tile, block, mr, nr, together, lanes, inline, line)
-            yield cls(tile, _block_size(g, tile, 2 * most, 2 * most), mr, nr, 1, lanes, inline, line, half=True)
+            yield cls(tile, _block_size(count, 2 * most, 2 * most), mr, nr, 1, lanes, inline, line, half=True)
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
@@ -118,7 +119,7 @@ class Winograd(Schedule[CpuAttr]):
         root = form.root
         assert isinstance(root, ConvOp)
         g = conv_geometry(root)
-        tiles = -(-g.out_height // self.tile) * -(-g.out_width // self.tile) * now(g.batch)
+        tiles = now(tile_count(g, self.tile))
         channels, filters = (-(-each // self.lanes) * self.lanes for each in (g.channels, g.filters))
         blocks, side = self._blocks(root), self.tile + FILTER - 1
         nbytes = prod(self._packing.packed_shape(shape_of(root.weight))) * item_bytes(root.weight)
@@ -142,7 +143,7 @@ class Winograd(Schedule[CpuAttr]):
         root = contraction_form(kernel).root
         assert isinstance(root, ConvOp)
         g = conv_geometry(root)
-        tile = 4 if min(g.out_height, g.out_width) >= WINOGRAD_LARGE_PICTURE else 2
+        tile = 4 if min(now(g.out_height), now(g.out_width)) >= WINOGRAD_LARGE_PICTURE else 2
         return 0 if pays(root) and self.tile == tile and not self.half else 3
 
     @property
@@ -171,10 +172,7 @@ class Winograd(Schedule[CpuAttr]):
     def _blocks(self, root: Operation) -> int:
         """Number of blocks; every share of a block's chunks repeats its input transforms."""
         assert isinstance(root, ConvOp)
-        g = conv_geometry(root)
-        if images := images_together(g, self.tile, self.block):
-            return -(-now(g.batch) // images)
-        return -(-tiles_together(g, self.tile) // self.block) * (1 if is_fixed(g.batch) else now(g.batch))
+        return -(-now(tile_count(conv_geometry(root), self.tile)) // self.block)
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
@@ -191,17 +189,14 @@ class Winograd(Schedule[CpuAttr]):
 
 
 def fits(root: Operation) -> bool:
-    """Whether a root is supported: f32, channels-last, 3x3, stride and dilation 1, one group, symbolic batch at most.
-
-    Only the batch may be a size of run time.
-    """
+    """Whether a root is supported: f32, channels-last, 3x3, stride and dilation 1, one group, any number of pixels."""
     if not isinstance(root, ConvOp) or not tiled_product.fits(root) or len(shape_of(root.result)) != 4:
         return False
     if {element_type_of_value(value) for value in (root.x, root.weight, root.result)} != {f32}:
         return False
     g = conv_geometry(root)
     plain = g.kernel == (FILTER, FILTER) and g.stride == g.dilation == (1, 1) and g.groups == 1
-    return plain and all(map(is_fixed, (g.height, g.width, g.out_height, g.out_width, g.channels, g.filters)))
+    return plain and is_fixed(g.channels, g.filters)
 
 
 def pays(root: Operation) -> bool:
@@ -219,31 +214,19 @@ def pools(pool: MaxPoolOp) -> bool:
     return 2 * height <= shape_of(pool.x)[1] and 2 * width <= shape_of(pool.x)[2]
 
 
-def tiles_together(g: ConvGeometry, tile: int) -> int:
-    """Tiles that are divided into blocks: those of all images, or of one if the batch is symbolic."""
-    each = tiles_of_image(g, tile)
-    return each * g.batch if is_fixed(g.batch) else each
+def tile_count(g: ConvGeometry, tile: int) -> int:
+    """Tiles of all images."""
+    return -(-g.out_height // tile) * -(-g.out_width // tile) * g.batch
 
 
-def tiles_of_image(g: ConvGeometry, tile: int) -> int:
-    """Tiles of one image."""
-    return -(-g.out_height // tile) * -(-g.out_width // tile)
-
-
-def images_together(g: ConvGeometry, tile: int, block: int) -> int:
-    """Whole images of a block of so many tiles, at most, if the batch is symbolic and several fit; else 0."""
-    images = 0 if is_fixed(g.batch) else block // tiles_of_image(g, tile)
-    return images if images > 1 else 0
-
-
-def _block_size(g: ConvGeometry, tile: int, most: int, largest: int, threads: int = 1) -> int:
+def _block_size(count: int, most: int, largest: int, threads: int = 1) -> int:
     """Tiles of a block: of nearly equal blocks of `largest` at most, and of `most` while there are fewer than threads.
 
-    Of whole images of a symbolic batch if there are several in a block.
+    With a `count` of run time, the limit that holds for the current one: the code makes nearly equal blocks below it.
     """
-    images = images_together(g, tile, largest)
-    unit, count = (tiles_of_image(g, tile), now(g.batch)) if images else (1, tiles_together(g, tile))
-    blocks = max(-(-count // (largest // unit)), min(-(-count * unit // most), threads))
+    if not is_fixed(count):
+        return min(bounds_of(count)[1], largest if -(-now(count) // largest) >= threads else most)
+    blocks = max(-(-count // largest), min(-(-count // most), threads))
     if blocks >= threads:  # as many for each: 8 of 56x56x64 take 2 threads 0.86 of what 7 do (Zen 5)
         blocks = -(-blocks // threads) * threads
-    return -(-count // blocks) * unit
+    return -(-count // blocks)

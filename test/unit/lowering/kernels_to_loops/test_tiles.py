@@ -11,7 +11,12 @@ from xdsl.ir import Block
 
 from mini_infer.lowering.kernel_code.loop_builder import Index, LoopBuilder
 from mini_infer.lowering.kernel_code.merged_axes import collapse
-from mini_infer.lowering.kernels_to_loops.tiles.tile_classes import TileClass, classes_of_rows, split, tile_classes
+from mini_infer.lowering.kernels_to_loops.tiles.tile_classes import (
+    TileClass,
+    classes_of_few_sizes,
+    split,
+    tile_classes,
+)
 
 BUILDER = LoopBuilder(Block())
 SMALL = st.integers(1, 6)
@@ -74,15 +79,14 @@ def test_tiles_in_the_middle_share_a_class() -> None:
     assert tile_classes(BUILDER, 0, 14) == []
 
 
-@given(count=st.integers(0, 60), row=st.integers(1, 60), largest=st.integers(1, 14))
-def test_several_rows_are_whole_tiles_of_few_sizes(count: int, row: int, largest: int) -> None:
-    classes = classes_of_rows(BUILDER, count, row, largest)
-    assert [pixel for pixel, _, _ in pixels_of(classes)] == list(range(count * row))
+@given(count=st.integers(0, 60), largest=st.integers(1, 14))
+def test_a_number_of_run_time_is_tiles_of_few_sizes(count: int, largest: int) -> None:
+    classes = classes_of_few_sizes(BUILDER, count, largest)
+    assert [pixel for pixel, _, _ in pixels_of(classes)] == list(range(count))
     assert [c.first for c in classes] == [sum(number(c.count) for c in classes[:i]) for i in range(len(classes))]
     assert all(c.whole and c.rows <= largest for c in classes)
-    if row <= largest:
-        assert all(number(c.count) <= 1 for c in classes[1:])
-        assert [c.rows // row for c in classes][:2] in ([1], [largest // row, -(-(largest // row) // 2)])
+    assert all(number(c.count) <= 1 for c in classes[1:])
+    assert [c.rows for c in classes][:2] in ([1], [largest, -(-largest // 2)])
 
 
 @given(st.data())

@@ -168,34 +168,36 @@ def test_a_result_takes_the_place_of_a_residual_and_of_no_input(tile: int) -> No
 FILTERS = 36
 
 
-def of_any_batch(size: tuple[int, int], pooled: bool, channels: int = 20) -> tuple[Any, Any, Any]:
-    """An ONNX model of pictures "x" of any number "n", its weight and its bias."""
+def of_any(
+    sizes: Sequence[int | str], pooled: bool, channels: int = 20, pads: Sequence[int] = (1, 1, 1, 1)
+) -> tuple[Any, Any, Any]:
+    """An ONNX model of pictures "x" of `sizes` (number, height, width), its weight and its bias."""
     import onnx
     from onnx import TensorProto, helper
 
-    random, (height, width) = np.random.default_rng(0), size
+    random, (number, height, width) = np.random.default_rng(0), sizes
     weight = (random.standard_normal((FILTERS, channels, 3, 3)) / 13).astype(np.float32)
     bias = random.standard_normal(FILTERS).astype(np.float32)
     nodes = [
-        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1], name="conv"),
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=pads, name="conv"),
         helper.make_node("Relu", ["c"], ["r"]),
         helper.make_node("MaxPool", ["r"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
     ]
-    result, shape = ("p", [height // 2, width // 2]) if pooled else ("r", [height, width])
     graph = helper.make_graph(
         nodes if pooled else nodes[:2],
         "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", channels, height, width])],
-        [helper.make_tensor_value_info(result, TensorProto.FLOAT, ["n", FILTERS, *shape])],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [number, channels, height, width])],
+        [helper.make_tensor_value_info("p" if pooled else "r", TensorProto.FLOAT, None)],
         [onnx.numpy_helper.from_array(weight, "w"), onnx.numpy_helper.from_array(bias, "b")],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     return model, weight, bias
 
 
-def in_float64(x: Any, weight: Any, bias: Any, pooled: bool) -> Any:
+def in_float64(x: Any, weight: Any, bias: Any, pooled: bool, pads: Sequence[int] = (1, 1, 1, 1)) -> Any:
     """What the model computes."""
-    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    top, left, bottom, right = pads
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
     sums = np.einsum("nchwij,fcij->nfhw", windows, weight.astype(np.float64), optimize=True)
     result = np.maximum(sums + bias[:, None, None], 0)
@@ -214,9 +216,9 @@ def in_float64(x: Any, weight: Any, bias: Any, pooled: bool) -> Any:
 def test_batches_of_run_time(
     tile: int, size: tuple[int, int], pooled: bool, best: int, threads: int, bits: Any
 ) -> None:
-    """Blocks of whole pictures, any number of them, with register tiles of parts of a picture and of several."""
+    """Any number of pictures, with register tiles of parts of a picture and of several."""
     del tile
-    model, weight, bias = of_any_batch(size, pooled)
+    model, weight, bias = of_any(("n", *size), pooled)
     profile = mi.OptimizationProfile(dims={"n": (1, best, 64)})
     engine = mi.compile(model, threads=threads, vector_bits=bits, profile=profile)
     assert isinstance(engine, DynamicEngine)
@@ -230,6 +232,36 @@ def test_batches_of_run_time(
         if batch == 7:
             (fixed,) = mi.compile(model, threads, vector_bits=bits, dims={"n": batch})({"x": x}).values()
             assert np.abs(got - fixed).max() <= 1e-5 * np.abs(wanted).max()
+    assert engine.compiles == 1
+
+
+@pytest.mark.thinned(9)
+@pytest.mark.parametrize(
+    ("best", "threads", "bits"), [((1, 14, 14), 1, 512), ((2, 5, 30), 2, 512), ((1, 9, 9), 3, 256)]
+)
+@pytest.mark.parametrize(
+    ("pads", "pooled"), [((1, 1, 1, 1), False), ((1, 1, 1, 1), True), ((0, 1, 2, 1), False), ((2, 2, 0, 5), False)]
+)
+def test_pictures_of_run_time(
+    tile: int, pads: Sequence[int], pooled: bool, best: Sequence[int], threads: int, bits: Any
+) -> None:
+    """Any number of rows and columns, of which tiles at the far borders have any part; the code for all is one."""
+    del tile
+    model, weight, bias = of_any(("n", "h", "w"), pooled, pads=pads)
+    spans = {name: (low, size, high) for name, low, size, high in zip("nhw", (1, 3, 3), best, (3, 40, 40), strict=True)}
+    engine = mi.compile(model, threads=threads, vector_bits=bits, profile=mi.OptimizationProfile(dims=spans))
+    assert isinstance(engine, DynamicEngine)
+    assert any(call.kernel.startswith("conv") for call in engine.plan.calls)
+    random = np.random.default_rng(1)
+    for shape in (best, (1, 3, 3), (1, 3, 40), (2, 40, 3), (3, 4, 5), (1, 6, 7), (2, 17, 18), (1, 33, 39), (3, 40, 40)):
+        number, height, width = shape
+        x = random.standard_normal((number, 20, height, width)).astype(np.float32)
+        (got,) = engine({"x": x}).values()
+        wanted = in_float64(x, weight, bias, pooled, pads)
+        assert np.abs(got - wanted).max() <= 1e-5 * np.abs(wanted).max()
+        if shape == best:
+            fixed = mi.compile(model, threads, vector_bits=bits, dims=dict(zip("nhw", shape, strict=True)))
+            np.testing.assert_array_equal(got, *fixed({"x": x}).values())
     assert engine.compiles == 1
 
 
