@@ -64,6 +64,8 @@ DEVICE_GRAPH = _text(
     "recompose-block-weight",  # after widen-halves: its products are of f32
     "merge-products",  # of block-quantised weights
     "pair-gates",  # likewise
+    "round-products",  # of all products that are none by blocks
+    "pad-conv",  # again, of convolutions that now read pairs of channels
     "split-concat",  # after all that makes concatenations
     "cse",  # what the patterns before have written more than once
     "dce",  # of dead ops form-kernels would make kernels without results

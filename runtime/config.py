@@ -44,6 +44,8 @@ TARGETS = "run plan bench compare"
 """Verbs with options on the device and its code."""
 BUFFERS = "run build plan bench"
 """Verbs with options on how buffers share memory."""
+_OF_CPUS = ("fp32", "bf16")
+_OF_GPUS = tuple(each for each in PRECISIONS if each not in _OF_CPUS)
 PLANNED = {"enable_memory_planning": True}
 """Required by the options of memory planning."""
 
@@ -147,8 +149,9 @@ class EngineConfig:
         only as many as its work is worth; plan.threads is the number. CPU only.
     compile_threads: processes that compile, this one included; None means one for each core. The code does not depend
         on it. CPU only.
-    precision: of products on a GPU: "fp32"; faster, with operands rounded to "tf32", "fp16" or "bf16"; or "3xtf32",
-        three products of tf32 parts, nearly as exact as "fp32". Sums have 32 bits.
+    precision: of products: "fp32", or faster with operands rounded to "bf16"; on a GPU also to "tf32" or "fp16", or
+        "3xtf32", three products of tf32 parts, nearly as exact as "fp32". Sums have 32 bits. On a CPU, "bf16" needs one
+        with AVX512-BF16, or ARM's bf16.
     gpu: the GPU that code is made for, such as "sm_90a"; None means the one of this machine, or "sm_80" where the
         kernels are only emulated or written.
     cache_kernels: cache the machine code of GPU kernels in the user's cache folder ($XDG_CACHE_HOME, or ~/.cache), by
@@ -367,8 +370,12 @@ class EngineConfig:
     ] = False
     precision: Annotated[
         str,
-        Option(values=PRECISIONS, device="cuda", decided="kernels"),
-        Flag(f"Precision of products on a GPU: {', '.join(PRECISIONS)}.", f"{TARGETS} mini-opt", "KIND"),
+        Option(values=PRECISIONS, decided="kernels", passes={"bf16": "round-products{to=bf16}"}),
+        Flag(
+            f"Precision of products: fp32, bf16; on a GPU also {', '.join(_OF_GPUS)}.",
+            f"{TARGETS} build tune mini-opt",
+            "KIND",
+        ),
     ] = "fp32"
     gpu: Annotated[
         str | None,
@@ -396,6 +403,12 @@ class EngineConfig:
         kinds = {"", "cpu"}
         if device_named(self.place).kind != "cpu":
             kinds = {"", "cuda", self.device.partition(":")[0]}
+        if kinds == {"", "cpu"} and self.precision not in _OF_CPUS:
+            raise ConfigError(
+                f"precision is {self.precision!r}; on the device 'cpu' it must be {' or '.join(_OF_CPUS)}"
+            )
+        if kinds == {"", "cpu"} and self.precision != "fp32" and not self.enable_graph_optimization:
+            raise ConfigError("precision does nothing with enable_graph_optimization=False")
         for name, option in options.items():
             if option.device not in kinds and getattr(self, name) != option.default:
                 raise ConfigError(f"{name} does nothing on the device '{self.device}'")

@@ -31,7 +31,7 @@ from mini_infer.dialects.graph.ops.structure import ConstantOp, KernelOp, Weight
 from mini_infer.dialects.graph.values import Array, element_type_of, tensor
 from mini_infer.dialects.kernel.calls import CallOp
 from mini_infer.dialects.kernel.kernel_attributes import FormAttr, ScheduleAttr
-from mini_infer.dialects.kernel.targets import BYTE_DOTS, CpuAttr
+from mini_infer.dialects.kernel.targets import BF16_DOTS, BYTE_DOTS, CpuAttr
 from mini_infer.lowering import pipelines
 from mini_infer.runtime.compile.module_to_plan import build_plan
 from mini_infer.runtime.config import EngineConfig
@@ -109,7 +109,7 @@ Case: TypeAlias = "Callable[[Model], SSAValue | Sequence[SSAValue]]"
 class Target:
     """What a test compiles for, and which passes run. `l2`, in bytes, sets thresholds of fusion; 0 takes the host's.
 
-    `without` are dot products of bytes that the host may have and are not to be used, `forbid` a schedule.
+    `without` are dot products that the host may have and are not to be used, `forbid` a schedule.
     """
 
     bits: int = 512
@@ -187,7 +187,7 @@ def compiled(m: Model, target: Target) -> tuple[InferencePlan, ModuleOp]:
     host = target_attribute(config)
     module.attributes["kernel.target"] = CpuAttr.of(
         cpu=host.cpu.data,
-        features=[each.data for each in host.features if each.data in {*BYTE_DOTS} - {*target.without}],
+        features=[each.data for each in host.features if each.data in {*BYTE_DOTS, *BF16_DOTS} - {*target.without}],
         vector_bits=host.vector_bits.data,
         registers=host.registers.data,
         l2=target.l2 or host.l2.data,

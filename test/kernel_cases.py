@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import ml_dtypes
 import numpy as np
 from graph_runs import Case, Model
 from kernel_runs import Body
 from kernel_variants import ByHand
-from xdsl.dialects.builtin import i8
+from xdsl.dialects.builtin import bf16, f32, i8
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.graph.ops.attention import AttentionOp
 from mini_infer.dialects.graph.ops.block_weight import BlockWeightOp
 from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp, MinOp, MulOp, SubOp
 from mini_infer.dialects.graph.ops.indexing import ScatterElementsOp, ScatterNdOp
 from mini_infer.dialects.graph.ops.linear_attention import LinearAttentionOp
@@ -106,6 +108,27 @@ def product(
 ) -> SSAValue:
     rhs = (m.weight if weight else m.input)(depth, columns, dtype=np.float64)
     return m(MatmulOp(lhs or m.input(rows, depth, dtype=np.float64), rhs))
+
+
+def in_pairs(
+    m: Model, rows: int, columns: int, weight: bool = True, lhs: SSAValue | None = None, depth: int = 5
+) -> SSAValue:
+    """A product of bf16 with sums of f32."""
+    rhs = (m.weight if weight else m.input)(depth, columns, dtype=ml_dtypes.bfloat16)
+    return m(MatmulOp(lhs or m.input(rows, depth, dtype=ml_dtypes.bfloat16), rhs, sums=f32))
+
+
+def rounded_rows(m: Model, rows: int, depth: int) -> SSAValue:
+    """Numbers that have few bits already, rounded."""
+    x = m.input(data=m.random(rows, depth, dtype=ml_dtypes.bfloat16).astype(np.float32))
+    return m(CastOp(x, bf16, flush=True))
+
+
+def conv_in_pairs(m: Model, shape: tuple[int, ...], filters: int, **window: Any) -> SSAValue:
+    """A 3x3 convolution of bf16 with sums of f32."""
+    weight = m.weight(filters, shape[-1], 3, 3, dtype=ml_dtypes.bfloat16, scale=0.1)
+    x, bias = m.input(*shape, dtype=ml_dtypes.bfloat16), m.weight(filters)
+    return m(ConvOp(x, weight, bias, pads=(1, 1, 1, 1), layout="NHWC", sums=f32, **window))
 
 
 def few_bits(m: Model, rows: int, columns: int, rounded: bool = False) -> SSAValue:
@@ -217,6 +240,9 @@ CASES: dict[str, dict[str, Sized]] = {
         "windows": behind(lambda m, n: conv(m, (1, 3, n, 2), 5, 3)),
         "filters": behind(lambda m, n: conv(m, (1, 2, 5, 2), n, 3, strides=(1, 2))),
         "groups": behind(lambda m, n: conv(m, (1, 3, n, 4), 10, 3, groups=2)),
+        "pairs": behind(lambda m, n: in_pairs(m, 5, n), np.float32),
+        "depth of pairs": behind(lambda m, n: in_pairs(m, 3, 5, depth=n), np.float32),
+        "windows of pairs": behind(lambda m, n: conv_in_pairs(m, (1, 3, n, 3), 5, strides=(2, 1)), np.float32),
     },
     "panels_by_rows": {
         "columns": behind(lambda m, n: product(m, 25, n, depth=n)),
@@ -229,6 +255,8 @@ CASES: dict[str, dict[str, Sized]] = {
         "batch": behind(
             lambda m, n: m(MatmulOp(m.input(2, n, 3, dtype=np.float64), m.input(2, 3, 5, dtype=np.float64)))
         ),
+        "pairs": behind(lambda m, n: in_pairs(m, 3, n, weight=False), np.float32),
+        "depth of pairs": behind(lambda m, n: in_pairs(m, 3, 5, weight=False, depth=n), np.float32),
     },
     "block_dots": {
         "rows": behind(lambda m, n: few_bits(m, n, 9, rounded=True), np.float32),
@@ -242,6 +270,7 @@ CASES: dict[str, dict[str, Sized]] = {
     "prologue_panels": {
         "rows": behind(lambda m, n: product(m, n, 5, lhs=m(ReluOp(m.input(n, 3, dtype=np.float64))))),
         "gates": behind(lambda m, n: gated(m, 5, n, ExpOp, relu=True)),
+        "pairs": behind(lambda m, n: in_pairs(m, n, 5, lhs=rounded_rows(m, n, 5)), np.float32),
     },
     "pooled_panels": {
         "width": graph(lambda m, n: pooled(m, n, 2)),
@@ -349,5 +378,6 @@ CASES: dict[str, dict[str, Sized]] = {
         "pixels": behind(lambda m, n: small_filters(m, (1, n, n + 3, 20), 24), dtype=np.float32),
         "channels": behind(lambda m, n: small_filters(m, (2, 8, 8, n), 24), dtype=np.float32),
         "filters": behind(lambda m, n: small_filters(m, (1, 9, 8, 20), n), dtype=np.float32),
+        "bf16": behind(lambda m, n: conv_in_pairs(m, (1, n, n + 3, 20), 24), dtype=np.float32),
     },
 }

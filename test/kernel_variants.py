@@ -206,7 +206,7 @@ def shared_always(passes: str) -> str:
 
 def small_target(bits: int = 128, registers: int = 8, l2: int = 64, threads: int = 1) -> CpuAttr:
     """This machine's CPU with narrow vectors and few of them, whose tiles come to their ends soon. `l2` is in bytes."""
-    cpu = host_target()
+    cpu = host_target().narrowed(bits)
     return CpuAttr.of(
         cpu=cpu.name,
         features=sorted(cpu.features),

@@ -32,6 +32,9 @@ from xdsl.utils.exceptions import VerifyException
 from .assembly import BoolFor, ConditionTypes, WordOf
 from .replace import expect_same_shape, replace_operations, scalar_of, shaped_like
 
+FLUSH = "kernel.flush"
+"""On a rounding to bf16: subnormal numbers may become zeros."""
+
 OPAQUE = "llvm.opaque"
 """An attribute of arith.index_cast: see there."""
 NO_FAST_MATH = FastMathFlagsAttr("none")

@@ -38,6 +38,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from ..bf16_dot import Bf16DotOp
 from ..byte_dot import DotOp
 from ..graph.blobs import BlobAttr
 from ..graph.ops.structure import KernelOp
@@ -152,7 +153,7 @@ class ReturnIfOp(IRDLOperation):
 
 Kernel = Dialect(
     "kernel",
-    [CallOp, WeightOp, BarrierOp, ReturnIfOp, DotOp],
+    [CallOp, WeightOp, BarrierOp, ReturnIfOp, DotOp, Bf16DotOp],
     [
         CpuAttr,
         GpuAttr,

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.extensions import llvm as llvm_extensions
-from ...dialects.extensions.arith import OPAQUE
+from ...dialects.extensions.arith import FLUSH, OPAQUE
 from ..op_facts import fail
 from . import half_floats
 from .body import FunctionBody, Handler
@@ -141,7 +141,7 @@ def _cast(body: FunctionBody, op: Operation) -> None:
         return
     if element_of(value.type) != f32:
         value = body.emit(instruction, (value,), with_element(f32, value.type))
-    body.values[op.results[0]] = half_floats.rounded(body, value, target)
+    body.values[op.results[0]] = half_floats.rounded(body, value, target, flush=FLUSH in op.attributes)
 
 
 def _constant(body: FunctionBody, op: Operation) -> None:

@@ -19,8 +19,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.byte_dot import GROUP, DotOp
 from .body import FunctionBody, Handler
-from .instructions import integer_list
-from .types import element_of, lanes_of, vector_type
+from .types import element_of, vector_type
+from .vector_parts import called, joined, lanes_in, part
 
 INTRINSICS: Mapping[str, Sequence[str]] = {
     "pmaddubsw": ("llvm.x86.ssse3.pmadd.ub.", "llvm.x86.avx2.pmadd.ub.", "llvm.x86.avx512.pmaddubs."),
@@ -50,17 +50,17 @@ def _dot(body: FunctionBody, op: Operation) -> None:
     narrow = op.narrow_columns is not None
     if narrow and body.target.has("sdot"):
         signs = signs[0], signs[0]
-    lanes, register = _lanes(sums), body.target.vector_bits.data
+    lanes, register = lanes_in(sums), body.target.vector_bits.data
     held = min(lanes, register // 32)
     way = _way(body, signs, narrow) if lanes % held == 0 and held * 32 in _REGISTERS else None
     if way is None:
         way, held = _by_multiplication, lanes
     repeated = body.splat(body.emit(llvm.BitcastOp, (row,), i32), vector_type(i32, held))
     parts = [
-        way(body, repeated, _part(body, columns, GROUP * start, GROUP * held), _part(body, sums, start, held), signs)
+        way(body, repeated, part(body, columns, GROUP * start, GROUP * held), part(body, sums, start, held), signs)
         for start in range(0, lanes, held)
     ]
-    body.values[op.results[0]] = _joined(body, parts)
+    body.values[op.results[0]] = joined(body, parts)
 
 
 def _way(body: FunctionBody, signs: _Signs, narrow: bool) -> _Way | None:
@@ -78,29 +78,29 @@ def _way(body: FunctionBody, signs: _Signs, narrow: bool) -> _Way | None:
 def _by_vpdpbusd(body: FunctionBody, row: SSAValue, columns: SSAValue, sums: SSAValue, signs: _Signs) -> SSAValue:
     row = body.emit(llvm.BitcastOp, (row,), columns.type)
     factors = [row, columns] if signs[0] else [columns, row]
-    return _called(body, f"llvm.x86.avx512.vpdpbusd.{32 * _lanes(sums)}", [sums, *factors], sums)
+    return called(body, f"llvm.x86.avx512.vpdpbusd.{32 * lanes_in(sums)}", [sums, *factors], sums)
 
 
 def _by_sdot(body: FunctionBody, row: SSAValue, columns: SSAValue, sums: SSAValue, signs: _Signs) -> SSAValue:
     row = body.emit(llvm.BitcastOp, (row,), columns.type)
     factors = [columns, row] if signs == (False, True) else [row, columns]
     kind = {(False, False): "sdot", (True, True): "udot"}.get(signs, "usdot")
-    return _called(body, f"llvm.aarch64.neon.{kind}.v4i32.v16i8", [sums, *factors], sums)
+    return called(body, f"llvm.aarch64.neon.{kind}.v4i32.v16i8", [sums, *factors], sums)
 
 
 def _by_pmaddubsw(body: FunctionBody, row: SSAValue, columns: SSAValue, sums: SSAValue, signs: _Signs) -> SSAValue:
-    bits, words = 32 * _lanes(sums), vector_type(i16, 2 * _lanes(sums))
+    bits, words = 32 * lanes_in(sums), vector_type(i16, 2 * lanes_in(sums))
     row = body.emit(llvm.BitcastOp, (row,), columns.type)
     pairs = body.intrinsic(_PMADDUBSW[bits], [columns, row], words)
     assert pairs is not None
     ones = body.number(1, words)
-    return body.emit(llvm.AddOp, (sums, _called(body, _PMADDWD[bits], [pairs, ones], sums)), sums.type)
+    return body.emit(llvm.AddOp, (sums, called(body, _PMADDWD[bits], [pairs, ones], sums)), sums.type)
 
 
 def _by_pmaddwd(body: FunctionBody, row: SSAValue, columns: SSAValue, sums: SSAValue, signs: _Signs) -> SSAValue:
-    name = _PMADDWD[32 * _lanes(sums)]
+    name = _PMADDWD[32 * lanes_in(sums)]
     for factors in zip(_halves(body, row, signs[0]), _halves(body, columns, signs[1]), strict=True):
-        sums = body.emit(llvm.AddOp, (sums, _called(body, name, factors, sums)), sums.type)
+        sums = body.emit(llvm.AddOp, (sums, called(body, name, factors, sums)), sums.type)
     return sums
 
 
@@ -110,14 +110,14 @@ def _by_multiplication(body: FunctionBody, row: SSAValue, columns: SSAValue, sum
     for factors in zip(_halves(body, row, signs[0]), _halves(body, columns, signs[1]), strict=True):
         products = body.emit(llvm.BitcastOp, (body.emit(llvm.MulOp, factors, factors[0].type),), sums.type)
         low = body.emit(llvm.ShlOp, (products, sixteen), sums.type)
-        for part in (low, products):
-            sums = body.emit(llvm.AddOp, (sums, body.emit(right, (part, sixteen), sums.type)), sums.type)
+        for each in (low, products):
+            sums = body.emit(llvm.AddOp, (sums, body.emit(right, (each, sixteen), sums.type)), sums.type)
     return sums
 
 
 def _halves(body: FunctionBody, vector: SSAValue, unsigned: bool) -> list[SSAValue]:
     """The even and the odd bytes, extended to 16 bits."""
-    bits = _lanes(vector) * (32 if element_of(vector.type) == i32 else 8)
+    bits = lanes_in(vector) * (32 if element_of(vector.type) == i32 else 8)
     words = body.emit(llvm.BitcastOp, (vector,), vector_type(i16, bits // 16))
     eight = body.number(8, words.type)
     if unsigned:
@@ -125,43 +125,6 @@ def _halves(body: FunctionBody, vector: SSAValue, unsigned: bool) -> list[SSAVal
         return [even, body.emit(llvm.LShrOp, (words, eight), words.type)]
     even = body.emit(llvm.AShrOp, (body.emit(llvm.ShlOp, (words, eight), words.type), eight), words.type)
     return [even, body.emit(llvm.AShrOp, (words, eight), words.type)]
-
-
-def _lanes(vector: SSAValue) -> int:
-    lanes = lanes_of(vector.type)
-    assert lanes is not None
-    return lanes
-
-
-def _part(body: FunctionBody, vector: SSAValue, start: int, count: int) -> SSAValue:
-    if count == _lanes(vector):
-        return vector
-    mask = {"mask": integer_list(tuple(range(start, start + count)))}
-    type = vector_type(element_of(vector.type), count)
-    return body.emit(llvm.ShuffleVectorOp, (vector, body.poison(vector.type)), type, mask)
-
-
-def _joined(body: FunctionBody, parts: list[SSAValue]) -> SSAValue:
-    """Concatenates vectors."""
-    whole, *others = parts
-    lanes = _lanes(whole)
-    for part in others:
-        # Both operands of a shuffle have one type, so the part is padded to the length of what precedes it.
-        held = _lanes(whole)
-        longer = part
-        if held != lanes:
-            mask = {"mask": integer_list(tuple(lane if lane < lanes else -1 for lane in range(held)))}
-            longer = body.emit(llvm.ShuffleVectorOp, (part, body.poison(part.type)), whole.type, mask)
-        mask = {"mask": integer_list(tuple(range(held + lanes)))}
-        type = vector_type(element_of(whole.type), held + lanes)
-        whole = body.emit(llvm.ShuffleVectorOp, (whole, longer), type, mask)
-    return whole
-
-
-def _called(body: FunctionBody, name: str, operands: Sequence[SSAValue], like: SSAValue) -> SSAValue:
-    result = body.intrinsic(name, operands, like.type)
-    assert result is not None
-    return result
 
 
 HANDLERS: dict[str, Handler] = {"kernel.dot": _dot}

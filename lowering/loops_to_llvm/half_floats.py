@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     FloatAttr,
     IntegerAttr,
+    bf16,
     f16,
     f32,
     i16,
@@ -60,8 +61,13 @@ def widened(body: FunctionBody, value: SSAValue, source: Attribute) -> SSAValue:
     return _widened_half(body, value)
 
 
-def rounded(body: FunctionBody, value: SSAValue, target: Attribute) -> SSAValue:
-    """f32 rounded to the type `target`, f16 or bf16, to nearest even."""
+def rounded(body: FunctionBody, value: SSAValue, target: Attribute, *, flush: bool = False) -> SSAValue:
+    """f32 rounded to the type `target`, f16 or bf16, to nearest even.
+
+    With `flush` subnormal numbers may become bf16's zeros, as they do by the instruction of AVX512-BF16.
+    """
+    if flush and body.target.multiplies_bf16:
+        return body.bits(body.emit(llvm.FPTruncOp, (value,), with_element(bf16, value.type)), i16)
     if element_of(target) == f16 and body.target.has("half"):
         return body.bits(body.emit(llvm.FPTruncOp, (value,), with_element(f16, value.type)), i16)
     narrow = (_rounded_half if element_of(target) == f16 else _rounded_bfloat16)(body, value)

@@ -1,4 +1,4 @@
-"""pad-conv: pads the input of convolutions with wide filters, or with few channels of bytes, by a separate op.
+"""pad-conv: pads the input of convolutions with wide filters, or with few channels of bytes or bf16, by a separate op.
 
 before:  %y = graph.conv %x, %w {pads = array<i64: 0, 50, 0, 50>, layout = "NHWC", ..}       %w: [F, C, 1, 101]
 after:   %0 = graph.pad %x {low = array<i64: 0, 0, 50, 0>, high = array<i64: 0, 0, 50, 0>, ..}
@@ -13,8 +13,8 @@ before:  %y = graph.conv %x, %w {layout = "NHWC", ..} : (tensor<1x224x224x3xui8>
 after:   %0 = graph.pad %x {high = array<i64: 0, 0, 0, 1>, ..}
          %y = graph.conv %0, %w' {layout = "NHWC", ..} : (tensor<1x224x224x4xui8>, tensor<64x4x7x7xi8>) -> ..
 
-CPUs multiply bytes in groups of four, which are then those of a pixel: neighbours in memory, and so are the taps of a
-row of the filter. What the picture is padded with is multiplied by zeros.
+CPUs multiply bytes in groups of four, and bf16 in pairs, which are then those of a pixel: neighbours in memory, and so
+are the taps of a row of the filter. What the picture is padded with is multiplied by zeros.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
+from ...dialects.bf16_dot import PAIR
 from ...dialects.byte_dot import GROUP
 from ...dialects.graph.ops.contraction import ConvOp, is_byte
 from ...dialects.graph.ops.movement import PadOp
@@ -37,7 +38,7 @@ from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_
 
 # Columns of a filter. Up to 11 x 11 is usual in models of pictures; with 16 at most 3 tiles of 6 pixels touch a border.
 WIDEST = 16
-# Channels of bytes; with more of them what is left of a group costs little.
+# Channels of bytes or bf16; with more of them what is left of a group costs little.
 FEW = 32
 
 
@@ -58,16 +59,18 @@ class PadWideConv(GraphPattern):
         rewriter.replace(op, [padded, with_operands(op, operands, pads=ints_attr(pads))])
 
 
-class PadFewBytes(GraphPattern):
-    """conv(x) of bytes whose few channels are no multiple of GROUP -> conv(pad(x)), zeros in the weight"""
+class PadFewChannels(GraphPattern):
+    """conv(x) of bytes, or bf16, whose few channels are no whole groups -> conv(pad(x)), zeros in the weight"""
 
     @rewrites
     @override
     def match_and_rewrite(self, op: ConvOp, rewriter: PatternRewriter, /) -> None:
         filters, channels, *kernel = shape_of(op.weight)
-        more = -channels % GROUP
+        if not is_byte(element_type_of_value(op.x)) and op.sums is None:
+            return
+        more = -channels % (GROUP if op.sums is None else PAIR)
         last = op.layout.data == "NHWC" and op.groups.value.data == 1
-        if not last or not more or channels > FEW or not is_byte(element_type_of_value(op.x)):
+        if not last or not more or channels > FEW:
             return
         if not self.constants.is_constant(op.weight):
             return
@@ -85,12 +88,12 @@ class PadFewBytes(GraphPattern):
 
 @dataclass(frozen=True)
 class PadConv(ModulePass):
-    """Pads the input of convolutions with wide filters, or with few channels of bytes, by a separate op."""
+    """Pads the input of convolutions with wide filters, or with few channels of bytes or bf16, by a separate op."""
 
     name = "pad-conv"
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         apply_patterns(
-            ctx, op, self.name, [PadWideConv, *([PadFewBytes] if isinstance(target_of(op), CpuAttr) else [])]
+            ctx, op, self.name, [PadWideConv, *([PadFewChannels] if isinstance(target_of(op), CpuAttr) else [])]
         )

@@ -8,8 +8,8 @@ after:   %x' = graph.cast %x {to = f32}    %w' = graph.cast %w {to = f32}
 
 A result is rounded for the model's outputs, for values that loops carry and by casts that the model has itself (those
 that are not `loose`), and stays f32 for what is computed next, through what only moves it. What moves other values of
-16 bits, such as a key-value cache, stays as it is. Weights stay 16 bits wide in memory: the kernel that reads one
-widens it. Small constants are made anew.
+16 bits, such as a key-value cache, stays as it is, and so does a product of bf16 with sums of f32. Weights stay 16 bits
+wide in memory: the kernel that reads one widens it. Small constants are made anew.
 
 With `required` only what has no code on 16-bit floats is widened, attention and recurrent networks, and so it is where
 code is not for a CPU: a GPU's kernels round what they store.
@@ -72,6 +72,8 @@ class _Widening:
             op.result.replace_all_uses_with(self._wide[op.x])
             Rewriter.erase_op(op)
             return True
+        if isinstance(op, MatmulOp | ConvOp) and op.sums is not None:
+            return False
         halves = [value for value in op.operands if _is_half(value)]
         if not halves or isinstance(op, _TYPED) or not isinstance(op, self._kinds):
             return False

@@ -92,7 +92,7 @@ class _Packer:
     def _weight(self, weight: WeightOp, packing: Packing) -> WeightOp:
         type = type_of(weight.result)
         shape = type.get_shape()
-        panels = tensor(type.element_type, packing.packed_shape(shape))
+        panels = tensor(packing.packed_type(type.element_type), packing.packed_shape(shape))
         make = partial(_pack, packing)
         blob = self._store.add_made(panels, [(weight.blob, type)], str(packing), make, packing.rows(shape))
         return WeightOp(blob, panels, weight.location)

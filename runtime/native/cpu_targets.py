@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ...dialects.errors import ConfigError
-from ...dialects.kernel.targets import BYTE_DOTS, CPU_FEATURES, CpuAttr, gflops_of
+from ...dialects.kernel.targets import BF16_DOTS, BYTE_DOTS, CPU_FEATURES, CpuAttr, gflops_of
 from ..config import EngineConfig
 from ..machine_facts import USUAL_CACHE, cache_bytes
 from .llvmlite_calls import Machine, binding, emit_assembly, target_machine
@@ -53,6 +53,13 @@ define i32 @{name}(ptr %p, ptr %q) {{
   ret i32 %r
 }}
 """
+_ROUNDED_TO_BF16 = """
+define <16 x bfloat> @rounded(<16 x float> %x) {
+  %r = fptrunc <16 x float> %x to <16 x bfloat>
+  ret <16 x bfloat> %r
+}
+"""
+"""What came with products of bf16, of which LLVM makes none by itself."""
 _REVERSED_BYTES = f"""
 define <16 x i8> @reversed(<16 x i8> %x) {{
   %r = shufflevector <16 x i8> %x, <16 x i8> poison, <16 x i32> <{", ".join(f"i32 {15 - byte}" for byte in range(16))}>
@@ -91,14 +98,14 @@ class CpuTarget:
             return self
         if vector_bits > self.vector_bits:
             registers = self.registers * self.vector_bits // vector_bits
-            features = self.features.difference(BYTE_DOTS)
+            features = self.features.difference(BYTE_DOTS, BF16_DOTS)
             return replace(self, vector_bits=vector_bits, registers=registers, features=features)
         registers = self.registers
         machine, features = self.machine, self.features
         if self.vector_bits == 512:  # x86 has the upper 16 registers only with AVX-512
             registers = min(registers, 16)
             machine = replace(machine, features=",".join(filter(None, (machine.features, "-avx512f"))))
-            features = features.difference(BYTE_DOTS) | _byte_dots(machine, "ymm")
+            features = features.difference(BYTE_DOTS, BF16_DOTS) | _byte_dots(machine, "ymm")
         return replace(self, vector_bits=vector_bits, registers=registers, machine=machine, features=features)
 
 
@@ -178,7 +185,7 @@ def _target(name: str, machine: Machine, l2_bytes: int) -> CpuTarget:
     features = frozenset(feature for feature, helper in _HELPERS.items() if helper not in code)
     x86 = "%rdi" in code
     register = next((name for name in ("zmm", "ymm") if f"%{name}" in code), "xmm")
-    features |= _byte_dots(machine, register)
+    features |= _byte_dots(machine, register) | _bf16_dots(machine)
     width, registers = (512, 32) if "%zmm" in code else (256, 16) if "%ymm" in code else (128, 16 if x86 else 32)
     return CpuTarget(name, machine, width, registers, features, l2_bytes)
 
@@ -192,6 +199,13 @@ def _byte_dots(machine: Machine, register: str) -> frozenset[str]:
         found.add("pmaddwd")
     shuffles = "pmaddwd" in found and "pshufb" in emit_assembly(_REVERSED_BYTES, machine, opt_level=0)
     return frozenset(found | {"pmaddubsw"} if shuffles else found)
+
+
+def _bf16_dots(machine: Machine) -> frozenset[str]:
+    """The instruction that the CPU has for products of bf16 in its vectors."""
+    code = emit_assembly(_ROUNDED_TO_BF16, machine, opt_level=0)
+    found = {"vdpbf16ps": r"vcvtneps2bf16\s[^\n]*%zmm", "bfdot": r"\bbfcvtn\b"}
+    return frozenset(name for name, conversion in found.items() if re.search(conversion, code))
 
 
 def _check_name(machine: Machine) -> None:

@@ -18,6 +18,33 @@ COMMAND = "PYTHONPATH=.:test .venv/bin/python -m backend.pages"
 HOW = {"handler": "yes", "definition": "yes, by ONNX's definition"}
 
 
+BF16_PRODUCTS = """\
+## Products in bf16
+
+`precision="bf16"` (`--precision bf16`) rounds the operands of f32 products and convolutions to bf16 and sums in f32,
+on CPUs that multiply pairs of bf16: `vdpbf16ps` of AVX512-BF16 (AMD from Zen 4 on, Intel's Cooper Lake and from
+Sapphire Rapids on), `bfdot` of ARM's bf16. On others it is an error; `weights="bf16"`, which computes in f32, needs no
+such CPU. Weights take half the bytes, and so does in memory what only products read, which the kernel that makes it
+rounds. All else is f32: norms, softmax, attention, elementwise ops, residual sums, inputs and outputs.
+
+In f32 stays a product
+
+- whose inner sum is shorter than 16 elements, or with fewer than 8 channels of a group: it takes little time, and such
+  products make tables of positions;
+- by a constant of whose norm rounding loses more than 2^-8: one with numbers that are subnormal, or infinite once
+  rounded (others lose about 2^-9.8);
+- of transposed rows, of a convolution that is not channels-last within the model, by weights in blocks of few bits.
+
+3x3 convolutions by Winograd's transforms, where these are faster, read rounded pictures and filters and compute in f32:
+transformed numbers cancel each other, which bf16 doesn't bear.
+
+Rounding is to nearest even. `vdpbf16ps` takes subnormal numbers for zeros and makes none, and so does the rounding to
+bf16 beside it, whatever the thread's modes are; NaN and infinity are kept. How `bfdot` rounds sums is the CPU's. Results
+are the same with any number of threads.
+"""
+"""The end of types.md, which is not about what operators take."""
+
+
 def operators_page() -> str:
     """The text of operators.md."""
     known = operators()
@@ -74,7 +101,7 @@ def types_page() -> str:
                 reasons.setdefault(reason, []).append(name)
         if reasons:
             lines += [*(f"- not {', '.join(names)}: {reason}" for reason, names in sorted(reasons.items())), ""]
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n" + BF16_PRODUCTS
 
 
 def _is_stored(type: str) -> bool:

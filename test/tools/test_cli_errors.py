@@ -61,7 +61,7 @@ USELESS: dict[str, str] = {
     "run --reference --repeat 3": "--repeat does nothing with --reference",
     "run --reference --check-memory": "--check-memory does nothing with --reference",
     "run --check-memory --repeat 3": "--repeat does nothing with --check-memory",
-    "run --precision tf32": "--precision does nothing on the device 'cpu'",
+    "run --precision tf32": "--precision is 'tf32'; on the device 'cpu' it must be fp32 or bf16",
     "run --device cuda --threads 2": "--threads does nothing on the device 'cuda'",
     "plan --device cuda --gpu sm_20": "--gpu is 'sm_20'; it must be one of sm_80, sm_90a, sm_100a",
     "run --reference --cache x=y": "--cache does nothing with --reference",
@@ -80,7 +80,7 @@ USELESS: dict[str, str] = {
     "run --no-optimize --winograd off": "--winograd does nothing with --no-optimize",
     "plan --no-optimize --winograd compact": "--winograd does nothing with --no-optimize",
     "bench --no-optimize --winograd off": "--winograd does nothing with --no-optimize",
-    "compare --precision bf16": "--precision does nothing on the device 'cpu'",
+    "run --precision bf16 --no-optimize": "--precision does nothing with enable_graph_optimization=False",
 }
 
 

@@ -38,7 +38,7 @@ OWN = 4  # times the reference's own error
 MOST = 0.25  # of the largest number: a reference that is off by a lot tells nothing
 MORE_THAN_NONE = float(np.finfo(np.float64).tiny)  # the error of integers that differ, where float64 can't tell
 PRECISION: Mapping[str, float] = {"tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.0**-7}
-"""The step above 1 of a GPU's products where they are of narrower numbers than the model's."""
+"""The step above 1 of products where they are of narrower numbers than the model's."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _of_integers(exact: Array, looseness: Looseness) -> float:
 def of_result(result: SSAValue, body: Operation, step: float = 0.0) -> Looseness:
     """The bounds of a result whose op reads exact operands; `body` is the op, or the called kernel.
 
-    `step` is that of a GPU's products.
+    `step` is that of products by a precision.
     """
     found = _of_ops(body.walk(), step)
     is_number = is_shaped(result) and not _is_float(element_type_of_value(result))

@@ -128,8 +128,8 @@ class OptOptions:
             raise ConfigError("--split-input-file and --verify-diagnostics are for text")
         if frontend == "onnx" and self.allow_unregistered_dialect:
             raise ConfigError("--allow-unregistered-dialect is for text")
-        if not self._given("gpu") and self._given("precision"):
-            raise ConfigError("--precision is for a GPU; --gpu NAME says which")
+        if not self._given("gpu") and self.chosen["precision"] not in ("fp32", "bf16"):
+            raise ConfigError(f"--precision {self.chosen['precision']} is for a GPU; --gpu NAME says which")
         if self._given("gpu") and (self.host or self.cpu):
             raise ConfigError("--gpu and --host or --cpu exclude each other")
         if self.host and self.cpu:

@@ -10,12 +10,15 @@ import numpy as np
 from typing_extensions import override
 from xdsl.dialects.builtin import (
     DenseArrayBase,
+    Float32Type,
     IntegerAttr,
     IntegerType,
     LocationAttr,
     Signedness,
     StringAttr,
     UnitAttr,
+    bf16,
+    f32,
     i8,
     i32,
 )
@@ -46,16 +49,19 @@ def is_byte(type: Attribute) -> bool:
     return type in BYTES
 
 
-def sums_type(lhs: SSAValue, rhs: SSAValue) -> Attribute:
+def sums_type(lhs: SSAValue, rhs: SSAValue, sums: Attribute | None = None) -> Attribute:
     """The result type of a contraction: i32 for 8-bit integers of any signedness; otherwise the operands' common type.
 
-    Raises VerifyException for operands of incompatible types.
+    It is `sums`, f32, if that is given for operands of bf16. Raises VerifyException for operands of incompatible types.
     """
     require_numbers(lhs)
     if is_byte(element_type_of_value(lhs)) and is_byte(element_type_of_value(rhs)):
+        require(sums is None, "sums of bytes are i32")
         return i32
     require_same_element_type(lhs, rhs)
-    return element_type_of_value(lhs)
+    type = element_type_of_value(lhs)
+    require(sums is None or (type == bf16 and sums == f32), f"sums of {type} can't be {sums}, only those of bf16 f32")
+    return sums or type
 
 
 def _factors(type: Attribute, *arrays: Array) -> list[Array]:
@@ -66,9 +72,15 @@ def _factors(type: Attribute, *arrays: Array) -> list[Array]:
     return [array.astype(np.float64) if is_byte(type) else widened(array) for array in arrays]
 
 
-def _sums(total: Array, type: Attribute, dtype: np.dtype[Any]) -> Array:
-    """Sums converted to the result type; those of bytes wrap around."""
-    return total.astype(np.int64).astype(np.int32) if is_byte(type) else total.astype(dtype)
+def _sums(total: Array, op: MatmulOp | ConvOp, dtype: np.dtype[Any]) -> Array:
+    """Sums converted to the result's type, which is the operands' `dtype` if no other; those of bytes wrap around."""
+    if op.sums is not None:
+        return total
+    return (
+        total.astype(np.int64).astype(np.int32)
+        if is_byte(element_type_of_value(op.operands[0]))
+        else total.astype(dtype)
+    )
 
 
 @irdl_op_definition
@@ -76,7 +88,8 @@ class MatmulOp(ContractionOp):
     """The matrix product over the last two dimensions; the leading ones broadcast.
 
     A flag marks an operand whose matrices are transposed. Both operands have rank 2 or more. They have one type, which
-    is the result's; or both are 8-bit integers of any signedness, and the result is i32, with wrap-around.
+    is the result's; or they are bf16, and the result is of the type `sums`, f32; or both are 8-bit integers of any
+    signedness, and the result is i32, with wrap-around.
 
     `lhs_as` permits rounding the left operand, of floats, to that type (i8) with a scale per block of a transposed
     block weight (see `rounded_by_blocks`). Other right operands have no blocks, and it has no effect.
@@ -89,6 +102,7 @@ class MatmulOp(ContractionOp):
     transpose_a = opt_prop_def(UnitAttr)
     transpose_b = opt_prop_def(UnitAttr)
     lhs_as = opt_prop_def(IntegerType)
+    sums = opt_prop_def(Float32Type)
     result = result_def()
 
     def __init__(
@@ -99,9 +113,10 @@ class MatmulOp(ContractionOp):
         transpose_b: bool = False,
         location: LocationAttr | None = None,
         lhs_as: IntegerType | None = None,
+        sums: Float32Type | None = None,
     ):
         flags = {"transpose_a": transpose_a, "transpose_b": transpose_b}
-        self._build((lhs, rhs), location, **flags, lhs_as=lhs_as)
+        self._build((lhs, rhs), location, **flags, lhs_as=lhs_as, sums=sums)
 
     @property
     def rounding_blocks(self) -> BlockWeight | None:
@@ -112,7 +127,7 @@ class MatmulOp(ContractionOp):
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
-        sums = sums_type(self.lhs, self.rhs)
+        sums = sums_type(self.lhs, self.rhs, self.sums)
         if self.lhs_as is not None:
             require(self.lhs_as == i8, f"the left operand can be rounded to i8, not to {self.lhs_as}")
             require_float(self.lhs, "an operand that may be rounded")
@@ -147,7 +162,7 @@ class MatmulOp(ContractionOp):
         if (blocks := self.rounding_blocks) is not None:
             a = rounded_by_blocks(a, blocks.block.value.data)
         with np.errstate(all="ignore"):
-            return (_sums(np.matmul(a, b), type, arrays[0].dtype),)
+            return (_sums(np.matmul(a, b), self, arrays[0].dtype),)
 
 
 def rounded_by_blocks(x: Array, block: int) -> Array:
@@ -188,7 +203,8 @@ class ConvOp(ContractionOp):
 
     The weight is [Cout, Cin / groups, kernel...] in either layout; `layout` is that of x and of the result. x is padded
     with `pad_value`, a number of its type, which must be 0 for floats. Operands have one type, which is the result's;
-    or x and the weight are 8-bit integers of any signedness, and the bias and the result are i32, with wrap-around.
+    or x and the weight are bf16, and the bias and the result of the type `sums`, f32; or x and the weight are 8-bit
+    integers of any signedness, and the bias and the result are i32, with wrap-around.
     """
 
     name = "graph.conv"
@@ -204,6 +220,7 @@ class ConvOp(ContractionOp):
     groups = prop_def(IntegerAttr[IntegerType])
     layout = prop_def(StringAttr)
     pad_value = opt_prop_def(IntegerAttr[IntegerType])
+    sums = opt_prop_def(Float32Type)
     result = result_def()
 
     def __init__(
@@ -218,6 +235,7 @@ class ConvOp(ContractionOp):
         groups: int = 1,
         layout: str = "NCHW",
         pad_value: int = 0,
+        sums: Float32Type | None = None,
         location: LocationAttr | None = None,
     ):
         """Absent strides and dilations are ones, absent pads are zeros."""
@@ -229,6 +247,7 @@ class ConvOp(ContractionOp):
             groups=groups,
             layout=layout,
             pad_value=pad_value or None,
+            sums=sums,
         )
 
     @property
@@ -243,7 +262,7 @@ class ConvOp(ContractionOp):
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
-        sums = sums_type(self.x, self.weight)
+        sums = sums_type(self.x, self.weight, self.sums)
         if self.pad_value is not None:
             _require_in_range(self.padding, element_type_of_value(self.x))
         x, weight, groups, layout = (
@@ -280,7 +299,7 @@ class ConvOp(ContractionOp):
         y = convolve(channels_first(x, self.layout.data), weight, self.window, self.groups.value.data, self.padding)
         for each in bias:
             y += each.reshape(-1, *[1] * (y.ndim - 2))
-        return (_sums(from_channels_first(y, self.layout.data), type, arrays[0].dtype),)
+        return (_sums(from_channels_first(y, self.layout.data), self, arrays[0].dtype),)
 
 
 def _require_in_range(padding: int, type: Attribute) -> None:

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
     Signedness,
     StringAttr,
     UnitAttr,
+    bf16,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
@@ -40,7 +41,7 @@ class CastOp(UnaryOp):
     Floats round to nearest even. Overflow of a narrow float type gives infinity, or NaN if the type has none; with
     `saturate`, its largest number. `round_mode` is for f8E8M0FNU, powers of two: the next one "up" (the default) or
     "down", or the "nearest", ties up. Integers keep their low bits. With `loose` the result is rounded only for
-    storage: readers may use x instead.
+    storage: readers may use x instead. With `flush`, for bf16, subnormal numbers may become zeros.
     """
 
     name = "graph.cast"
@@ -48,6 +49,7 @@ class CastOp(UnaryOp):
     to = prop_def(Attribute)
     saturate = opt_prop_def(UnitAttr)
     loose = opt_prop_def(UnitAttr)
+    flush = opt_prop_def(UnitAttr)
     round_mode = opt_prop_def(StringAttr)
 
     def __init__(
@@ -58,21 +60,23 @@ class CastOp(UnaryOp):
         *,
         saturate: bool = False,
         loose: bool = False,
+        flush: bool = False,
         round_mode: str | None = None,
     ):
-        self._build((x,), location, to=to, saturate=saturate, loose=loose, round_mode=round_mode)
+        self._build((x,), location, to=to, saturate=saturate, loose=loose, flush=flush, round_mode=round_mode)
 
     def with_operand(self, x: SSAValue) -> CastOp:
         """The same cast of another value."""
         mode = None if self.round_mode is None else self.round_mode.data
-        saturate, loose = self.saturate is not None, self.loose is not None
-        return CastOp(x, self.to, self.location, saturate=saturate, loose=loose, round_mode=mode)
+        flags = {name: getattr(self, name) is not None for name in ("saturate", "loose", "flush")}
+        return CastOp(x, self.to, self.location, **flags, round_mode=mode)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         numpy_dtype(self.to)
         require(self.saturate is None or is_narrow_float(self.to), f"a cast to {self.to} can't saturate")
         require(self.loose is None or is_float(self.to), f"a cast to {self.to} can't be loose")
+        require(self.flush is None or self.to == bf16, f"a cast to {self.to} can't flush")
         mode = self.round_mode
         require(mode is None or self.to == Float8E8M0FNUType(), f"a cast to {self.to} has no round_mode")
         require(mode is None or mode.data in ROUND_MODES, f"round_mode is one of {', '.join(ROUND_MODES)}, got {mode}")

@@ -15,9 +15,8 @@ from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...byte_dot import GROUP
 from ..base import require
 from ..movement_steps import MovementChain
 from ..values import Array
@@ -44,6 +43,14 @@ class Packing(ABC):
     @abstractmethod
     def ops(self, value: SSAValue) -> list[Operation]:
         """Ops, in order, the last of which has the packed `value` as its result; [] if packing is the identity."""
+
+    def packed_type(self, element: Attribute) -> Attribute:
+        """The element type of a packed weight of that element type."""
+        return element
+
+    def plain_type(self, packed: Attribute) -> Attribute:
+        """The inverse of `packed_type`."""
+        return packed
 
     def rows(self, shape: Sequence[int]) -> int:
         """The number of the weight's rows on which each panel depends; 0 if it depends on all of them."""
@@ -267,75 +274,6 @@ class FilterPacking(Packing):
         return steps.ops
 
 
-@dataclass(frozen=True)
-class BytePanelPacking(PanelPacking):
-    """As PanelPacking, for bytes: [..., ceil(N / nr), K, nr], with K padded to whole groups of GROUP.
-
-    A column's bytes of a group are contiguous, followed by those of the next column.
-    """
-
-    kind = "byte_panels"
-
-    @override
-    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        *leading, depth, nr = super().packed_shape(shape)
-        return (*leading, whole_groups(depth), nr)
-
-    @override
-    def pack(self, weight: Array, out: Array | None = None) -> Array:
-        columns = np.swapaxes(weight, -1, -2) if self.transposed else weight
-        return _to_byte_panels(columns[..., np.newaxis, :, :], self.nr, out)
-
-    @override
-    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
-        depth, count = self._turned(shape)[-2:]
-        plain = _from_byte_panels(packed, 1, depth, count)[..., 0, :, :]
-        return np.ascontiguousarray(np.swapaxes(plain, -1, -2) if self.transposed else plain)
-
-    @override
-    def ops(self, value: SSAValue) -> list[Operation]:
-        steps = MovementChain(value)
-        steps.transpose(self._turned(range(len(steps.shape))))
-        *leading, depth, columns = steps.shape
-        steps.reshape((*leading, 1, depth, columns))
-        return _to_byte_panels_by_ops(steps, self.nr)
-
-
-@dataclass(frozen=True)
-class ByteConvPacking(ConvPacking):
-    """As ConvPacking, for bytes: [g, ceil(Cout / g / nr), kernel * Cin / g, nr] in groups.
-
-    Groups are as in BytePanelPacking; the channels of each tap are padded to whole groups.
-    """
-
-    kind = "byte_conv_panels"
-
-    @override
-    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        groups, panels, _, nr = super().packed_shape(shape)
-        return (groups, panels, prod(shape[2:]) * whole_groups(shape[1]), nr)
-
-    @override
-    def pack(self, weight: Array, out: Array | None = None) -> Array:
-        outputs, inputs, *kernel = weight.shape
-        grouped = weight.reshape(self.groups, outputs // self.groups, inputs, prod(kernel))
-        return _to_byte_panels(grouped.transpose(0, 3, 2, 1), self.nr, out)
-
-    @override
-    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
-        outputs, inputs, *kernel = shape
-        plain = _from_byte_panels(packed, prod(kernel), inputs, outputs // self.groups)
-        return np.ascontiguousarray(plain.transpose(0, 3, 2, 1)).reshape(shape)
-
-    @override
-    def ops(self, value: SSAValue) -> list[Operation]:
-        steps = MovementChain(value)
-        outputs, inputs, *kernel = steps.shape
-        steps.reshape((self.groups, outputs // self.groups, inputs, prod(kernel)))
-        steps.transpose((0, 3, 2, 1))
-        return _to_byte_panels_by_ops(steps, self.nr)
-
-
 def _columns_to_panels(columns: Array, leading: int, nr: int, out: Array | None) -> Array:
     """[..., K, N] -> [..., ceil(N / nr), K, nr], with `leading` dimensions first; K may be several dimensions.
 
@@ -356,44 +294,3 @@ def _panels_to_columns(packed: Array, columns: int) -> Array:
     """[..., ceil(N / nr), K, nr] -> [..., K, N]"""
     *leading, panels, depth, nr = packed.shape
     return np.moveaxis(packed, -3, -2).reshape(*leading, depth, panels * nr)[..., :columns]
-
-
-def whole_groups(depth: int) -> int:
-    """The number of bytes padded to whole groups."""
-    return -(-depth // GROUP) * GROUP
-
-
-def _to_byte_panels(columns: Array, nr: int, out: Array | None) -> Array:
-    """[..., runs, K, N] -> [..., ceil(N / nr), runs * K padded to groups, nr]"""
-    *first, runs, depth, count = columns.shape
-    rows, panels = whole_groups(depth), -(-count // nr)
-    plain = np.zeros((*first, runs, rows, panels * nr), columns.dtype)
-    plain[..., :depth, :count] = columns
-    cut = plain.reshape(*first, runs, rows // GROUP, GROUP, panels, nr)
-    rank = len(first)
-    laid = cut.transpose(*range(rank), rank + 3, rank, rank + 1, rank + 4, rank + 2)
-    packed = np.empty((*first, panels, runs * rows, nr), columns.dtype) if out is None else out
-    packed.reshape(laid.shape)[...] = laid
-    return packed
-
-
-def _from_byte_panels(packed: Array, runs: int, depth: int, count: int) -> Array:
-    """[..., ceil(N / nr), runs * K padded to groups, nr] -> [..., runs, K, N]"""
-    *first, panels, rows, nr = packed.shape
-    laid = packed.reshape(*first, panels, runs, rows // runs // GROUP, nr, GROUP)
-    rank = len(first)
-    cut = laid.transpose(*range(rank), rank + 1, rank + 2, rank + 4, rank, rank + 3)
-    return cut.reshape(*first, runs, rows // runs, panels * nr)[..., :depth, :count]
-
-
-def _to_byte_panels_by_ops(steps: MovementChain, nr: int) -> list[Operation]:
-    """[..., runs, K, N] -> [..., ceil(N / nr), runs * K padded to groups, nr]"""
-    *first, runs, depth, count = steps.shape
-    rows, panels, rank = whole_groups(depth), -(-count // nr), len(first)
-    steps.pad_last(panels * nr - count)
-    steps.transpose((*range(rank + 1), rank + 2, rank + 1))
-    steps.pad_last(rows - depth)
-    steps.reshape((*first, runs, panels, nr, rows // GROUP, GROUP))
-    steps.transpose((*range(rank), rank + 1, rank, rank + 3, rank + 2, rank + 4))
-    steps.reshape((*first, panels, runs * rows, nr))
-    return steps.ops

@@ -39,7 +39,8 @@ class UnpackOp(GraphOp):
     def infer_types(self) -> Sequence[AnyTensor]:
         packed, wanted = shape_of(self.packed), self.packing.packing.packed_shape(ints(self.shape))
         require(packed == wanted, f"packed shape {list(packed)} instead of {list(wanted)}")
-        return [tensor(element_type_of_value(self.packed), ints(self.shape))]
+        element = self.packing.packing.plain_type(element_type_of_value(self.packed))
+        return [tensor(element, ints(self.shape))]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

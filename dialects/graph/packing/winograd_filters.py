@@ -18,11 +18,12 @@ from math import prod
 
 import numpy as np
 from typing_extensions import override
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import bf16, f32
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...errors import CompileError
 from ..base import require
-from ..values import Array
+from ..values import Array, numpy_dtype
 from .packings import Packing
 
 FILTER = 3
@@ -48,7 +49,8 @@ class WinogradPacking(Packing):
 
     A chunk is `panels` times `nr` output channels, zero-padded in the last one. `tile` is the number of rows and
     columns of results of a tile. With `half`, filters are transformed by rows alone, and have 3 columns instead of as
-    many as a tile has coordinates: a half or three quarters of the bytes.
+    many as a tile has coordinates: a half or three quarters of the bytes. With `widened`, filters of bf16 have
+    transforms of f32.
     """
 
     kind = "winograd"
@@ -57,6 +59,7 @@ class WinogradPacking(Packing):
     tile: int
     panels: int
     half: bool = False
+    widened: bool = False
 
     @property
     def coordinates(self) -> int:
@@ -72,8 +75,17 @@ class WinogradPacking(Packing):
         return (chunks, self.coordinates, self.panels, shape[1], self.nr)
 
     @override
+    def packed_type(self, element: Attribute) -> Attribute:
+        return f32 if self.widened else element
+
+    @override
+    def plain_type(self, packed: Attribute) -> Attribute:
+        return bf16 if self.widened else packed
+
+    @override
     def pack(self, weight: Array, out: Array | None = None) -> Array:
-        packed = np.empty(self.packed_shape(weight.shape), weight.dtype) if out is None else out
+        dtype = np.float32 if self.widened else weight.dtype
+        packed = np.empty(self.packed_shape(weight.shape), dtype) if out is None else out
         inputs, wide = weight.shape[1], self.panels * self.nr
         both = self._transform()
         step = max(1, MOST_PRODUCTS // (both.size * wide))
@@ -95,7 +107,7 @@ class WinogradPacking(Packing):
         chunks, coordinates, panels, inputs, nr = packed.shape
         plain = packed.transpose(0, 2, 4, 3, 1).reshape(chunks * panels * nr, inputs, coordinates)[: shape[0]]
         taps = plain.astype(np.float64) @ np.linalg.pinv(self._transform()).T
-        return taps.astype(packed.dtype).reshape(shape)
+        return taps.astype(numpy_dtype(bf16) if self.widened else packed.dtype).reshape(shape)
 
     def _transform(self) -> Array:
         """[coordinates, 9]"""

@@ -12,10 +12,10 @@ from math import inf, pi, sqrt
 from typing import cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, StringAttr, f32, f64, i1, i8
+from xdsl.dialects.builtin import FloatAttr, StringAttr, UnitAttr, f32, f64, i1, i8
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ....dialects.extensions.arith import SelectOp
+from ....dialects.extensions.arith import FLUSH, SelectOp
 from ....dialects.extensions.replace import scalar_of, shaped_like
 from ....dialects.graph.narrow_types import is_narrow_float
 from ....dialects.graph.ops.elementwise import MulOp
@@ -379,6 +379,10 @@ def emit_elementwise(
 
 
 def _cast(b: LoopBuilder, op: Operation, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+    if "flush" in op.properties and source == f32:
+        made = arith.TruncFOp(value, shaped_like(target, value.type))
+        made.attributes[FLUSH] = UnitAttr()
+        return b.insert(made)
     if not is_narrow_float(target):
         return convert(b, value, source, target)
     mode = op.properties.get("round_mode")

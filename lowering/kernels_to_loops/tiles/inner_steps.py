@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from xdsl.dialects.builtin import i8, i32
+from xdsl.dialects.builtin import bf16, f32, i8, i32
 from xdsl.dialects.vector import InsertOp
 from xdsl.ir import Attribute, SSAValue
 
+from ....dialects.bf16_dot import PAIR, Bf16DotOp
 from ....dialects.byte_dot import GROUP, DotOp
 from ...kernel_code.arithmetic import convert, loaded
 from ...kernel_code.loop_builder import Index, LoopBuilder, memref_type, vector_of
@@ -124,3 +125,42 @@ class ByteDot:
     def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
         """Adds four products to each sum."""
         return b.insert(DotOp(row, column, total, self.unsigned_row, self.unsigned_columns))
+
+
+@dataclass(frozen=True)
+class Bf16Dot:
+    """f32 sums of products of bf16."""
+
+    @property
+    def depth(self) -> int:
+        """Number of elements in a pair."""
+        return PAIR
+
+    @property
+    def sums(self) -> Attribute:
+        """f32."""
+        return f32
+
+    def column(self, b: LoopBuilder, panel: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
+        """A pair of each column."""
+        return b.vload(panel, at, PAIR * lanes)
+
+    def row(self, b: LoopBuilder, a: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
+        """A pair, broadcast to all columns."""
+        neighbours = (memref_type(a).get_strides() or [None])[-1] == 1
+        return b.vload(a, at, PAIR) if neighbours else self.part(b, a, at, PAIR)
+
+    def part(self, b: LoopBuilder, a: SSAValue, at: Sequence[Index], count: int) -> SSAValue:
+        """A pair of only `count` elements; the others are zeros."""
+        pair = self.padding(b, 0)
+        for place in range(count):
+            pair = b.insert(InsertOp(b.load(a, [*at[:-1], b.add(at[-1], place)]), pair, [place]))
+        return pair
+
+    def padding(self, b: LoopBuilder, value: int) -> SSAValue:
+        """A pair of equal numbers."""
+        return b.constant(float(value), vector_of(bf16, PAIR))
+
+    def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
+        """Adds two products to each sum."""
+        return b.insert(Bf16DotOp(row, column, total))

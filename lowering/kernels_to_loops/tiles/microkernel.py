@@ -32,7 +32,7 @@ from ...kernel_code.arithmetic import Arithmetic, bits_of, convert
 from ...kernel_code.loop_builder import Index, LoopBuilder, memref_type
 from ..kernel_instance import KernelInstance
 from .fused_ops import Epilogue
-from .inner_steps import ByteDot, InnerStep
+from .inner_steps import Bf16Dot, ByteDot, InnerStep
 from .split_sums import Parts
 from .tile_results import MemoryRows, ResultShape, TileOperand, TileResults
 
@@ -99,7 +99,7 @@ class Tile:
         """Base name of the tile's function."""
         clip = "_" + "_".join(f"{low}to{high}" for low, high in self.taps) if self.clipped else ""
         taps = f"_{len(self.taps)}taps" if len(self.taps) > 1 and not self.clipped else ""
-        kind = "bytes" if isinstance(self.step, ByteDot) else "tile"
+        kind = "bytes" if isinstance(self.step, ByteDot) else "bf16" if isinstance(self.step, Bf16Dot) else "tile"
         columns = self.valid or f"upto{self.stored}"
         part = (
             ("_asking" if self.asks_rows else "")

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import VectorType, f32
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.graph.packing.winograd_filters import FILTER, POINTS, filter_transform
-from ...kernel_code.arithmetic import Arithmetic, loaded, stored
+from ...kernel_code.arithmetic import Arithmetic, convert, loaded, stored
 from ...kernel_code.loop_builder import Index, LoopBuilder, memref_type
 from ..kernel_instance import CommonFunctions
 from .fused_ops import FusedOps
@@ -111,6 +111,7 @@ class InputShape:
     lanes: int
     whole: bool  # whether channels fill whole registers
     columns: tuple[int, int] | None  # None: those that the tile says
+    element: Attribute  # of the pixels
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,9 @@ def transform_input(common: CommonFunctions, b: LoopBuilder, shape: InputShape, 
 
             def inside(row: Index, _: Sequence[SSAValue]) -> None:
                 d = [
-                    terms.zero if count == 0 else b.vload(pixels, [row, column, channel], lanes, count)
+                    terms.zero
+                    if count == 0
+                    else convert(b, b.vload(pixels, [row, column, channel], lanes, count), shape.element, f32)
                     for column, count in enumerate(counts)
                 ]
                 for column, value in enumerate(terms.to_coordinates(tile, d)):

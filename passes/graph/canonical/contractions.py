@@ -49,7 +49,7 @@ class TransposeIntoMatmul(GraphPattern):
                 continue
             made, operands[side] = found
             flags[side] = not flags[side]
-            new = MatmulOp(operands[0], operands[1], *flags, location=op.location, lhs_as=op.lhs_as)
+            new = MatmulOp(operands[0], operands[1], *flags, location=op.location, lhs_as=op.lhs_as, sums=op.sums)
             rewriter.replace(op, [new] if made is None else [made, new])
             return
 
@@ -67,7 +67,8 @@ class TransposeOfMatmul(GraphPattern):
             return
         if self.constants.is_constant(matmul.lhs):
             flags = matmul.transpose_b is None, matmul.transpose_a is None
-            rewriter.replace(op, MatmulOp(matmul.rhs, matmul.lhs, *flags, location=matmul.location))
+            new = MatmulOp(matmul.rhs, matmul.lhs, *flags, location=matmul.location, sums=matmul.sums)
+            rewriter.replace(op, new)
 
 
 class DropUnitBatchOfWeight(GraphPattern):

@@ -95,7 +95,7 @@ class QuantizeWeights(ModulePass):
             return rounded[key]
 
         for each in ops:
-            if not isinstance(each, MatmulOp):
+            if not isinstance(each, MatmulOp) or each.sums is not None:
                 continue
             weight, transposed, widens = _weight_of(each)
             new = found(weight, transposed)

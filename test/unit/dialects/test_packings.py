@@ -7,15 +7,21 @@ from itertools import product
 import numpy as np
 import pytest
 from graph_runs import Model
+from xdsl.dialects.builtin import bf16, f32
 from xdsl.utils.exceptions import VerifyException
 
 from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.graph.base import GraphOp
 from mini_infer.dialects.graph.packing.attribute import PACKINGS
 from mini_infer.dialects.graph.packing.block_panels import BlockPanelPacking
-from mini_infer.dialects.graph.packing.packings import (
+from mini_infer.dialects.graph.packing.grouped_panels import (
+    Bf16ConvPacking,
+    Bf16PanelPacking,
     ByteConvPacking,
     BytePanelPacking,
+    PairedBf16PanelPacking,
+)
+from mini_infer.dialects.graph.packing.packings import (
     ConvPacking,
     DepthwisePacking,
     FilterPacking,
@@ -25,7 +31,7 @@ from mini_infer.dialects.graph.packing.packings import (
 )
 from mini_infer.dialects.graph.packing.unpack import UnpackOp
 from mini_infer.dialects.graph.packing.winograd_filters import WinogradPacking
-from mini_infer.dialects.graph.values import shape_of
+from mini_infer.dialects.graph.values import numpy_dtype, shape_of
 
 CASES: list[tuple[Packing, tuple[int, ...]]] = [
     (PanelPacking(4), (5, 7)),
@@ -50,12 +56,36 @@ CASES: list[tuple[Packing, tuple[int, ...]]] = [
     (ByteConvPacking(4), (6, 3, 2, 5)),
     (ByteConvPacking(2, groups=3), (6, 4, 3)),
     (ByteConvPacking(8), (16, 5, 1, 1)),
+    (Bf16PanelPacking(4), (5, 7)),
+    (Bf16PanelPacking(4), (2, 8, 8)),
+    (Bf16PanelPacking(8, transposed=True), (7, 5)),
+    (PairedBf16PanelPacking(4), (5, 6)),
+    (PairedBf16PanelPacking(4), (2, 6, 8)),
+    (PairedBf16PanelPacking(8, transposed=True), (10, 5)),
+    (Bf16ConvPacking(4), (6, 3, 2, 5)),
+    (Bf16ConvPacking(2, groups=3), (6, 2, 3)),
 ]
 
 
 def test_bytes_of_a_group_lie_side_by_side() -> None:
     packed = BytePanelPacking(2).pack(np.arange(18, dtype=np.int8).reshape(6, 3))
     assert packed.ravel()[:16].tolist() == [0, 3, 6, 9, 1, 4, 7, 10, 12, 15, 0, 0, 13, 16, 0, 0]
+
+
+def test_pairs_of_a_column_lie_side_by_side() -> None:
+    packed = Bf16PanelPacking(2).pack(np.arange(9, dtype=np.float32).reshape(3, 3))
+    assert packed.ravel()[:8].tolist() == [0, 3, 1, 4, 6, 0, 7, 0]
+    packed = PairedBf16PanelPacking(2).pack(np.arange(12, dtype=np.float32).reshape(3, 4))
+    assert packed.ravel()[:8].tolist() == [0, 4, 2, 6, 8, 0, 10, 0]
+
+
+def test_transforms_of_bf16_are_wide() -> None:
+    packing = WinogradPacking(16, 4, 1, widened=True)
+    assert (packing.packed_type(bf16), packing.plain_type(f32)) == (f32, bf16)
+    weight = np.random.default_rng(0).standard_normal((3, 5, 3, 3)).astype(numpy_dtype(bf16))
+    packed = packing.pack(weight)
+    np.testing.assert_array_equal(packed, WinogradPacking(16, 4, 1).pack(weight.astype(np.float32)))
+    np.testing.assert_array_equal(packing.unpack(packed, weight.shape), weight)
 
 
 def test_every_packing_has_cases() -> None:

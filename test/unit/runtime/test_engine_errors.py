@@ -168,7 +168,11 @@ def test_an_engine_goes_on_after_an_error() -> None:
         ({"shapes": [1, 2]}, r"shapes is \[1, 2\]; it must be a mapping from names of inputs to shapes"),
         ({"shapes": {"x": 4}}, "shapes: 'x' is 4; it must be a sequence of sizes"),
         ({"shapes": {"x": "4"}}, "shapes: 'x' is '4'; it must be a sequence of sizes"),
-        ({"precision": "tf32"}, "precision does nothing on the device 'cpu'"),
+        ({"precision": "tf32"}, "precision is 'tf32'; on the device 'cpu' it must be fp32 or bf16"),
+        (
+            {"precision": "bf16", "enable_graph_optimization": False},
+            "precision does nothing with enable_graph_optimization=False",
+        ),
         ({"gpu": "sm_90a"}, "gpu does nothing on the device 'cpu'"),
         ({"device": "cuda", "threads": 2}, "threads does nothing on the device 'cuda'"),
         ({"device": "cuda", "vector_bits": 256}, "vector_bits does nothing on the device 'cuda'"),

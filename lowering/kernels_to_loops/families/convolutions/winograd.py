@@ -342,7 +342,8 @@ class _Writer:
         )
 
         def transform(told: InputTile, columns: tuple[int, int] | None) -> None:
-            shape = InputShape(self.tile, self.options.lanes, self.code.whole, columns)
+            element = memref_type(self.k.places[s.x.buffer]).element_type
+            shape = InputShape(self.tile, self.options.lanes, self.code.whole, columns, element)
             transform_input(self.k.common, b, shape, told)
 
         if s.classes:

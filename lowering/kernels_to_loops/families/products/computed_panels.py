@@ -23,8 +23,7 @@ from .....passes.kernels.schedules.cpu.products.computed_panels import ComputedP
 from ....kernel_code.loop_builder import Index
 from ....kernel_code.register_transposes import transposed
 from ...kernel_instance import KernelInstance
-from ...tiles.byte_panels import pack_bytes
-from ...tiles.inner_steps import ByteDot
+from ...tiles.grouped_panel import pack_groups
 from .contraction_nest import rhs_batch_strides
 from .tile_calls import Site, TileCalls, Tiling, tiles_of, useful_rows
 from .tiled_product import product_of, tiling_of
@@ -115,8 +114,8 @@ def _pack_panel(k: KernelInstance, tiling: Tiling, panel: _Panel, scratch: SSAVa
     if tiling.tail != nr:
         valid = b.min(b.sub(tiling.nest.columns, b.mul(number, nr)), nr)
 
-    if isinstance(tiling.step, ByteDot):
-        pack_bytes(b, source, scratch, depth, nr, valid, by_rows=panel.column_stride == 1)
+    if (size := tiling.step.depth) > 1:
+        pack_groups(b, source, scratch, depth, nr, valid, size, by_rows=panel.column_stride == 1)
         return
 
     def by_row(i: Index, _: Sequence[SSAValue]) -> None:

@@ -164,7 +164,7 @@ class _Writer:
         )
 
         def panel(index: Index, _: Sequence[SSAValue]) -> None:
-            site = Site((), index, row, self.weight, b.mul(index, b.mul(depth, panels.nr)), start)
+            site = Site((), index, row, self.weight, b.mul(index, b.mul(panels.depth, panels.nr)), start)
             self.calls.strips(site, 0, tiles_of(b, here), here)
 
         b.loop(0, panels.panels, panel)

@@ -18,7 +18,7 @@ from ....kernel_code.extents import Extent
 from ....kernel_code.loop_builder import Index, LoopBuilder, memref_type
 from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
-from ...tiles.inner_steps import ByteDot, InnerStep, MultiplyAdd
+from ...tiles.inner_steps import Bf16Dot, ByteDot, InnerStep, MultiplyAdd
 from ...tiles.microkernel import Strip, Tile, call_tiles
 from ...tiles.split_sums import Parts, chains_of, parts_of
 from ...tiles.tile_classes import TileClass
@@ -351,6 +351,8 @@ def _step_of(form: ContractionForm) -> InnerStep:
     types = [element_type_of_value(operand) for operand in form.root.operands[:2]]
     if all(map(is_byte, types)):
         return ByteDot(*(is_unsigned(type) for type in types))
+    if form.root.sums is not None:
+        return Bf16Dot()
     return MultiplyAdd(element_type_of_value(form.root.results[0]), element_type_of_value(form.rhs))
 
 

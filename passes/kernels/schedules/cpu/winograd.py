@@ -13,11 +13,11 @@ from math import prod
 from typing import Self
 
 from typing_extensions import override
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import bf16, f32
 from xdsl.ir import Operation
 
 from .....dialects.errors import CompileError
-from .....dialects.graph.ops.contraction import ConvOp
+from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.ops.windows import MaxPoolOp
 from .....dialects.graph.packing.winograd_filters import FILTER, POINTS, WinogradPacking
@@ -91,7 +91,8 @@ class Winograd(Schedule[CpuAttr]):
         if form.pool is not None and not pools(form.pool):
             return
         assert isinstance(form.root, ConvOp)
-        if element_type_of_value(form.rhs) != f32 or argument_index(kernel, form.rhs) not in constant_operands(kernel):
+        narrow = element_type_of_value(form.rhs) != (f32 if form.root.sums is None else bf16)
+        if narrow or argument_index(kernel, form.rhs) not in constant_operands(kernel):
             return
         g = conv_geometry(form.root)
         lanes = target.lanes(32)
@@ -101,7 +102,7 @@ class Winograd(Schedule[CpuAttr]):
         together = max(each for each in range(1, max(1, WINOGRAD_CHUNK // nr) + 1) if panels % each == 0)
         for tile in sorted(POINTS, reverse=True):
             most = -(-WINOGRAD_BLOCK // mr) * mr
-            filters = (tile + FILTER - 1) ** 2 * g.channels * g.filters * item_bytes(form.rhs)
+            filters = (tile + FILTER - 1) ** 2 * g.channels * g.filters * item_bytes(form.root.result)
             larger = most if filters <= target.l2.data else 2 * most
             inline, line = tiled_product.runs_inline(form), target.CACHE_LINE // 4
             count = tile_count(g, tile)
@@ -122,7 +123,7 @@ class Winograd(Schedule[CpuAttr]):
         tiles = now(tile_count(g, self.tile))
         channels, filters = (-(-each // self.lanes) * self.lanes for each in (g.channels, g.filters))
         blocks, side = self._blocks(root), self.tile + FILTER - 1
-        nbytes = prod(self._packing.packed_shape(shape_of(root.weight))) * item_bytes(root.weight)
+        nbytes = prod(self._packing_of(root).packed_shape(shape_of(root.weight))) * item_bytes(root.result)
         far = nbytes * (2 if self.half else 1) > target.far_bytes
         moved = WINOGRAD_MOVED * self.coordinates * tiles * (channels + filters)
         if self.half:
@@ -160,14 +161,13 @@ class Winograd(Schedule[CpuAttr]):
             strided_operands=[operand for operand in plain if operand != packed],
             strided_results=[0],
             inplace=same_place_pairs(kernel),
-            packed={packed: self._packing},
+            packed={packed: self._packing_of(form.root)},
             per_thread=self.scratch(kernel).per_thread,
             pieces=self._blocks(form.root),
         )
 
-    @property
-    def _packing(self) -> WinogradPacking:
-        return WinogradPacking(self.nr, self.tile, self.panels, self.half)
+    def _packing_of(self, root: MatmulOp | ConvOp) -> WinogradPacking:
+        return WinogradPacking(self.nr, self.tile, self.panels, self.half, widened=root.sums is not None)
 
     def _blocks(self, root: Operation) -> int:
         """Number of blocks; every share of a block's chunks repeats its input transforms."""
@@ -189,10 +189,15 @@ class Winograd(Schedule[CpuAttr]):
 
 
 def fits(root: Operation) -> bool:
-    """Whether a root is supported: f32, channels-last, 3x3, stride and dilation 1, one group, any number of pixels."""
+    """Whether a root is supported: f32, channels-last, 3x3, stride and dilation 1, one group, any number of pixels.
+
+    Pictures and filters of bf16 are widened as they are transformed: bf16 would round transformed ones, which cancel
+    each other.
+    """
     if not isinstance(root, ConvOp) or not tiled_product.fits(root) or len(shape_of(root.result)) != 4:
         return False
-    if {element_type_of_value(value) for value in (root.x, root.weight, root.result)} != {f32}:
+    types = {element_type_of_value(value) for value in (root.x, root.weight, root.result)}
+    if types != ({f32} if root.sums is None else {bf16, f32}):
         return False
     g = conv_geometry(root)
     plain = g.kernel == (FILTER, FILTER) and g.stride == g.dilation == (1, 1) and g.groups == 1
@@ -201,7 +206,9 @@ def fits(root: Operation) -> bool:
 
 def pays(root: Operation) -> bool:
     """Whether the transforms save more than a fused pool that doesn't fit tiles."""
-    return fits(root) and isinstance(root, ConvOp) and min(shape_of(root.weight)[:2]) >= WINOGRAD_FEW
+    return (
+        fits(root) and isinstance(root, ConvOp) and root.sums is None and min(shape_of(root.weight)[:2]) >= WINOGRAD_FEW
+    )
 
 
 def pools(pool: MaxPoolOp) -> bool:

@@ -1,4 +1,4 @@
-"""The inner loop of a product of bytes is the machine's own instruction, on sums that stay in registers."""
+"""The inner loop of a product of bytes, or bf16, is the machine's own instruction, on sums that stay in registers."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def loops_of(cpu: str, rows: int) -> list[str]:
     return code_of([product((rows, 64), (64, 96), types), product((2 * rows, 96), (96, 160), types)], cpu)
 
 
-def code_of(cases: list[Case], cpu: str) -> list[str]:
+def code_of(cases: list[Case], cpu: str, changes: str = "") -> list[str]:
     """The inner loops of some cases' code."""
     m = build(cases)
     m.module.attributes["kernel.target"] = target_attribute(EngineConfig(threads=1), cpu)
-    pipelines.run_phases(m.ctx, m.module, pipelines.phases())
+    pipelines.run_phases(m.ctx, m.module, pipelines.phases(changes=[changes]))
     text = emit_assembly(emit_llvm_ir(m.module), machine_of(cpu_of(m.module)))
     return [found[2] for found in LOOP.finditer(text)]
 
@@ -58,6 +58,32 @@ def test_sums_stay_in_registers(cpu: str, rows: int, instruction: str, count: in
     assert loops, found
     for loop in loops:
         assert not re.search(r"%rsp|\[sp", loop), loop
+
+
+def pairs_product(rows: int, depth: int) -> Case:
+    """A product of bf16, rounded by a pass."""
+    return lambda m: m(MatmulOp(m.input(rows, depth), m.weight(depth, 96)))
+
+
+@pytest.mark.parametrize(
+    ("cpu", "rows", "instruction", "count"),
+    [
+        ("x86_64-linux-gnu:znver4", 14, r"vdpbf16ps\s.*zmm", 28),
+        ("x86_64-linux-gnu:znver5", 14, r"vdpbf16ps\s.*zmm", 28),
+        ("x86_64-linux-gnu:sapphirerapids", 14, r"vdpbf16ps\s.*zmm", 28),
+        ("aarch64-linux-gnu:neoverse-n2", 13, r"bfdot\s", 26),
+        ("aarch64-linux-gnu:neoverse-v1", 13, r"bfdot\s", 26),
+    ],
+)
+def test_pairs_of_bf16_are_multiplied_at_once(cpu: str, rows: int, instruction: str, count: int) -> None:
+    """Rows are broadcast from memory in pairs, and no element is widened in the loop."""
+    cases = [pairs_product(rows, 64), pairs_product(2 * rows, 96)]
+    loops = code_of(cases, cpu, "round-products{to=bf16}")
+    found = {loop: len(re.findall(instruction, loop)) for loop in loops}
+    loops = [loop for loop, times in found.items() if times and times % count == 0]
+    assert loops, found
+    for loop in loops:
+        assert not re.search(r"%rsp|\[sp|vpslld|vfmadd|fmla|\bshl", loop), loop
 
 
 def rounded_product(bits: int, rows: int, depth: int) -> Case:

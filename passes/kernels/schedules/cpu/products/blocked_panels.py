@@ -65,7 +65,8 @@ class BlockedPanels(TiledProduct):
         for schedule in super().candidates(kernel, target):
             if rows <= max(schedule.mr, 3):
                 continue
-            tile = schedule.mr * min(depth, PANELS_PART) * item_bytes(root.results[0])
+            length = min(depth, PANELS_PART) if _is_divided(root) else depth
+            tile = schedule.mr * length * item_bytes(root.operands[0])
             tiles, most = (
                 -(-most_rows // schedule.mr),
                 max(1, min(BLOCKED_PANELS_MOST_TILES, target.l2.data // 2 // tile)),
@@ -73,7 +74,7 @@ class BlockedPanels(TiledProduct):
             tall = -(-tiles // -(-tiles // most))  # blocks alike: a short one would read all panels for few rows
             panels = -(-now(shape_of(root.results[0])[-1]) // schedule.nr)
             group = panels
-            if depth > PANELS_PART:
+            if _is_divided(root):
                 group = min(panels, BLOCKED_PANELS_WAITING)
             elif target.threads.data > 1:
                 blocks = -(-rows // (tall * schedule.mr))
@@ -85,17 +86,25 @@ class BlockedPanels(TiledProduct):
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
         """Rows come from the cache, and where sums are kept in scratch, long panels are a twentieth faster."""
         root = contraction_form(kernel).root
-        long = depth_of(root) * self.nr * item_bytes(root.results[0]) > BLOCKED_PANELS_LONG_SHARE * target.l2.data
+        long = (
+            _is_divided(root)
+            and depth_of(root) * self.nr * item_bytes(root.results[0]) > BLOCKED_PANELS_LONG_SHARE * target.l2.data
+        )
         return self.least_cost(kernel, target) * (BLOCKED_PANELS_LONG if long else 1)
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
         """The partial sums of a block by a group."""
         root = contraction_form(kernel).root
-        if depth_of(root) <= PANELS_PART:
+        if not _is_divided(root):
             return ScratchLayout()
         element = element_type_of_value(root.results[0])
         return ScratchLayout.of([("sums", element, (self.tall * self.mr, self.group * self.nr))])
+
+
+def _is_divided(root: MatmulOp | ConvOp) -> bool:
+    """Whether sums are added up in parts; those of bf16 are not, whose operands are rounded far more than sums."""
+    return root.sums is None and depth_of(root) > PANELS_PART
 
 
 def _are_read_again(root: MatmulOp | ConvOp, nr: int, target: CpuAttr) -> bool:

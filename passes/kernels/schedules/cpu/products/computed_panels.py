@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 
+from ......dialects.bf16_dot import PAIR
 from ......dialects.graph.ops.contraction import is_byte
 from ......dialects.graph.ops.structure import KernelOp
-from ......dialects.graph.packing.packings import whole_groups
+from ......dialects.graph.packing.grouped_panels import whole_groups
 from ......dialects.graph.values import element_type_of_value
 from ....forms.contraction import ContractionForm, contraction_form
 from ...scratch import ScratchLayout
@@ -31,4 +32,8 @@ class ComputedPanels(TiledProduct):
         """One panel of the right-hand side."""
         form = contraction_form(kernel)
         element, depth = element_type_of_value(form.rhs), depth_of(form.root)
-        return ScratchLayout.of([("panel", element, (whole_groups(depth) if is_byte(element) else depth, self.nr))])
+        if is_byte(element):
+            depth = whole_groups(depth)
+        elif form.root.sums is not None:
+            depth = whole_groups(depth, PAIR)
+        return ScratchLayout.of([("panel", element, (depth, self.nr))])

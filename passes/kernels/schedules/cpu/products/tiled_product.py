@@ -31,21 +31,28 @@ from math import prod
 from typing import Self
 
 from typing_extensions import override
-from xdsl.dialects.builtin import f32, f64
+from xdsl.dialects.builtin import bf16, f32, f64
 from xdsl.ir import Operation, SSAValue
 
+from ......dialects.bf16_dot import PAIR
 from ......dialects.graph.base import ElementwiseOp
 from ......dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
+from ......dialects.graph.ops.conversion import CastOp
 from ......dialects.graph.ops.structure import KernelOp
 from ......dialects.graph.packing.block_panels import BlockPanelPacking
-from ......dialects.graph.packing.packings import (
+from ......dialects.graph.packing.grouped_panels import (
+    Bf16ConvPacking,
+    Bf16PanelPacking,
     ByteConvPacking,
     BytePanelPacking,
+    PairedBf16PanelPacking,
+    whole_groups,
+)
+from ......dialects.graph.packing.packings import (
     ConvPacking,
     Packing,
     PairedPanelPacking,
     PanelPacking,
-    whole_groups,
 )
 from ......dialects.graph.packing.unpack import UnpackOp
 from ......dialects.graph.values import element_type_of_value, ints, nbytes_of, shape_of, type_of
@@ -152,8 +159,10 @@ class TiledProduct(Schedule[CpuAttr]):
         wasted = -(-columns // self.lanes) * self.lanes / columns
         if groups > 1:
             wasted *= 1 + PANELS_OF_A_GROUP / now(depth_of(root))
-        if is_byte(element_type_of_value(root.operands[0])):
-            run = shape_of(root.weight)[1] if isinstance(root, ConvOp) else depth_of(root)
+        run = shape_of(root.weight)[1] if isinstance(root, ConvOp) else depth_of(root)
+        if root.sums is not None:
+            wasted *= whole_groups(run, PAIR) / run / target.bf16_speed
+        elif is_byte(element_type_of_value(root.operands[0])):
             wasted *= whole_groups(run) / run / target.byte_speed(_alike(root))
         return wasted
 
@@ -192,7 +201,8 @@ def has_whole_rows(form: ContractionForm) -> bool:
 def fits(root: Operation) -> bool:
     """Whether a root is supported.
 
-    f32, f64 or bytes; convolutions channels-last of rank 1 or 2; a contracted dimension that is not empty.
+    f32, f64, bf16 with sums of f32, or bytes; convolutions channels-last of rank 1 or 2; a contracted dimension that is
+    not empty.
     """
     if not isinstance(root, MatmulOp | ConvOp):
         return False
@@ -210,7 +220,7 @@ def pairs(root: Operation) -> bool:
     """Whether a product's columns j and N + j can be in one tile, if its right-hand side is a weight."""
     if not isinstance(root, MatmulOp) or not fits(root):
         return False
-    return len(shape_of(root.rhs)) == 2 and element_type_of_value(root.rhs) in (f32, f64)
+    return len(shape_of(root.rhs)) == 2 and element_type_of_value(root.result) in (f32, f64)
 
 
 def _line(kernel: KernelOp, form: ContractionForm, nr: int) -> int:
@@ -250,8 +260,14 @@ def bytes_of_rows(root: MatmulOp | ConvOp) -> int:
 
 def runs_inline(form: ContractionForm) -> bool:
     """Whether the epilogue is short enough to run on the sums in registers."""
-    short = all(isinstance(op, ElementwiseOp) and op.CODE == "short" for op in form.epilogue)
-    return short and len(form.epilogue) <= PANELS_INLINE_EPILOGUE
+    return all(map(_is_short, form.epilogue)) and len(form.epilogue) <= PANELS_INLINE_EPILOGUE
+
+
+def _is_short(op: Operation) -> bool:
+    """Whether an op's code is short, as that of casts to bf16 is by an instruction, and from bf16 in any case."""
+    if isinstance(op, CastOp) and {element_type_of_value(op.x), op.to} == {bf16, f32}:
+        return op.flush is not None or op.to == f32
+    return isinstance(op, ElementwiseOp) and op.CODE == "short"
 
 
 def _alike(root: MatmulOp | ConvOp) -> bool:
@@ -287,14 +303,19 @@ def packed_operands(kernel: KernelOp, form: ContractionForm, nr: int) -> dict[in
         beside = (PairedPanelPacking if form.halves else PanelPacking)(nr, transposed=True)
         words = BlockPanelPacking(nr, bits, block, paired=bool(form.halves))
         return {weight: words, **dict.fromkeys(others, beside)}
-    bytes = is_byte(element_type_of_value(root.operands[1]))
+    bytes, in_pairs = is_byte(element_type_of_value(root.operands[1])), root.sums is not None
     if isinstance(root, ConvOp):
-        packing = (ByteConvPacking if bytes else ConvPacking)(nr, root.groups.value.data)
+        packing = (ByteConvPacking if bytes else Bf16ConvPacking if in_pairs else ConvPacking)(
+            nr, root.groups.value.data
+        )
         return {argument_index(kernel, form.rhs): packing}
     weights = [kernel.arguments[position] for position in constant_operands(kernel)]
     if len(shape_of(root.rhs)) != 2 or form.rhs not in weights:
         return {}
-    panels = BytePanelPacking if bytes else PairedPanelPacking if form.halves else PanelPacking
+    if in_pairs:
+        panels = PairedBf16PanelPacking if form.halves else Bf16PanelPacking
+    else:
+        panels = BytePanelPacking if bytes else PairedPanelPacking if form.halves else PanelPacking
     return {argument_index(kernel, form.rhs): panels(nr, root.transpose_b is not None)}
 
 
