@@ -346,7 +346,7 @@ class EngineConfig:
     vector_bits: Annotated[int | None, Option(values=(128, 256, 512), device="cpu", decided="kernels")] = None
     reproducible: Annotated[
         bool,
-        Option(device="cpu", requires={"vector_bits": None}, decided="kernels"),
+        Option(device="cpu", requires={"vector_bits": None, "precision": "fp32"}, decided="kernels"),
         Flag(
             "The same bits on every CPU, with any threads, at any place of a batch.",
             f"{TARGETS} build",

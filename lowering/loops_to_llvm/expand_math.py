@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects import arith, vector
+from xdsl.dialects import arith, func, vector
 from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -33,7 +33,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import UnsupportedError
 from ...dialects.extensions.replace import shaped_like
-from ...dialects.graph.base import describe
+from ...dialects.graph.base import node_name
 from ...dialects.kernel.targets import cpu_of
 from ..kernel_code import approximations
 from ..kernel_code.arithmetic import Arithmetic, number_in
@@ -87,9 +87,8 @@ class ExpandMath(ModulePass):
                 if missing and each.name in (_FUSED, _FUSED_VECTOR):
                     _fuse_exactly(each)
                 elif each.name not in (*_INSTRUCTIONS, *_ROUNDINGS, _FUSED, _FUSED_VECTOR):
-                    raise UnsupportedError(
-                        f"{describe(each)}: it is computed by the C library, whose results are not reproducible"
-                    )
+                    what = " ".join(filter(None, (_caller(op, each), f"({each.name})")))
+                    raise UnsupportedError(f"{what}: the C library computes it, whose results are not reproducible")
 
 
 def _expand(op: Operation, fused: bool) -> None:
@@ -127,6 +126,21 @@ def _fuse_exactly(op: Operation) -> None:
         )
     m = Arithmetic(InsertionBuilder(op), op.results[0].type, contract=False)
     _replace(op, missing_instructions.fused_exactly(m, *op.operands))
+
+
+def _caller(module: ModuleOp, op: Operation) -> str:
+    """The node for which an operation's function is called first; "" where none is known."""
+    inside: Operation | None = op
+    while inside is not None and not isinstance(inside, func.FuncOp):
+        inside = inside.parent_op()
+    if inside is None:
+        return ""
+    calls = [
+        each
+        for each in module.walk()
+        if isinstance(each, func.CallOp) and each.callee.root_reference == inside.sym_name
+    ]
+    return next(filter(None, (node_name(each) or _caller(module, each) for each in calls)), "")
 
 
 def _may_round_twice(op: Operation) -> bool:

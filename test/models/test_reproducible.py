@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -124,6 +124,14 @@ def test_a_cpu_without_fused_multiply_adds_refuses_float64() -> None:
         run(model, {"x": np.ones((3, 4))}, target_of("x86-64"))
 
 
-def test_vectors_have_one_width() -> None:
-    with pytest.raises(mi.ConfigError, match="vector_bits"):
-        mi.compile(SMALL_MODELS["mlp"](), vector_bits=128, reproducible=True)
+@pytest.mark.parametrize(("option", "value"), [("vector_bits", 128), ("precision", "bf16")])
+def test_what_differs_by_cpu_is_refused(option: str, value: object) -> None:
+    with pytest.raises(mi.ConfigError, match=f"reproducible does nothing with {option}="):
+        mi.compile(SMALL_MODELS["mlp"](), reproducible=True, **cast(Any, {option: value}))
+
+
+def test_what_the_c_library_computes_is_refused() -> None:
+    b = ModelBuilder("sine")
+    model = b.model([b.node("Sin", b.input("x", [3]))])
+    with pytest.raises(mi.UnsupportedError, match=r"sine/sin_0 \(math.sin\): the C library computes it"):
+        mi.compile(model, reproducible=True)

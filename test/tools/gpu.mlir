@@ -27,7 +27,7 @@
 // ASM:     error: there is no level llvm for this module's device, which has graph, kernels, buffers, arena, launches
 // UNKNOWN: error: there is no GPU architecture 'sm_20'; there are sm_80, sm_90a, sm_100a
 // WRONG:   error: there is no precision 'fp8'; there are fp32, tf32, 3xtf32, fp16, bf16
-// ALONE:   error: --precision is for a GPU; --gpu NAME says which
+// ALONE:   error: --precision tf32 is for a GPU; --gpu NAME says which
 // AGAIN:   gpu.launch_func
 // LATE:    error: --gpu is decided above the kernels level; the module is at the kernels level, for sm_90a in fp32
 // BOTH:    error: --gpu and --host or --cpu exclude each other

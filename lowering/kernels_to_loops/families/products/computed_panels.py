@@ -92,7 +92,7 @@ def _reads_in_place(k: KernelInstance, tiling: Tiling, form: ContractionForm) ->
     """Whether whole panels are read where they are: rows are contiguous, and one row of tiles reads them."""
     assert isinstance(form.root, MatmulOp)
     one_tile = bounds_of(useful_rows(form))[1] <= k.schedule_as(ComputedPanels).mr
-    return one_tile and not isinstance(tiling.step, ByteDot) and _strides(k, form.root)[1] == 1
+    return one_tile and tiling.step.depth == 1 and _strides(k, form.root)[1] == 1
 
 
 def _panel_of(k: KernelInstance, tiling: Tiling, root: MatmulOp, rhs: Sequence[Index], panel: Index) -> _Panel:
