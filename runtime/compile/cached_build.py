@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,7 +22,7 @@ from ..kept.keys import Digests, compiler_text, machine_text, options_text, stam
 from ..kept.model_cache import find, keep
 from ..memory.host_memory import bytes_of
 from ..operators.operator_identity import operators_text
-from ..progress import Progress, StepCounter
+from ..progress import LOG, Progress, StepCounter
 from ..shapes.cut_dimensions import cut_dimensions, overfull_sizes
 from .source import Best, ModuleSource, Source
 
@@ -75,7 +76,13 @@ class CachedBuild:
         if not self._settled:
             self._settled.append(self.config if self._is_cut(made) else replace(self.config, cache_memory=None))
         if before is not None and before == self.identity():  # so this is what was compiled
-            keep(self.folder, self._key(before, best, self._settled[0]), self.source.name, made)
+            key = self._key(before, best, self._settled[0])
+            if keep(self.folder, key, self.source.name, made):
+                # Weights are those of the file then, mapped; the ones in memory go first.
+                statistics = made.statistics
+                del made
+                found = find(self.folder, key, self.config)
+                return self.build(best) if found is None else replace(found, statistics=statistics)
         return made
 
     def _is_cut(self, made: CompiledModel) -> bool:
@@ -86,11 +93,12 @@ class CachedBuild:
 
     def _found(self, identity: Identity, best: Best) -> CompiledModel | None:
         """What is kept of it: a `cache_memory` that cuts nothing of the profile does not change the code."""
-        without = replace(self.config, cache_memory=None)
+        start, without = time.perf_counter(), replace(self.config, cache_memory=None)
         for config in self._settled or (without, self.config)[: 1 if self.config.cache_memory is None else 2]:
             found = find(self.folder, self._key(identity, best, config), self.config)
             if found is not None:
                 self._settled[:] = [config]
+                LOG.info("found compiled, loaded in %.3f s", time.perf_counter() - start)
                 return found
         return None
 

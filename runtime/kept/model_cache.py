@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, BinaryIO
 
 from ...dialects.sizes.sizes import bounds_of
@@ -22,7 +21,6 @@ def find(folder: CacheFolder, key: str, config: EngineConfig) -> CompiledModel |
 
     None also for one whose caches need more than the configuration's `cache_memory`.
     """
-    start = time.perf_counter()
     file = folder.models.open(key)
     if file is None:
         return None
@@ -33,20 +31,21 @@ def find(folder: CacheFolder, key: str, config: EngineConfig) -> CompiledModel |
                 raise KeptError("it was kept under another name")
             if config.cache_bytes is not None and container.about["cache_bytes"] > config.cache_bytes:
                 return None
-            found = read_plan(container, container.about["plan"], config)
+            return read_plan(container, container.about["plan"], config)
         except (KeptError, OSError, ValueError, KeyError, TypeError, IndexError) as error:
             LOG.info("a kept model is not used: %s", error)
             folder.models.drop(key)
             return None
-    LOG.info("found compiled, loaded in %.3f s", time.perf_counter() - start)
-    return found
 
 
-def keep(folder: CacheFolder, key: str, name: str, made: CompiledModel) -> None:
-    """Stores a compiled model, unless its device has no code that can be stored or the folder can't be written."""
+def keep(folder: CacheFolder, key: str, name: str, made: CompiledModel) -> bool:
+    """Stores a compiled model, unless its device has no code that can be stored or the folder can't be written.
+
+    Whether it was stored.
+    """
     plan = made.plan
     if not can_be_kept(plan):
-        return
+        return False
     blobs: list[Blob] = []
     about: dict[str, Any] = {
         "key": key,
@@ -62,3 +61,5 @@ def keep(folder: CacheFolder, key: str, name: str, made: CompiledModel) -> None:
 
     if not folder.models.write(key, fill):
         LOG.info("the compiled model can't be kept in %s", folder.folder)
+        return False
+    return True

@@ -30,7 +30,7 @@ from mini_infer.runtime.progress import StepCounter
 from mini_infer.runtime.shapes.shape_family import ShapeFamily
 from mini_infer.runtime.specs import Signature
 
-MOST_STOPS, MOST_RETURNS = 20, 5
+MOST_STOPS, MOST_RETURNS = 22, 7
 RUNTIME = Path(engine.__file__).resolve().parent
 FOLLOWED = (
     *(Source, CachedBuild, Builder, ModuleOp, Signature, Lowered, MachineCode, LoadedPlan),
