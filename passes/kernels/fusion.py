@@ -16,6 +16,7 @@ A group is a root and ops that ride along:
   their product with a scale for each row, the attention.
 - Elementwise ops and views that make the parts of a concatenation for it alone join it, with elementwise ops after it
   and what makes other operands of these.
+- Elementwise ops that make other operands of elementwise ones, of their shape and for them alone, join these.
 - Views (reshape, transpose, slice) in front of a root's operands join where they are strided windows on
   one value and nobody else uses them; a transpose behind it joins where the
   result can be written through it.
@@ -27,7 +28,7 @@ of its users.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -95,6 +96,8 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
                 _take_views(group, op, taken)
             if rules.takes_epilogue(op):
                 _take_epilogue(group, op, order, taken)
+            if op.FORM == "map" and isinstance(op, ElementwiseOp) and rules.joins_operands():
+                _take_operands(group, taken)
             if group.ops[-1] is op and isinstance(op, MatmulOp) and rules.takes_halves(op):
                 _take_halves(group, op, order, taken)
             if rules.writes_transposed(op):
@@ -187,15 +190,30 @@ def _parts(concat: ConcatOp, taken: set[Operation]) -> list[Operation]:
     return found if all(made) and any(isinstance(op, ElementwiseOp) for op in found) else []
 
 
-def _sources(ops: Sequence[Operation], taken: set[Operation]) -> list[Operation]:
-    """Elementwise ops and views, in order, that compute operands of `ops` for them alone."""
+def _take_operands(group: Group, taken: set[Operation]) -> None:
+    """Adds what makes other operands of an elementwise group, of its shape, for it alone."""
+    shape = shape_of(group.root.results[0])
+    _absorb(group, _sources(group.ops, taken, lambda op: isinstance(op, ElementwiseOp) and _is_of(op, shape)))
+
+
+def _is_of(op: Operation, shape: tuple[int, ...]) -> bool:
+    return all(shape_of(result) == shape for result in op.results)
+
+
+def _sources(
+    ops: Sequence[Operation],
+    taken: set[Operation],
+    joins: Callable[[Operation], bool] = lambda op: isinstance(op, ElementwiseOp | SliceOp | TransposeOp),
+) -> list[Operation]:
+    """Ops that may join, elementwise ones and views, that compute operands of `ops` for them alone; in order."""
     inside, found = set(ops), list[Operation]()
     left = list(ops)
     while left:
         for value in left.pop().operands:
             op = value.owner
             if (
-                isinstance(op, ElementwiseOp | SliceOp | TransposeOp)
+                isinstance(op, Operation)
+                and joins(op)
                 and op not in inside
                 and op not in taken
                 and op.parent is ops[0].parent

@@ -51,6 +51,10 @@ class FusionRules(ABC):
         """Whether a concatenation is computed with its parts, and with elementwise ops after it."""
 
     @abstractmethod
+    def joins_operands(self) -> bool:
+        """Whether elementwise ops are computed with those that make their other operands."""
+
+    @abstractmethod
     def takes_halves(self, root: MatmulOp) -> bool:
         """Whether elementwise ops that combine the two halves of `root`'s columns can be fused with it."""
 

@@ -73,6 +73,10 @@ class CpuFusionRules(FusionRules):
         return True
 
     @override
+    def joins_operands(self) -> bool:
+        return True
+
+    @override
     def takes_halves(self, root: MatmulOp) -> bool:
         packed = isinstance(root.rhs.owner, WeightOp) or (root.rhs.has_one_use() and self.widens_weights(root))
         return packed and tiled_product.pairs(root) and weight_of(root.rhs) is not None

@@ -49,6 +49,10 @@ class CudaFusionRules(FusionRules):
         return False
 
     @override
+    def joins_operands(self) -> bool:
+        return False
+
+    @override
     def takes_halves(self, root: MatmulOp) -> bool:
         return False  # blocks have columns that lie side by side
 
