@@ -9,7 +9,7 @@ generator read kernels through this one form.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation, SSAValue
 
@@ -112,6 +112,13 @@ class ConvGeometry:
     def depth(self) -> int:
         """Length of the contracted dimension: taps times channels of a group."""
         return self.kernel[0] * self.kernel[1] * self.channels // self.groups
+
+    @property
+    def turned(self) -> ConvGeometry:
+        """Rows and columns exchanged: that of buffers with exchanged strides, if filters have one row or one column."""
+        pairs = {name: getattr(self, name)[::-1] for name in ("kernel", "stride", "pad", "dilation")}
+        sizes = {"height": self.width, "width": self.height}
+        return replace(self, out_height=self.out_width, out_width=self.out_height, **sizes, **pairs)
 
     @property
     def pointwise(self) -> bool:

@@ -11,7 +11,7 @@ functions of their own without the taps that fall outside, so there is no padded
 filter rows inside the image, with the same code for all rows. An image whose height is symbolic has such tiles only
 above and below those of several rows. Bytes are widened to 32 bits when loaded. Where a channel has several filters, a
 pixel's lanes are repeated when loaded; where the filters of whole channels do not fill a register, its last lanes are
-unused.
+unused. Under filters of one column the picture is turned: tiles are columns of pixels.
 
 Where the means of rows are also a result, each tile adds its pixels' share to the means of its rows.
 """
@@ -32,7 +32,7 @@ from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.values import element_type_of_value
 from .....dialects.sizes.sizes import is_fixed
 from .....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
-from .....passes.kernels.schedules.cpu.depthwise import Depthwise, Group
+from .....passes.kernels.schedules.cpu.depthwise import Depthwise, Group, is_turned
 from ....kernel_code.arithmetic import Arithmetic, convert, loaded, stored
 from ....kernel_code.loop_builder import Index, LoopBuilder, memref_type, strides_of
 from ...kernel_instance import KernelInstance
@@ -104,7 +104,8 @@ def lower(k: KernelInstance) -> None:
     """Builds the kernel's loops."""
     form = contraction_form(k.kernel)
     assert isinstance(form.root, ConvOp)
-    DepthwiseRows(k, form, Pictures(argument_buffer(k, form.lhs)), Pictures(k.results[0])).write()
+    x, out = Pictures(argument_buffer(k, form.lhs)), Pictures(k.results[0])
+    DepthwiseRows(k, form, x, out, turned=is_turned(form)).write()
 
 
 @dataclass(frozen=True)
@@ -117,9 +118,11 @@ class Pictures:
 
 
 class DepthwiseRows:
-    """Computes rows of the kernel's depthwise convolution, tiled as the schedule says."""
+    """Computes rows of the kernel's depthwise convolution, tiled as the schedule says; `turned`: columns for rows."""
 
-    def __init__(self, k: KernelInstance, form: ContractionForm, x: Pictures, out: Pictures) -> None:
+    def __init__(
+        self, k: KernelInstance, form: ContractionForm, x: Pictures, out: Pictures, *, turned: bool = False
+    ) -> None:
         root = form.root
         assert isinstance(root, ConvOp)
         if form.unpack is None:
@@ -133,7 +136,8 @@ class DepthwiseRows:
         self.k, self.b, self.epilogue = k, k.b, FusedOps.of(k, form, k.schedule_as(Depthwise).inline)
         self.x, self.out = x, out
         self.sums, self.padding = element_type_of_value(root.result), root.padding
-        self.g: ConvGeometry = conv_geometry(root)
+        self.turned = turned
+        self.g: ConvGeometry = conv_geometry(root).turned if turned else conv_geometry(root)
         options = k.schedule_as(Depthwise)
         self.lanes, self.chunks = options.lanes, options.chunks
         g = self.g
@@ -276,6 +280,7 @@ class DepthwiseRows:
         rank = len(memref_type(self.k.results[0]).get_shape())
         strides = strides_of(memref_type(buffer)) if value is None else aligned_strides(self.k, value, rank)
         image, row, column, channel = strides if rank == 4 else (strides[0], 0, *strides[1:])
+        row, column = (column, row) if self.turned else (row, column)
         place = self.b.place(buffer, self.b.linear(at, (image, row, column)))
         element = memref_type(buffer).element_type
         return _Pixels(place, self.b.index(row), self.b.index(column), (row != 0, column != 0, channel != 0, element))

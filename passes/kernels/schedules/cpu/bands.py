@@ -65,7 +65,7 @@ class Bands(Schedule[CpuAttr]):
         """The tiles of each convolution alone, and as many rows as fit the cache."""
         form = separable_form(kernel)
         products = Panels.of_form(kernel, form.expand, target)
-        pixels = Depthwise.of_form(form.depthwise, target)
+        pixels = Depthwise.of_form(form.depthwise, target, may_turn=False)
         if products is None or pixels is None:
             return
         g = geometry_of(form.depthwise)

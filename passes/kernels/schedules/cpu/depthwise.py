@@ -7,6 +7,8 @@ compiled in a quarter less than with code that names all 9 or 25 taps, which run
 loop on Zen 3. A row count that divides the picture needs fewer variants of code and is preferred where the picture is
 tall.
 
+Pictures under a filter of one column are turned, columns for rows: each pixel then serves all taps of its tile.
+
 A channel may have several filters, which lie side by side, all in the same register. A pixel's lanes are repeated for
 them as it is loaded, once for all taps that read it. So it is with small groups of channels, whose filters fill less
 than half a register: each channel of a group in turn is repeated for the group's filters.
@@ -71,11 +73,11 @@ class Depthwise(Schedule[CpuAttr]):
             yield found
 
     @classmethod
-    def of_form(cls, form: ContractionForm, target: CpuAttr) -> Self | None:
-        """The same for a contraction, None for an unsupported one."""
+    def of_form(cls, form: ContractionForm, target: CpuAttr, *, may_turn: bool = True) -> Self | None:
+        """The same for a contraction, None for an unsupported one; with pictures as they are if they may not turn."""
         if not isinstance(form.root, ConvOp) or not fits(form.root) or form.prologue or form.pool is not None:
             return None
-        g = conv_geometry(form.root)
+        g = tiled_geometry(form) if may_turn else conv_geometry(form.root)
         taps = g.kernel[0] * g.kernel[1]
         lanes = target.lanes(32)
         group = Group.of(g)
@@ -108,7 +110,7 @@ class Depthwise(Schedule[CpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        return seconds(kernel, target, wasted=self.wasted(geometry(kernel)))
+        return seconds(kernel, target, wasted=self.wasted(tiled_geometry(contraction_form(kernel))))
 
     def wasted(self, g: ConvGeometry) -> float:
         """Filters are padded to whole registers, and lanes are repeated for each of several channels."""
@@ -133,7 +135,7 @@ class Depthwise(Schedule[CpuAttr]):
             strided_operands=[operand for operand in plain if operand != packed],
             strided_results=[0],
             inplace=same_place_pairs(kernel) if self.inline and form.means is None else [],
-            packed={packed: DepthwisePacking(Group.of(geometry(kernel)).panel(self.lanes))},
+            packed={packed: DepthwisePacking(Group.of(tiled_geometry(form)).panel(self.lanes))},
         )
 
 
@@ -155,11 +157,21 @@ def makes_means(root: ConvOp) -> bool:
     return g.groups == g.channels and is_fixed(g.out_width) and g.out_width > 1
 
 
-def geometry(kernel: KernelOp) -> ConvGeometry:
-    """The sizes of the convolution of a supported kernel."""
-    root = contraction_form(kernel).root
-    assert isinstance(root, ConvOp)
-    return conv_geometry(root)
+def tiled_geometry(form: ContractionForm) -> ConvGeometry:
+    """The sizes of a supported convolution as it is tiled: turned, where filters of one column are laid down."""
+    assert isinstance(form.root, ConvOp)
+    g = conv_geometry(form.root)
+    return g.turned if is_turned(form) else g
+
+
+def is_turned(form: ContractionForm) -> bool:
+    """Whether tiles lie along the columns of pictures: under filters of one column, where nothing is asked of rows."""
+    assert isinstance(form.root, ConvOp)
+    g = conv_geometry(form.root)
+    column = g.kernel[1] == 1 < g.kernel[0] <= DEPTHWISE_MOST_COLUMNS
+    if not column or form.means is not None or not is_fixed(g.height, g.width):
+        return False
+    return g.out_height >= min(g.out_width, DEPTHWISE_COLUMNS)
 
 
 @dataclass(frozen=True)
