@@ -1,22 +1,24 @@
-"""exp, tanh, erf, log, atan and related functions in f32, by arithmetic and bit operations only.
+"""exp, tanh, erf, log, atan, sin and related functions in f32, by arithmetic and bit operations only.
 
-Without branches and calls, so that LLVM vectorises loops that contain them. Coefficients are minimax fits of the
-relative error (iteratively reweighted least squares), rounded to f32. expand-math writes `exp` to `log1p`, for any
-argument. Their errors, in units in the last place: exp and exp2 1, expm1 2, log 1, log1p 2, tanh 3, erf 2, atan 2.
-Subnormal results are flushed to 0; infinities and NaN are as in the C library. Kernels write `gelu` and `shifted_exp`,
-whose range or error is known, with shorter polynomials.
+Without branches and calls, but for sin and cos far from 0, so that LLVM vectorises loops that contain them.
+Coefficients are minimax fits of the relative error (iteratively reweighted least squares), rounded to f32. expand-math
+writes `exp` to `log1p`, for any argument. Their errors, in units in the last place: exp and exp2 1, expm1 2, log 1,
+log1p 2, tanh 3, erf 2, atan 2, sin and cos 2. Subnormal results are flushed to 0; infinities and NaN are as in the C
+library. Kernels write `gelu` and `shifted_exp`, whose range or error is known, with shorter polynomials.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf, nan
+from math import inf, nan, pi
 
-from xdsl.dialects.builtin import f32, i32
+from xdsl.dialects.arith import ExtFOp, TruncFOp
+from xdsl.dialects.builtin import f32, f64, i32
 from xdsl.ir import SSAValue
 
-from ...dialects.extensions.arith import CmpfOp, SIToFPOp
+from ...dialects.extensions.arith import CmpfOp, FPToSIOp, SIToFPOp
 from ...dialects.extensions.replace import shaped_like
+from ...dialects.extensions.vector import ReductionOp
 from .arithmetic import Arithmetic
 
 _LOG2_E, _LN2 = 1.4426950408889634, 0.6931471805599453
@@ -87,6 +89,13 @@ _ATAN = (-0.3333294987678528, 0.19977740943431854, -0.13878034055233002, 0.08054
 _TAN_PI_8, _TAN_3_PI_8 = 0.4142135679721832, 2.4142136573791504
 _PI_4, _PI_4_LOW = 0.7853981852531433, -2.1855694143368964e-08  # as the sum of two f32
 _TANH_IS_ONE = 9.1
+# sin(r) = r + r**3 * (...)(r**2) and cos(r) = 1 - r**2 / 2 + r**4 * (...)(r**2) where |r| <= pi / 4 (Moshier's Cephes)
+_SIN = (-0.16666654611, 0.0083321608736, -0.00019515295891)
+_COS = (0.04166664568298827, -0.001388731625493765, 2.443315711809948e-5)
+# pi / 2 as the sum of two f64, the first of 33 bits: its product with a number of 20 bits is exact.
+_PI_2, _PI_2_LOW = 1.5707963267341256, 6.077100506506192e-11
+_FAR = 1.5e6  # fewer than 2**20 times pi / 2
+_ROUND_F64 = 6755399441055744.0  # 1.5 * 2**52, as _ROUND
 # 2**f for |f| <= 1/2: relative error 1.1e-7, and 1.7e-7 with each step rounded to f32.
 SHORT_EXP2 = (
     1.0,
@@ -232,6 +241,38 @@ def atan(m: Arithmetic, x: SSAValue) -> SSAValue:
     square = m.mul(t, t)
     rest = m.fma(m.mul(square, t), m.polynomial(_ATAN, square), m.mul(quarters, m.constant(_PI_4_LOW)))
     return m.binary("copysign", m.fma(quarters, m.constant(_PI_4), m.add(t, rest)), x)
+
+
+def sin(m: Arithmetic, x: SSAValue) -> SSAValue:
+    """The sine of radians."""
+    return _on_the_circle(m, x, "sin", 0)
+
+
+def cos(m: Arithmetic, x: SSAValue) -> SSAValue:
+    """The cosine of radians: the sine a quarter further."""
+    return _on_the_circle(m, x, "cos", 1)
+
+
+def _on_the_circle(m: Arithmetic, x: SSAValue, name: str, quarters: int) -> SSAValue:
+    """sin(x + quarters * pi / 2), reduced in f64; elements far from 0, and vectors with such, ask the C library too."""
+    b, i = m.b, _integers(m)
+    wide = Arithmetic(b, shaped_like(f64, m.type), contract=False, fused=m.fused)
+    angle = b.insert(ExtFOp(x, wide.type))
+    n = wide.sub(wide.fma(angle, wide.constant(2 / pi), wide.constant(_ROUND_F64)), wide.constant(_ROUND_F64))
+    rest = wide.fma(n, wide.constant(-_PI_2_LOW), wide.fma(n, wide.constant(-_PI_2), angle))
+    r = b.insert(TruncFOp(rest, m.type))
+    square = m.mul(r, r)
+    sine = m.fma(m.mul(square, r), m.polynomial(_SIN, square), r)
+    half = m.fma(square, m.constant(-0.5), m.constant(1.0))
+    cosine = m.fma(m.mul(square, square), m.polynomial(_COS, square), half)
+    quadrant = b.insert(FPToSIOp(n, i.type))
+    quadrant = i.add(quadrant, i.constant(quarters)) if quarters else quadrant
+    is_odd = i.compare("ne", i.binary("and", quadrant, i.constant(1)), i.constant(0))
+    sign = i.binary("shl", i.binary("and", quadrant, i.constant(2)), i.constant(30))
+    result = i.bits(i.binary("xor", m.bits(m.select(is_odd, cosine, sine), i32), sign), f32)
+    near = m.compare("le", m.abs(x), m.constant(_FAR))
+    every = near if m.type == f32 else b.insert(ReductionOp(near, "and"))
+    return b.when(every, lambda: [result], lambda: [m.select(near, result, m.unary(name, x))])[0]
 
 
 def log(m: Arithmetic, x: SSAValue) -> SSAValue:

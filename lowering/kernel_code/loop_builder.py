@@ -315,7 +315,7 @@ class LoopBuilder:
         true_region = run(then)
         false_region = run(otherwise) if otherwise is not None else None
         op = scf.IfOp(condition, types, true_region, false_region)
-        self._at.add_op(op)
+        self.place_op(op)
         return op.results
 
     def call(self, function: func.FuncOp, arguments: Sequence[Index]) -> None:
@@ -503,11 +503,14 @@ class InsertionBuilder(LoopBuilder):
 
     @override
     def place_op(self, op: Operation) -> None:
-        self.block.insert_op_before(op, self._before)
+        if self._at is self.block:
+            self.block.insert_op_before(op, self._before)
+        else:  # in a branch
+            super().place_op(op)
 
     @override
     def place_constant(self, op: Operation) -> None:
-        self.place_op(op)
+        self.block.insert_op_before(op, self._before)
 
 
 def define_function(

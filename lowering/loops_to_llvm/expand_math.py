@@ -8,9 +8,9 @@ Rounding to integers and fused multiply-adds are expanded, too, if the module's 
 them: `vector.fma`, and `math.fma` with the flag `contract`, to a product and a sum, other `math.fma` to an emulation of
 single rounding.
 
-In f32, scalar or vector: exp, exp2, expm1, tanh, erf, log, log1p, atan, and powf with a constant exponent such as 2 or
-0.5. In f16 and bf16 these and the other C library functions are computed in f32. Everything else is unchanged: sqrt and
-the like are instructions, and the rest calls the C library.
+In f32, scalar or vector: exp, exp2, expm1, tanh, erf, log, log1p, atan, sin, cos, and powf with a constant exponent
+such as 2 or 0.5. In f16 and bf16 these and the other C library functions are computed in f32. Everything else is
+unchanged: sqrt and the like are instructions, and the rest calls the C library.
 """
 
 from collections.abc import Callable
@@ -50,6 +50,8 @@ _EXPANSIONS: dict[str, Callable[[Arithmetic, SSAValue], SSAValue]] = {
     "math.log": approximations.log,
     "math.log1p": approximations.log1p,
     "math.atan": approximations.atan,
+    "math.sin": approximations.sin,
+    "math.cos": approximations.cos,
 }
 _POWER = "math.powf"
 _INSTRUCTIONS = {

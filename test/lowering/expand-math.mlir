@@ -27,15 +27,29 @@ func.func @all_of_them(%x: f32) -> f32 {
   func.return %f : f32
 }
 
+// A sine is reduced in f64; a vector with lanes far from 0 asks the library, and takes what that says for these alone.
+// CHECK-LABEL: @sine
+// CHECK:         arith.extf %x : vector<8xf32> to vector<8xf64>
+// CHECK:         %[[NEAR:.*]] = arith.cmpf ole, {{.*}} : vector<8xf32>
+// CHECK:         %[[ALL:.*]] = vector.reduction <and>, %[[NEAR]] : vector<8xi1> into i1
+// CHECK:         scf.if %[[ALL]]
+// CHECK:         } else {
+// CHECK-NEXT:      %[[FAR:.*]] = math.sin %x : vector<8xf32>
+// CHECK-NEXT:      arith.select %[[NEAR]], %{{.*}}, %[[FAR]]
+func.func @sine(%x: vector<8xf32>) -> vector<8xf32> {
+  %y = math.sin %x : vector<8xf32>
+  func.return %y : vector<8xf32>
+}
+
 // f16 is computed in f32, what calls the library too.
 // CHECK-LABEL: @half
 // CHECK-SAME:    (%[[X:.*]]: f16)
 // CHECK-NEXT:    %[[WIDE:.*]] = arith.extf %[[X]] : f16 to f32
-// CHECK-NEXT:    %[[SINE:.*]] = math.sin %[[WIDE]] : f32
+// CHECK-NEXT:    %[[SINE:.*]] = math.tan %[[WIDE]] : f32
 // CHECK-NEXT:    %[[Y:.*]] = arith.truncf %[[SINE]] : f32 to f16
 // CHECK-NEXT:    func.return %[[Y]]
 func.func @half(%x: f16) -> f16 {
-  %y = math.sin %x : f16
+  %y = math.tan %x : f16
   func.return %y : f16
 }
 
