@@ -269,7 +269,30 @@ def _atom_bounds(atom: Atom) -> tuple[int, int]:
     low, high = bounds(atom.dividend)
     least, most = bounds(atom.divisor)
     least = max(least, 1)
-    return min(low // least, low // most), max(high // least, high // most)
+    largest = max(high // least, high // most)
+    if low >= 0 and (part := _largest_part(atom)) is not None:
+        largest = min(largest, part)
+    return min(low // least, low // most), largest
+
+
+def _largest_part(atom: Quotient) -> int | None:
+    """The most that a // divisor can be, a not negative, where the divisor is e + b // d and f * b = a + c; else None.
+
+    The divisor is at least (a + k) / (f * d), with k = c + f + (e - 1) * f * d, which must not be negative. So a size
+    that is divided into the fewest parts of 28 at most has parts of 28 at most.
+    """
+    others = [(monomial, factor) for monomial, factor in atom.divisor if monomial]
+    if len(others) != 1 or others[0][1] != 1 or len(others[0][0]) != 1 or not isinstance(others[0][0][0], Quotient):
+        return None
+    inner, whole = others[0][0][0], dict(atom.dividend)
+    by, monomial = number_of(inner.divisor), next(monomial for monomial, _ in inner.dividend if monomial)
+    times = whole.get(monomial, 0) // dict(inner.dividend)[monomial]
+    rest = number_of(added(scaled(inner.dividend, times), scaled(atom.dividend, -1)))
+    if by is None or rest is None or times < 1:
+        return None
+    by *= times
+    more = rest + times + (constant_of(atom.divisor) - 1) * by
+    return None if more < 0 else by if more == 0 else by - 1
 
 
 def symbols_in(terms: Terms) -> set[Symbol]:

@@ -4,16 +4,19 @@
     check(problem, plan)
 
 `solve.py` names the strategies; the planners are in `greedy.py`, `pools.py`, `beam.py`, `repeated_greedy.py` and
-`exact.py`; `checker.py` validates their plans and shares nothing with them.
+`exact.py`. `stacking.py` places buffers of other sizes as in a known plan. `checker.py` validates plans and shares
+nothing with their planners.
 """
 
-from .bound import live_at, lower_bound
+from .bound import MOST_BYTES, live_at, lower_bound, refuse_hopeless
 from .checker import check
 from .problem import Bound, Buffer, Id, Interval, Plan, Pool, Problem, Role
 from .solve import BUDGETS, STRATEGIES, Strategy, solve
+from .stacking import Stacking, Stacks
 
 __all__ = [
     "BUDGETS",
+    "MOST_BYTES",
     "STRATEGIES",
     "Bound",
     "Buffer",
@@ -23,9 +26,12 @@ __all__ = [
     "Pool",
     "Problem",
     "Role",
+    "Stacking",
+    "Stacks",
     "Strategy",
     "check",
     "live_at",
     "lower_bound",
+    "refuse_hopeless",
     "solve",
 ]

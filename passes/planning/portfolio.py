@@ -65,13 +65,19 @@ def quick(instance: Instance, goal: Goal, budget: Budget) -> Outcome:
     return best
 
 
-def auto(instance: Instance, goal: Goal, budget: Budget) -> Outcome:
-    """Greedy planners, then repeated greedy placement, then exact search; stops where the goal is reached."""
+def improved(instance: Instance, goal: Goal, budget: Budget, share: int = 1) -> Outcome:
+    """Greedy planners, then repeated greedy placement with 1 / `share` of the remaining steps."""
     best = quick(instance, goal, budget)
     if instance.height(best.offsets) > goal.enough and not budget.exhausted:
-        offsets = improve(instance, best.offsets, goal.enough, budget, budget.left // IMPROVING)
+        offsets = improve(instance, best.offsets, goal.enough, budget, budget.left // share)
         if offsets is not best.offsets:
             best = Outcome(offsets, "improved greedy")
+    return best
+
+
+def auto(instance: Instance, goal: Goal, budget: Budget) -> Outcome:
+    """Greedy planners, then repeated greedy placement, then exact search; stops where the goal is reached."""
+    best = improved(instance, goal, budget, IMPROVING)
     if len(instance) > LARGEST:
         return best
     return _searched(instance, goal, budget, best)

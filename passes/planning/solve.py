@@ -12,7 +12,7 @@ from .beam import beam
 from .bound import lower_bound, refuse_hopeless
 from .budget import Budget, Goal
 from .planning_instance import Instance, instance_of
-from .portfolio import Outcome, auto, exact, plan_parts
+from .portfolio import Outcome, auto, exact, improved, plan_parts
 from .problem import Bound, Plan, Pool, Problem
 from .refusal import does_not_fit
 
@@ -50,6 +50,7 @@ def solve(
     budget: int | None = None,
     time_limit: float | None = None,
     target: int | None = None,
+    search: bool = True,
 ) -> Plan:
     """Places every buffer of the problem.
 
@@ -59,6 +60,7 @@ def solve(
     time_limit: seconds after which these two stop early. Only a safeguard: a plan cut short depends on the machine, and
         says so in `exhausted`.
     target: bytes; a plan of this height is good enough, so that their search ends there.
+    search: whether `auto` goes on to exact search, for which compiled code is loaded.
 
     Raises PlanError for a problem without a plan, or if none was found within its capacity.
     """
@@ -80,7 +82,8 @@ def solve(
     elif strategy in BUDGETS:
         limit = None if problem.capacity is None else problem.capacity // instance.unit
         goal = Goal(max(bound.height, target or 0) // instance.unit, limit)
-        outcome = plan_parts(instance, goal, allowance, exact if strategy == "exact" else auto)
+        planner = exact if strategy == "exact" else auto if search else improved
+        outcome = plan_parts(instance, goal, allowance, planner)
     else:
         outcome = _placed(instance, strategy, width, allowance)
     plan = _certified(problem, bound, instance, outcome, strategy, allowance)

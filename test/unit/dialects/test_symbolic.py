@@ -360,3 +360,16 @@ def test_sizes_print_as_the_text_is_read() -> None:
     assert str(-((A + 1) // B) * 2 - 3) == "-((a + 1) floordiv b) * 2 - 3"
     rows = size_of(Symbol('rows / "2"', 1, 9), 4)
     assert (str(rows // 3), f"{rows:d}") == ('(rows / "2") floordiv 3', '("rows / \\222\\22")')
+
+
+@pytest.mark.parametrize("most", [5, 28])
+def test_the_parts_of_a_size_are_no_larger_than_they_may_be(most: int) -> None:
+    """A size in the fewest nearly equal parts: what the largest has at most is what it may have, not all."""
+    a, b, c, _ = (size_of(symbol, symbol.high) for symbol in SYMBOLS)
+    for total in (a * b, 2 * a * b, -(-a // 2) * b, 3 * (b + 1), 4 * c + 5):
+        part = 1 + (total - 1) // -(-total // most)
+        assert bounds_of(part)[1] == min(most, bounds_of(total)[1])
+    assert bounds_of((a * b) // (1 + (a * b) // most))[1] == min(most - 1, 54)
+    assert bounds_of((a * b) // ((a * b + most) // (most + 1) + 1))[1] <= most
+    # Another size's parts say nothing.
+    assert bounds_of((a * b) // -(-a // most))[1] == 54

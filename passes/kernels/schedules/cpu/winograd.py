@@ -176,12 +176,18 @@ class Winograd(Schedule[CpuAttr]):
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """For each coordinate a block's transformed tiles of all input channels, and a chunk of their sums."""
-        channels = shape_of(contraction_form(kernel).lhs)[-1]
+        """For each coordinate a block's transformed tiles of all input channels, and a chunk of their sums.
+
+        A number of tiles of run time is divided into as few blocks, so that the largest has so many of them.
+        """
+        root = contraction_form(kernel).root
+        assert isinstance(root, ConvOp)
+        channels, count = conv_geometry(root).channels, tile_count(conv_geometry(root), self.tile)
         row = -(-channels // self.lanes) * self.lanes
+        block = self.block if is_fixed(count) else 1 + (count - 1) // -(-count // self.block)
         parts = [
-            ("tiles", f32, (self.coordinates, self.block * row + APART)),
-            ("sums", f32, (self.coordinates, self.block * self.panels * self.nr + APART)),
+            ("tiles", f32, (self.coordinates, block * row + APART)),
+            ("sums", f32, (self.coordinates, block * self.panels * self.nr + APART)),
         ]
         if self.half:
             parts.append(("filters", f32, (self.tile + FILTER - 3, channels * self.nr + APART)))
