@@ -233,22 +233,36 @@ def classes_of_few_sizes(b: LoopBuilder, count: Index, largest: int) -> list[Til
 
 
 def inner_classes(
-    b: LoopBuilder, pixels: int, largest: int, taps: int, stride: int, pad: int, dilation: int, width: int
+    b: LoopBuilder,
+    pixels: int,
+    largest: int,
+    taps: int,
+    stride: int,
+    pad: int,
+    dilation: int,
+    width: int,
+    part: tuple[Index, Index] | None = None,
 ) -> list[TileClass]:
-    """Tiles of `largest` pixels with tiles of one pixel at the borders; for `largest` = 1, those alone."""
-    if largest == 1:
+    """Tiles of `largest` pixels with tiles of one pixel at the borders; for `largest` = 1, those alone.
+
+    With `part`, of pixels [part[0], part[1]) of the row.
+    """
+    if largest == 1 and part is None:
         return tile_classes(b, pixels, 1)
+    begin, end = (0, pixels) if part is None else part
+    single = ((0, 1),) * taps
+    if largest == 1:
+        return [TileClass(0, b.sub(end, begin), begin, 1, single)]
     above = -(-pad // stride)
-    inside = b.div(b.max(width - 1 + pad - (taps - 1) * dilation, 0), stride)  # the last pixel that has all taps
-    end = b.min(b.add(inside, 1), pixels)
-    tiles = b.div(b.max(b.sub(end, above), 0), largest)
-    first = b.min(above, pixels)
-    behind = b.add(first, tiles)
-    done = b.add(first, b.mul(tiles, largest))
+    last = b.div(b.max(width - 1 + pad - (taps - 1) * dilation, 0), stride)  # the last pixel that has all taps
+    inside = b.min(b.max(above, begin), end)
+    tiles = b.div(b.max(b.sub(b.min(b.add(last, 1), end), inside), 0), largest)
+    first = b.sub(inside, begin)
+    done = b.add(inside, b.mul(tiles, largest))
     return [
-        TileClass(0, first, 0, 1, ((0, 1),) * taps),
-        TileClass(first, tiles, first, largest, ((0, largest),) * taps),
-        TileClass(behind, b.sub(pixels, done), done, 1, ((0, 1),) * taps),
+        TileClass(0, first, begin, 1, single),
+        TileClass(first, tiles, inside, largest, ((0, largest),) * taps),
+        TileClass(b.add(first, tiles), b.sub(end, done), done, 1, single),
     ]
 
 

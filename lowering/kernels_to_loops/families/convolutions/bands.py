@@ -19,6 +19,7 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from .....dialects.graph.ops.contraction import ConvOp
+from .....dialects.sizes.sizes import bounds_of, is_fixed
 from .....passes.kernels.forms.contraction import ContractionForm
 from .....passes.kernels.forms.separable import SeparableForm, geometry_of, separable_form
 from .....passes.kernels.schedules.cpu.bands import Bands, rows_read
@@ -26,6 +27,7 @@ from .....passes.kernels.schedules.cpu.products.tiled_product import runs_inline
 from ....kernel_code.loop_builder import Index, memref_type
 from ...kernel_instance import KernelInstance
 from ...tiles.fused_ops import FusedOps
+from ...tiles.tile_classes import counted_classes
 from ..products.contraction_nest import SCRATCH, Access, Nest, argument_buffer, conv_nest
 from ..products.tile_calls import Site, TileCalls, Tiling, tiles_of
 from ..products.tiled_product import check_packed
@@ -54,17 +56,16 @@ class _Writer:
 
     def write(self) -> None:
         b, g, options = self.b, self.g, self.options
-        height, rows, stride = g.out_height, options.tile_rows, g.stride[0]
-        tiles, per_band = height // rows, options.band // rows
-        bands = -(-tiles // per_band)
+        height, band, stride = g.out_height, options.band, g.stride[0]
+        bands = -(-height // band)
         begin, end = self.k.part(b.mul(g.batch, bands))
         kept = max(0, rows_read(g, 1) - stride)  # rows that consecutive bands share
 
         def item(i: Index, _: Sequence[SSAValue]) -> None:
             image, index = b.delinearize(i, [g.batch, bands])
-            first = b.mul(index, per_band)
-            last = b.add(first, per_band) if tiles % per_band == 0 else b.min(b.add(first, per_band), tiles)
-            y, count = b.mul(first, rows), b.mul(b.sub(last, first), rows)
+            y = b.mul(index, band)
+            count = band if is_fixed(height) and height % band == 0 else b.min(band, b.sub(height, y))
+            behind = b.add(y, count)
             top = b.sub(b.mul(y, stride), g.pad[0])  # the first row that the band would read
             low = b.max(0, top)
             high = b.min(g.height, b.add(top, b.add(b.mul(count, stride), rows_read(g, 1) - stride)))
@@ -72,12 +73,12 @@ class _Writer:
             there = b.max(low, b.min(g.height, b.add(top, kept)))
             is_first = b.make(arith.OrIOp, b.compare("eq", i, begin), b.compare("eq", index, 0))
             if kept:
-                b.when(is_first, lambda: None, lambda: self._keep(kept, options.band * stride))
+                b.when(is_first, lambda: None, lambda: self._keep(kept, band * stride))
             self.expand.rows(image, b.select(is_first, b.index(low), b.index(there)), high, top)
             made = Pictures(self.made) if self.project is None else Pictures(self.made, alone=True, top=y)
-            self.depthwise.write_rows(image, first, last, Pictures(self.read, alone=True, top=top), made)
+            self.depthwise.write_rows(image, (y, behind), Pictures(self.read, alone=True, top=top), made)
             if self.project is not None:
-                self.project.rows(image, y, b.add(y, count), y)
+                self.project.rows(image, y, behind, y)
 
         b.loop(begin, end, item)
 
@@ -93,7 +94,7 @@ class _Writer:
             b.vstore(b.vload(elements, [b.add(at, distance * row)], lanes, valid), elements, [at], valid)
 
         b.loop(0, whole, lambda at, _: vector(at), step=lanes)
-        if whole < size:
+        if size - whole != 0:
             vector(whole, size - whole)
 
 
@@ -115,7 +116,9 @@ class _Product:
         nest = conv_nest(k, form, epilogue, form.root, options.mr, *([None, access] if self.reads else [access]))
         self.calls = TileCalls(k, Tiling.of(k, form, nest), form, epilogue)
         self.panels = argument_buffer(k, form.rhs)
-        self.adjoin = geometry_of(form).pointwise and len(nest.classes) == 1 and _rows_adjoin(nest)
+        self.height, self.width = geometry_of(form).out_height, geometry_of(form).out_width
+        adjoin = geometry_of(form).pointwise and _rows_adjoin(nest)
+        self.adjoin = adjoin and (not is_fixed(self.width) or len(nest.classes) == 1)
 
     def rows(self, image: Index, low: Index, high: Index, top: Index) -> None:
         """Rows [low, high) of an image; row `top` is the first one in scratch."""
@@ -126,14 +129,21 @@ class _Product:
         else:
             here = replace(nest, out=replace(nest.out, offset=offset))
         tiles = tiles_of(b, nest)
+        if self.adjoin and is_fixed(self.width):
+            tiles = b.mul(tiles, b.sub(high, low))
+        elif self.adjoin:
+            pixels = b.mul(self.width, b.sub(high, low))
+            bounds = bounds_of(self.width)[0], bounds_of(self.width * self.height)[1]
+            classes = counted_classes(b, pixels, bounds, self.calls.tallest)
+            here, tiles = replace(here, classes=tuple(classes)), b.sum(each.count for each in classes)
 
         def panel(index: Index, _: Sequence[SSAValue]) -> None:
-            def row(y: Index, _: Sequence[SSAValue], tiles: Index = tiles) -> None:
+            def row(y: Index, _: Sequence[SSAValue]) -> None:
                 site = Site((), index, (image, y), self.panels, b.mul(index, b.mul(tiling.depth, tiling.nr)))
                 self.calls.strips(site, 0, tiles, here)
 
             if self.adjoin:
-                row(low, (), b.mul(tiles, b.sub(high, low)))
+                row(low, ())
             else:
                 b.loop(low, high, row)
 
@@ -141,7 +151,7 @@ class _Product:
 
 
 def _rows_adjoin(nest: Nest) -> bool:
-    """Whether all tiles of a row are alike, and consecutive rows are contiguous in every buffer."""
+    """Whether consecutive rows are contiguous in every buffer."""
     width = nest.pixels[-1]
     steps = [each.pixels[-2:] for each in (nest.a, nest.out, *nest.operands)]
     return isinstance(width, int) and all(row == width * pixel for row, pixel in steps if isinstance(pixel, int))

@@ -9,9 +9,9 @@
 Tiles are sized so that the sums, the filter and one input fit the registers. Tiles at the border of the image have
 functions of their own without the taps that fall outside, so there is no padded copy. Tiles of one row iterate over the
 filter rows inside the image, with the same code for all rows. An image whose height is symbolic has such tiles only
-above and below those of several rows. Bytes are widened to 32 bits when loaded. Where a channel has several filters, a
-pixel's lanes are repeated when loaded; where the filters of whole channels do not fill a register, its last lanes are
-unused. Under filters of one column the picture is turned: tiles are columns of pixels.
+above and below those of several rows, and so has each band of it. Bytes are widened to 32 bits when loaded. Where a
+channel has several filters, a pixel's lanes are repeated when loaded; where the filters of whole channels do not fill a
+register, its last lanes are unused. Under filters of one column the picture is turned: tiles are columns of pixels.
 
 Where the means of rows are also a result, each tile adds its pixels' share to the means of its rows.
 """
@@ -146,11 +146,8 @@ class DepthwiseRows:
         (kh, kw), (sh, sw), (ph, pw), (dh, dw) = g.kernel, g.stride, g.pad, g.dilation
         several = kh > 1 or self.group.channels > 1
         self.loops = several and (options.tile_rows == 1 or not is_fixed(g.out_height))  # over rows of the filter
-        filter_rows = (kh, sh, ph, dh, g.height)
-        if self.loops:
-            self.rows = inner_classes(k.b, g.out_height, options.tile_rows, *filter_rows)
-        else:
-            self.rows = tile_classes(k.b, g.out_height, options.tile_rows, *filter_rows)
+        self.tiling = g.out_height, options.tile_rows, kh, sh, ph, dh, g.height
+        self.rows = (inner_classes if self.loops else tile_classes)(k.b, *self.tiling)
         self.columns = tile_classes(k.b, g.out_width, options.tile_columns, kw, sw, pw, dw, g.width)
         self.means = None if form.means is None else k.results[1]
         self.weight = argument_buffer(k, form.rhs)
@@ -173,12 +170,20 @@ class DepthwiseRows:
 
         self.k.items(b.product(sizes), item)
 
-    def write_rows(self, image: Index, first: Index, last: Index, x: Pictures, out: Pictures) -> None:
-        """Rows of tiles [first, last) of an image, from `x` to `out` (the kernel's buffers, or bands of them)."""
-        there = copy(self)
+    def write_rows(self, image: Index, rows: tuple[Index, Index], x: Pictures, out: Pictures) -> None:
+        """Rows [rows[0], rows[1]) of an image, from `x` to `out` (the kernel's buffers, or bands of them).
+
+        They are whole tiles of the image, or any rows where filter rows are loops.
+        """
+        b, there = self.b, copy(self)
         there.x, there.out = x, out
         blocks = -(-self.g.filters // self.panel)
-        self.b.loop(first, last, lambda row, _: there._row(image, row, 0, blocks))
+        if self.loops:
+            there.rows = inner_classes(b, *self.tiling, part=rows)
+            first, last = 0, b.sum(each.count for each in there.rows)
+        else:
+            first, last = (b.div(row, self.tiling[1]) for row in rows)
+        b.loop(first, last, lambda row, _: there._row(image, row, 0, blocks))
 
     def _row(self, image: Index, row: Index, low: Index, high: Index) -> None:
         """Row `row` of tiles of an image, for registers [low, high) of filters."""

@@ -69,21 +69,23 @@ class Bands(Schedule[CpuAttr]):
         if products is None or pixels is None:
             return
         g = geometry_of(form.depthwise)
-        rows = pixels.tile_rows if g.out_height % pixels.tile_rows == 0 else 1
+        height = now(g.out_height)
+        whole = height % pixels.tile_rows == 0 if is_fixed(g.out_height) else g.kernel[0] > 1
+        rows = pixels.tile_rows if whole else 1
         one = cls(rows, products.mr, products.nr, products.lanes, rows, pixels.tile_columns)
         room = target.l2.data // BANDS_CACHE_SHARE
-        more = replace(one, band=2 * rows).scratch(kernel).per_thread - (least := one.scratch(kernel).per_thread)
-        most = rows * (1 + max(0, room - least) // more)
+        least, two = (now(replace(one, band=count * rows).scratch(kernel).per_thread) for count in (1, 2))
+        most = rows * (1 + max(0, room - least) // (two - least))
         images = g.batch if is_fixed(g.batch) else 1
-        most = min(most, -(-g.out_height * images // target.threads.data))
-        bands = -(-g.out_height // most)
-        yield replace(one, band=-(-g.out_height // (bands * rows)) * rows)
+        most = min(most, -(-height * images // target.threads.data))
+        bands = -(-height // most)
+        yield replace(one, band=-(-height // (bands * rows)) * rows)
 
     @override
     def neighbours(self, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """Bands of half and of twice as many rows."""
         tiles = self.band // self.tile_rows
-        height = geometry_of(separable_form(kernel).depthwise).out_height
+        height = now(geometry_of(separable_form(kernel).depthwise).out_height)
         for count in (tiles // 2, tiles * 2):
             if count and count * self.tile_rows <= height:
                 yield replace(self, band=count * self.tile_rows)
@@ -112,7 +114,7 @@ class Bands(Schedule[CpuAttr]):
             strided_results=[0],
             packed=packed,
             per_thread=self.scratch(kernel).per_thread,
-            pieces=now(g.batch) * -(-g.out_height // self.band) if rows_read(g, 1) > g.stride[0] else 0,
+            pieces=now(g.batch) * -(-now(g.out_height) // self.band) if rows_read(g, 1) > g.stride[0] else 0,
         )
 
     @override
@@ -150,7 +152,7 @@ def takes_depthwise(root: ConvOp, then: ConvOp, l2: int) -> bool:
     g, before = conv_geometry(then), conv_geometry(root)
     if not g.groups == g.channels == g.filters or before.groups != 1 or _too_heavy(root, l2):
         return False
-    rows = rows_read(g, BANDS_TILE_ROWS) * g.width * g.channels * item_bytes(then.x)
+    rows = rows_read(g, BANDS_TILE_ROWS) * now(g.width) * g.channels * item_bytes(then.x)
     read = nbytes_of(type_of(root.x)) + nbytes_of(type_of(then.x))
     return rows <= l2 // BANDS_CACHE_SHARE and now(read) > l2  # right at all shapes
 
@@ -164,12 +166,12 @@ def takes_pointwise(then: ConvOp, l2: int) -> bool:
 
 
 def _fits(root: ConvOp) -> bool:
-    """Whether a convolution is f32 and channels-last, with symbolic batch at most."""
+    """Whether a convolution is f32 and channels-last."""
     if len(shape_of(root.result)) != 4 or root.layout.data != "NHWC" or not isinstance(root.weight.owner, WeightOp):
         return False
     if {element_type_of_value(value) for value in (root.x, root.weight, root.result)} != {f32}:
         return False
-    return all(map(is_fixed, (*shape_of(root.x)[1:], *shape_of(root.result)[1:])))
+    return is_fixed(shape_of(root.x)[-1], shape_of(root.result)[-1])
 
 
 def _too_heavy(root: ConvOp, l2: int) -> bool:

@@ -30,7 +30,7 @@ from .....dialects.graph.packing.packings import DepthwisePacking
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
-from .....dialects.sizes.sizes import is_fixed
+from .....dialects.sizes.sizes import is_fixed, now
 from ....cost_model import seconds
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
@@ -88,11 +88,11 @@ class Depthwise(Schedule[CpuAttr]):
         row = min(g.kernel[1], DEPTHWISE_COLUMNS)  # a pixel is read by one tap of each column's row
         held = taps if several and taps < registers // 2 else row
         wide = DEPTHWISE_COLUMNS if group.channels == 1 else 2 * DEPTHWISE_COLUMNS
-        columns = min(wide, g.out_width, max(1, registers - held - 2))
-        rows = max(1, min(3, g.out_height, (registers - held - 1) // columns)) if several else 1
-        if g.out_height > DEPTHWISE_TALL:
+        columns = min(wide, now(g.out_width), max(1, registers - held - 2))
+        rows = max(1, min(3, now(g.out_height), (registers - held - 1) // columns)) if several else 1
+        if is_fixed(g.out_height) and g.out_height > DEPTHWISE_TALL:
             rows = max(candidate for candidate in range(1, rows + 1) if g.out_height % candidate == 0)
-        row_groups = g.batch * -(-g.out_height // rows)
+        row_groups = now(g.batch * -(-g.out_height // rows))
         blocks = -(-g.filters // group.panel(lanes))
         wanted = DEPTHWISE_ITEMS_PER_THREAD * target.threads.data
         chunks = 1 if target.threads.data == 1 else min(blocks, -(-wanted // row_groups))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from models.build import ModelBuilder, example_inputs
 from onnx import ModelProto
 
 import mini_infer as mi
+from mini_infer.runtime.native import cpu_targets
 from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
 
 Build = Callable[[ModelBuilder], Sequence[str]]
@@ -25,9 +27,9 @@ TABLES: dict[str, Span] = {"a": (1, 4, 18), "b": (4, 9, 34)}
 SOME_TABLES = [[4, 9], [1, 4], [18, 34], [3, 8], [9, 17], [2, 32]]
 
 
-def compiled(model: ModelProto, dims: Mapping[str, Span]) -> DynamicEngine:
-    engine = mi.compile(model, profile=mi.OptimizationProfile(dims=dims), threads=1, compile_threads=1)
-    return cast("DynamicEngine", engine)
+def compiled(model: ModelProto, dims: Mapping[str, Span], *, threads: int = 1, **options: Any) -> DynamicEngine:
+    profile = mi.OptimizationProfile(dims=dims)
+    return cast("DynamicEngine", mi.compile(model, threads, profile=profile, compile_threads=1, **options))
 
 
 def depthwise(b: ModelBuilder) -> Sequence[str]:
@@ -155,6 +157,59 @@ def test_one_compile_for_all_shapes(build: Build, dims: Mapping[str, Span], at: 
         for found, wanted in zip(engine(inputs).values(), reference(model, inputs), strict=True):
             assert found.shape == wanted.shape, sizes
             np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5, err_msg=str(sizes))
+    assert engine.compiles == 1
+
+
+L2 = 40 << 10  # bytes: small, so that small pictures are large
+
+
+@pytest.mark.thinned(3)
+@pytest.mark.parametrize(("threads", "bits"), [(1, 512), (3, 128)])
+@pytest.mark.parametrize(
+    ("first", "window", "project"),
+    [
+        ({"kernel": 1}, {"kernel": (3, 3), "pads": [1, 1, 1, 1]}, 16),
+        ({"kernel": 1}, {"kernel": (3, 3), "pads": [1, 1, 1, 1], "strides": [2, 2]}, 16),
+        ({"kernel": 3, "pads": [1, 1, 1, 1]}, {"kernel": (5, 5), "pads": [2, 2, 2, 2]}, 0),
+        ({"kernel": 1}, {"kernel": (3, 3), "pads": [2, 2, 2, 2], "dilations": [2, 2]}, 16),
+        ({"kernel": 1}, {"kernel": (3, 1), "pads": [0, 0, 1, 0], "strides": [3, 1]}, 16),
+        ({"kernel": 1}, {"kernel": (1, 3), "pads": [0, 1, 0, 1]}, 16),
+    ],
+)
+def test_bands_of_pictures_of_any_size(
+    first: Mapping[str, Any],
+    window: Mapping[str, Any],
+    project: int,
+    threads: int,
+    bits: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A convolution, a depthwise one and a pointwise one, as many rows at a time as fit the cache at opt."""
+    small = replace(cpu_targets.host_target(), l2_bytes=L2)
+    monkeypatch.setattr(cpu_targets, "host_target", lambda: small)
+    b = ModelBuilder("bands")
+    x, channels = b.input("x", [1, 2, "h", "w"]), 24 if first["kernel"] == 3 else 40
+
+    def conv(x: str, filters: int, channels: int, kernel: tuple[int, int], **window: Any) -> str:
+        y = b.node("Conv", x, b.weight(filters, channels, *kernel), b.weight(filters), **window)
+        return b.node("Clip", y, b.constant(np.zeros((), np.float32)), b.constant(np.full((), 6, np.float32)))
+
+    def without(window: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in window.items() if name != "kernel"}
+
+    y = conv(x, channels, 2, (first["kernel"],) * 2, **without(first))
+    y = conv(y, channels, 1, window["kernel"], group=channels, **without(window))
+    model = b.model([conv(y, project, channels, (1, 1)) if project else y])
+    dims: dict[str, Span] = {"h": (5, 46, 60), "w": (5, 12, 50)}
+    engine = compiled(model, dims, threads=threads, vector_bits=bits)
+    assert [call.kernel for call in engine.plan.calls if call.kernel.startswith("conv")] == ["conv_clip_0"]
+    for h, w in ((46, 12), (5, 5), (60, 50), (6, 50), (59, 7), (33, 31), (47, 19)):
+        inputs = example_inputs(model, 1, h=h, w=w)
+        (found,), (wanted,) = engine(inputs).values(), reference(model, inputs)
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5, err_msg=str((h, w)))
+        if h == 46:
+            alone = mi.compile(model, threads, vector_bits=bits, dims={"h": h, "w": w}, compile_threads=1)
+            np.testing.assert_array_equal(found, *alone(inputs).values())
     assert engine.compiles == 1
 
 
