@@ -29,7 +29,15 @@ func.func @main(
       dense<[39998, 39998, 40000, 40000, 40000, 40002, 40002, 40100, 39900, 40254, 40255, 40300, 40000, 40001,
              65535, 65535, 0, 0]> : tensor<18xui16>},
         tensor<18xi4> {graph.name = "four", graph.expect =
-      dense<[-2, -2, 0, 0, 0, 2, 2, 7, -8, 7, 7, 7, 0, 1, 7, 7, -8, -8]> : tensor<18xi4>}) {
+      dense<[-2, -2, 0, 0, 0, 2, 2, 7, -8, 7, 7, 7, 0, 1, 7, 7, -8, -8]> : tensor<18xi4>},
+        tensor<18xui8> {graph.name = "odd", graph.expect =
+      dense<[1, 1, 3, 3, 3, 5, 5, 103, 0, 255, 255, 255, 3, 4, 255, 255, 0, 0]> : tensor<18xui8>},
+        tensor<18xi8> {graph.name = "even", graph.expect =
+      dense<[-104, -104, -102, -102, -102, -100, -100, -2, -128, 127, 127, 127, -102, -101, 127, 127, -128, -128]>
+        : tensor<18xi8>},
+        tensor<18xi16> {graph.name = "negative", graph.expect =
+      dense<[-32768, -32768, -32767, -32767, -32767, -32765, -32765, -32667, -32768, -32513, -32512, -32467, -32767,
+             -32766, 32767, 32767, -32768, -32768]> : tensor<18xi16>}) {
   // Halves go to the even neighbour; what is outside of the type goes to its ends, and NaN to the least number.
   // CHECK: bare: reference, unfused, fused agree
   %bare = graph.quantize %x, %one {to = ui8} : (tensor<18xf32>, tensor<f32>) -> tensor<18xui8>
@@ -64,7 +72,22 @@ func.func @main(
   // CHECK: four: reference, unfused, fused agree
   %four = graph.quantize %x, %one {to = i4} : (tensor<18xf32>, tensor<f32>) -> tensor<18xi4>
 
-  func.return %bare, %shifted, %signed, %rows, %double, %brief, %sixteen, %four
+  // Known zero points, by which code is specialised: an odd one, to which halves still go by the even step.
+  // CHECK: odd: reference, unfused, fused agree
+  %three = graph.constant dense<3> : tensor<ui8>
+  %odd = graph.quantize %x, %one, %three {to = ui8} : (tensor<18xf32>, tensor<f32>, tensor<ui8>) -> tensor<18xui8>
+
+  // An even one, below zero.
+  // CHECK: even: reference, unfused, fused agree
+  %below = graph.constant dense<-102> : tensor<i8>
+  %even = graph.quantize %x, %one, %below {to = i8} : (tensor<18xf32>, tensor<f32>, tensor<i8>) -> tensor<18xi8>
+
+  // An odd one of 16 bits, almost the least.
+  // CHECK: negative: reference, unfused, fused agree
+  %last = graph.constant dense<-32767> : tensor<i16>
+  %negative = graph.quantize %x, %one, %last {to = i16} : (tensor<18xf32>, tensor<f32>, tensor<i16>) -> tensor<18xi16>
+
+  func.return %bare, %shifted, %signed, %rows, %double, %brief, %sixteen, %four, %odd, %even, %negative
     : tensor<18xui8>, tensor<18xui8>, tensor<18xi8>, tensor<2x3xi8>, tensor<3xi16>, tensor<4xi16>, tensor<18xui16>,
-      tensor<18xi4>
+      tensor<18xi4>, tensor<18xui8>, tensor<18xi8>, tensor<18xi16>
 }

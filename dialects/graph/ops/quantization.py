@@ -7,7 +7,7 @@ and products are rounded to the scale's type, which the import selects by ONNX's
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 from typing_extensions import override
@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ...sizes.sizes import equal_shapes
-from ..base import ElementwiseOp, broadcast, require, require_float, require_same_element_type
+from ..base import Code, ElementwiseOp, broadcast, require, require_float, require_same_element_type
 from ..values import AnyTensor, Array, element_type_of_value, numpy_dtype, shape_of, tensor, widened
 
 MOST_BITS = 16  # of a quantised number: quotient, zero point and limits are exact in float32
@@ -36,6 +36,8 @@ def integer_range(element_type: Attribute) -> tuple[int, int]:
 
 class _QuantizationOp(ElementwiseOp):
     """The common part: x, a scale, and an optional zero point of the integer type."""
+
+    CODE: ClassVar[Code] = "short"
 
     x = operand_def()
     scale = operand_def()

@@ -12,7 +12,7 @@ from math import inf, pi, sqrt
 from typing import cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, StringAttr, UnitAttr, f32, f64, i1, i8
+from xdsl.dialects.builtin import FloatAttr, StringAttr, UnitAttr, f32, f64, i1, i8, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.extensions.arith import FLUSH, SelectOp
@@ -38,6 +38,7 @@ from ..arithmetic import (
 from ..loop_builder import Index, LoopBuilder
 
 _GELU_IS_ZERO = 40.0  # gelu of numbers below minus this is 0; the product of minus infinity and 0 would be NaN
+_ROUNDING = 1.5 * 2**23
 _FEW_BITS = 6  # constant exponents up to which powers are unrolled
 
 
@@ -282,12 +283,32 @@ def _quantize(s: _Site) -> SSAValue:
     precise = element_type_of_value(s.op.operands[1])
     if wide_float(precise) != precise:
         quotient = convert(b, convert(b, quotient, m.element, precise), precise, m.element)
-    steps = m.unary("round", quotient)
-    if len(s.operands) == 3:
-        steps = m.binary("add", steps, s.operands[2])
-    low, high = (m.constant(limit) for limit in _range(bits_of(to), is_unsigned(to)))
-    above = m.select(m.compare("gt", steps, low), steps, low)
-    return convert(b, m.select(m.compare("lt", above, high), above, high), m.element, to)
+    low, high = _range(bits_of(to), is_unsigned(to))
+
+    def clamped(value: SSAValue, shift: int = 0) -> SSAValue:
+        least, most = m.constant(low - shift), m.constant(high - shift)
+        above = m.select(m.compare("gt", value, least), value, least)
+        return m.select(m.compare("lt", above, most), above, most)
+
+    zero = number_in(s.operands[2]) if len(s.operands) == 3 else 0
+    if m.element == f32 and zero is not None:
+        return _rounded_bits(m, clamped(quotient, int(zero)), int(zero), to)
+    steps = m.binary("add", m.unary("round", quotient), s.operands[2]) if zero != 0 else m.unary("round", quotient)
+    return convert(b, clamped(steps), m.element, to)
+
+
+def _rounded_bits(m: Arithmetic, value: SSAValue, zero: int, to: Attribute) -> SSAValue:
+    """f32 below 2^21 rounded to nearest even, plus `zero`, in the integer type `to`.
+
+    Of floats in [2^23, 2^24) the last bit is 1, so that a sum with 1.5 * 2^23 is rounded to an integer, whose low bits
+    are those of the sum: one addition instead of a rounding, an addition and a conversion. An even `zero` is added
+    with it; an odd one would swap even and odd.
+    """
+    b, even = m.b, zero - zero % 2
+    total = m.binary("add", value, m.constant(_ROUNDING + even))
+    i = Arithmetic(b, shaped_like(i32, value.type))
+    bits = b.insert(arith.BitcastOp(total, i.type))
+    return convert(b, bits if zero == even else i.add(bits, i.constant(1)), i32, to)
 
 
 def _dequantize(s: _Site) -> SSAValue:

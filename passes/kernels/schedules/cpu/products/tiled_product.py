@@ -31,7 +31,7 @@ from math import prod
 from typing import Self
 
 from typing_extensions import override
-from xdsl.dialects.builtin import bf16, f32, f64
+from xdsl.dialects.builtin import bf16, f32, f64, i32
 from xdsl.ir import Operation, SSAValue
 
 from ......dialects.bf16_dot import PAIR
@@ -267,6 +267,8 @@ def _is_short(op: Operation) -> bool:
     """Whether an op's code is short, as that of casts to bf16 is by an instruction, and from bf16 in any case."""
     if isinstance(op, CastOp) and {element_type_of_value(op.x), op.to} == {bf16, f32}:
         return op.flush is not None or op.to == f32
+    if isinstance(op, CastOp) and (element_type_of_value(op.x), op.to) == (i32, f32):
+        return True
     return isinstance(op, ElementwiseOp) and op.CODE == "short"
 
 
