@@ -39,8 +39,8 @@ In f32 stays a product
 transformed numbers cancel each other, which bf16 doesn't bear.
 
 Rounding is to nearest even. `vdpbf16ps` takes subnormal numbers for zeros and makes none, and so does the rounding to
-bf16 beside it, whatever the thread's modes are; NaN and infinity are kept. How `bfdot` rounds sums is the CPU's.
-Results are the same with any number of threads.
+bf16 beside it, whatever the thread's modes are; NaN and infinity are kept. How `bfdot` rounds sums is the CPU's, so
+`reproducible` excludes this precision. Results are the same with any number of threads.
 """
 """The end of types.md, which is not about what operators take."""
 

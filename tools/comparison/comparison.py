@@ -138,8 +138,9 @@ def _of_file(
 
 
 def _ways(config: EngineConfig) -> tuple[tuple[EngineConfig, Prepare], tuple[EngineConfig, Prepare]]:
-    """The two configurations: code by nodes, and code by kernels."""
-    plain = replace(config, enable_graph_optimization=False)
+    """The two configurations: code by nodes, which on a CPU rounds no operands, and code by kernels."""
+    precision = "fp32" if config.device == "cpu" else config.precision
+    plain = replace(config, enable_graph_optimization=False, precision=precision)
     return (plain, lambda module, ctx: None), (config, partial(schedule_kernels, config=config))
 
 
