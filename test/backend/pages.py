@@ -31,6 +31,7 @@ In f32 stays a product
 
 - whose inner sum is shorter than 16 elements, or with fewer than 8 channels of a group: it takes little time, and such
   products make tables of positions;
+- whose inner sum has a length of run time;
 - by a constant of whose norm rounding loses more than 2^-8: one with numbers that are subnormal, or infinite once
   rounded (others lose about 2^-9.8);
 - of transposed rows, of a convolution that is not channels-last within the model, by weights in blocks of few bits.

@@ -11,11 +11,13 @@ product stays as it is if
 
 - its inner sum is shorter than 16 elements, or has fewer than 8 channels of a group: it takes little time, and such
   products make tables of positions, which must be exact;
+- its inner sum has a length of run time;
 - it is by a constant that loses more than 2^-8 of its norm: numbers that are infinite or subnormal in bf16;
 - it is a convolution of another layout than channels-last, or by blocks of few bits, or its rows are no neighbours.
 
 What products read is rounded behind the op that makes it, so that its kernel can, and in front of reshapes and
-transposes. Other readers have the exact value: a residual stream would lose as much by that as products do.
+transposes, but for those of an attention, whose kernel does them. Other readers have the exact value: a residual
+stream would lose as much by that as products do.
 """
 
 from __future__ import annotations
@@ -34,13 +36,14 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ....dialects.arguments import check_choice
 from ....dialects.errors import ConfigError
 from ....dialects.graph.blobs import blob_store
+from ....dialects.graph.ops.attention import AttentionOp
 from ....dialects.graph.ops.contraction import ConvOp, MatmulOp
 from ....dialects.graph.ops.conversion import CastOp
 from ....dialects.graph.ops.movement import ReshapeOp, TransposeOp
 from ....dialects.graph.ops.structure import ConstantOp, WeightOp
 from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of, tensor
 from ....dialects.kernel.targets import BF16_DOTS, CpuAttr, target_of
-from ....dialects.sizes.sizes import bounds_of
+from ....dialects.sizes.sizes import is_fixed
 from ...statistics import count
 from ..support.pattern_utils import Constants, defining, with_operands
 
@@ -88,7 +91,7 @@ class _Rounding:
             depth = prod(shape_of(op.weight)[1:])
         else:
             suits, depth = op.transpose_a is None, shape_of(op.lhs)[-1]
-        return suits and bounds_of(depth)[0] >= LEAST_DEPTH and all(map(self._keeps, op.operands[:2]))
+        return suits and is_fixed(depth) and depth >= LEAST_DEPTH and all(map(self._keeps, op.operands[:2]))
 
     def _keeps(self, value: SSAValue) -> bool:
         """Whether a value may be rounded: it isn't constant, or loses little."""
@@ -121,7 +124,7 @@ class _Rounding:
         if (
             isinstance(owner, ReshapeOp | TransposeOp)
             and value.has_one_use()
-            and not self._constants.is_constant(value)
+            and not isinstance(owner.x.owner, AttentionOp)
         ):
             made: Operation = with_operands(owner, [self.rounded(owner.x)])
         elif isinstance(owner, ConstantOp | WeightOp):

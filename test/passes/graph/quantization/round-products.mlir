@@ -46,6 +46,27 @@ builtin.module attributes {kernel.target = #kernel.cpu<"aarch64-linux-gnu:neover
 
 // -----
 
+// An attention's kernel stores its result transposed: that is rounded behind it.
+// CHECK-LABEL: @attention
+// CHECK:         %[[A:.*]] = graph.attention
+// CHECK-NEXT:    %[[T:.*]] = graph.transpose %[[A]]
+// CHECK-NEXT:    %[[N:.*]] = graph.cast %[[T]] {to = bf16, flush}
+// CHECK-NEXT:    %[[R:.*]] = graph.reshape %[[N]]
+// CHECK-NEXT:    graph.matmul %[[R]], %{{.*}} {sums = f32}
+builtin.module attributes {kernel.target = #kernel.cpu<"znver5" has ["vdpbf16ps"]>} {
+  func.func @attention(%q: tensor<1x2x5x8xf32>) -> tensor<5x4xf32> {
+    %w = graph.constant dense<1.5> : tensor<16x4xf32>
+    %0 = graph.attention %q, %q, %q {scale = 0.5 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0>}
+      : (tensor<1x2x5x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x8xf32>) -> tensor<1x2x5x8xf32>
+    %1 = graph.transpose %0 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x2x5x8xf32>) -> tensor<1x5x2x8xf32>
+    %2 = graph.reshape %1 {shape = array<i64: 5, 16>} : (tensor<1x5x2x8xf32>) -> tensor<5x16xf32>
+    %3 = graph.matmul %2, %w : (tensor<5x16xf32>, tensor<16x4xf32>) -> tensor<5x4xf32>
+    func.return %3 : tensor<5x4xf32>
+  }
+}
+
+// -----
+
 // The bias and the result of a convolution are f32. Values of bf16 that are widened are read as they are.
 // CHECK-LABEL: @convolution
 // CHECK-NEXT:    %[[X:.*]] = graph.cast %x {to = bf16, flush}

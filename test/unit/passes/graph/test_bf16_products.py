@@ -205,7 +205,7 @@ def test_subnormal_numbers_are_zeros() -> None:
     assert casts.tolist() == [[1, 1 + 2.0**-6, -1 - 2.0**-7, 0]]
 
 
-def model(*nodes: onnx.NodeProto, x: tuple[int, ...], **weights: Array) -> onnx.ModelProto:
+def model(*nodes: onnx.NodeProto, x: tuple[int | str, ...], **weights: Array) -> onnx.ModelProto:
     inputs = [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, x)]
     outputs = [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)]
     tensors = [numpy_helper.from_array(array, name) for name, array in weights.items()]
@@ -278,6 +278,37 @@ def test_what_loses_too_much_stays(weight: Array, is_rounded: bool) -> None:
     x = normal(4, len(weight)) * np.float32(1e-20)
     narrow, wide = (mi.compile(made, precision=each, threads=1).run(x) for each in ("bf16", "fp32"))
     assert np.array_equal(narrow, wide) != is_rounded
+
+
+@needs_bf16
+def test_shapes_of_run_time() -> None:
+    """Rows and pixels may be any number; sums of a length of run time stay in f32."""
+    w, v = normal(33, 40, seed=1), normal(24, 3, 3, 3, seed=2) / 5
+    nodes = helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Conv", ["x", "v"], ["y"], pads=[1] * 4)
+    rows = model(nodes[0], x=("rows", 33), w=w)
+    pixels = model(nodes[1], x=(1, 3, "rows", "rows"), v=v)
+    depth = model(helper.make_node("MatMul", ["x", "x"], ["y"]), x=("rows", "rows"))
+    profile = mi.OptimizationProfile(dims={"rows": (16, 20, 64)})
+    engines = [mi.compile(each, precision="bf16", profile=profile, threads=1) for each in (rows, pixels, depth)]
+    for size in (16, 17, 31, 64):
+        x, picture, square = normal(size, 33), normal(1, 3, size, size), normal(size, size)
+        exact = rounded(x) @ rounded(w)
+        np.testing.assert_allclose(engines[0].run(x), exact, atol=1e-5 * np.abs(exact).max())
+        (exact,) = run(partial(ConvOp, pads=[1] * 4), rounded(picture), rounded(v))
+        np.testing.assert_allclose(engines[1].run(picture), exact, atol=1e-5 * np.abs(exact).max())
+        exact = square.astype(np.float64) @ square
+        np.testing.assert_allclose(engines[2].run(square), exact, atol=1e-5 * np.abs(exact).max())
+
+
+@needs_bf16
+@pytest.mark.parametrize("options", [{"weights": "bf16"}, {"winograd": "off"}])
+def test_with_other_options(options: dict[str, Any]) -> None:
+    """Weights of bf16 are read as they are: the result is that of the precision alone."""
+    x, w = normal(5, 40), normal(40, 33, seed=1)
+    made = model(helper.make_node("MatMul", ["x", "w"], ["y"]), x=x.shape, w=w)
+    exact = rounded(x) @ rounded(w)
+    found = mi.compile(made, precision="bf16", threads=1, **options).run(x)
+    np.testing.assert_allclose(found, exact, atol=1e-5 * np.abs(exact).max())
 
 
 def test_options() -> None:
