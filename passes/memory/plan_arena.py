@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
+from typing import Any
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -125,7 +126,7 @@ class PlanArena(ModulePass):
         try:
             problem = settled(problem_of(allocations, lifetimes, self.alignment, self.capacity), now)
             options = {"width": self.width, "budget": self.budget}
-            given = {key: value for key, value in options.items() if value is not None}
+            given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
             return problem, solve(problem, self.strategy, **given)
         except PlanError as error:
             raise PlanError(f"plan-arena: {error}", error.buffers, proven=error.proven) from error
