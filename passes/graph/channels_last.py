@@ -9,7 +9,8 @@ In one walk every op is rebuilt in the layout in which its operands are held: el
 slice, pad, resize, reductions, softmax, and reshapes that split or merge dims one by one. Transposes cost
 nothing there; other ops get their operands as the graph says. A reshape that flattens channels and space in
 front of a matrix product with a constant needs no transpose: the constant's rows are reordered instead.
-Convolutions' own weights keep their order. A graph without convolutions is left alone, and so is
+Convolutions' own weights keep their order. On CPUs pictures of few columns are turned, [batch, columns, rows,
+channels], with the weights of their convolutions. A graph without convolutions is left alone, and so is
 instance_norm.
 """
 

@@ -74,3 +74,28 @@ func.func @may_be_rounded(%x: tensor<1x3x4x4xf32>) -> tensor<1x2xf32> {
   %2 = graph.matmul %1, %w {lhs_as = i8} : (tensor<1x16xf32>, tensor<16x2xf32>) -> tensor<1x2xf32>
   func.return %2 : tensor<1x2xf32>
 }
+
+// -----
+
+// A narrow picture is turned for a convolution on a CPU, with its window and its weight; what follows stays turned, and the
+// way back turns it again.
+// CHECK-LABEL: @narrow
+// CHECK:         %[[T:.*]] = graph.transpose %x {permutation = array<i64: 0, 3, 2, 1>} : (tensor<1x2x9x3xf32>) -> tensor<1x3x9x2xf32>
+// CHECK-NEXT:    %[[W:.*]] = graph.reshape %w {{.*}} : (tensor<4x2x3x1xf32>) -> tensor<4x2x1x3xf32>
+// CHECK-NEXT:    %[[C:.*]] = graph.conv %[[T]], %[[W]] {strides = array<i64: 2, 1>, pads = array<i64: 0, 1, 1, 2>, dilations = array<i64: 1, 2>, {{.*}} -> tensor<1x2x8x4xf32>
+// CHECK-NEXT:    %[[P:.*]] = graph.max_pool %[[C]] {kernel = array<i64: 1, 2>, strides = array<i64: 1, 2>, pads = array<i64: 0, 0, 0, 0>
+// CHECK-NEXT:    graph.transpose %[[P]] {permutation = array<i64: 0, 3, 2, 1>}
+// As many columns as rows are not.
+// CHECK-LABEL: @square
+// CHECK:         graph.transpose %x {permutation = array<i64: 0, 2, 3, 1>}
+builtin.module attributes {kernel.target = #kernel.cpu<"generic">} {
+  func.func @narrow(%x: tensor<1x2x9x3xf32>, %w: tensor<4x2x3x1xf32>) -> tensor<1x4x4x2xf32> {
+    %0 = graph.conv %x, %w {strides = array<i64: 1, 2>, pads = array<i64: 1, 0, 2, 1>, dilations = array<i64: 2, 1>, groups = 1 : i64, layout = "NCHW"} : (tensor<1x2x9x3xf32>, tensor<4x2x3x1xf32>) -> tensor<1x4x8x2xf32>
+    %1 = graph.max_pool %0 {kernel = array<i64: 2, 1>, strides = array<i64: 2, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, layout = "NCHW"} : (tensor<1x4x8x2xf32>) -> tensor<1x4x4x2xf32>
+    func.return %1 : tensor<1x4x4x2xf32>
+  }
+  func.func @square(%x: tensor<1x2x4x4xf32>, %w: tensor<4x2x3x3xf32>) -> tensor<1x4x2x2xf32> {
+    %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NCHW"} : (tensor<1x2x4x4xf32>, tensor<4x2x3x3xf32>) -> tensor<1x4x2x2xf32>
+    func.return %0 : tensor<1x4x2x2xf32>
+  }
+}

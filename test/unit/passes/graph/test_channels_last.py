@@ -20,6 +20,7 @@ from mini_infer.dialects.graph.ops.structure import ConstantOp, WeightOp
 from mini_infer.dialects.graph.ops.unary import ReluOp, SigmoidOp
 from mini_infer.dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolOp
 from mini_infer.dialects.graph.values import shape_of
+from mini_infer.dialects.kernel.targets import CpuAttr
 from mini_infer.passes.statistics import pass_statistics
 
 RANDOM = np.random.default_rng(11)
@@ -47,6 +48,19 @@ def test_only_the_borders_are_transposed(space: tuple[int, ...]) -> None:
     assert left["transpose"] == 2
     assert g.only(LrnOp).layout.data == g.only(ConvTransposeOp).layout.data == "NHWC"
     assert pass_statistics(g.ctx).of_pass("channels-last")["conv"] == 2
+
+
+def test_narrow_pictures_are_turned_on_a_cpu() -> None:
+    g = Graph((2, 3, 17, 5))
+    g.module.attributes["kernel.target"] = CpuAttr.of()
+    x = g(ReluOp, conv(g, g.inputs[0], 4, 3, pads=[2, 0, 1, 1], strides=[1, 2]))
+    x = g(AddOp, g(MaxPoolOp, x, [2, 1], pads=[1, 0, 0, 0]), g(AvgPoolOp, x, [1, 2], pads=[0, 1, 0, 0]))
+    x = g(BatchNormOp, x, *RANDOM.standard_normal((3, 4)), np.ones(4))
+    x = conv(g, g(PadOp, x, [0, 0, 1, 0], [0, 0, 0, 2]), 6)
+    x = g(ConvOp, x, RANDOM.standard_normal((6, 1, 3, 2)), groups=6, dilations=[2, 1])
+    wide = g(LrnOp, x, size=3)
+    left = same_after(g, PASSES, conv(g, g(ConcatOp, [x, wide], axis=1), 3), g(ReduceMaxOp, x, [3]))
+    assert left["transpose"] == 5  # in, around the lrn, which is not turned, and both results
 
 
 def test_whatever_names_axes_of_its_only_operand_follows() -> None:
