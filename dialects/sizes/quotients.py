@@ -27,6 +27,8 @@ def floor_quotient(dividend: Terms, divisor: Terms) -> Terms:
     if len(divisor) > 1 and (exact := _exactly(dividend, divisor)) is not None:
         return exact
     low, high = bounds(rest)
+    if high < 0 and bounds(added(divisor, rest))[0] >= 0:
+        return added(whole, constant(-1))  # -b <= rest < 0
     # floor(-a / b) is -ceil(a / b); for a in [0, 1] it would be the same quotient again.
     if high <= 0 and (low < -1 or number_of(divisor) is not None):
         up = floor_quotient(added(added(scaled(rest, -1), divisor), constant(-1)), divisor)

@@ -69,3 +69,37 @@ builtin.module attributes {kernel.symbols = #kernel.symbols<dim past = 4 in [1, 
     func.return
   }
 }
+
+// -----
+
+// Rows of one and of the other in turn, of a length that is known at run time: the second lie as far from the first as these do from the next.
+// CHECK:       %c = memref.alloc() {name = "c"} : memref<(batch)x(tokens * 2)x8xf32>
+// CHECK-NEXT:  %a = memref.reinterpret_cast %c to offset: [0], sizes: [(batch), (tokens), 8], strides: [(tokens * 16), 8, 1]
+// CHECK-NEXT:  kernel.call @exp ins(%x : {{.*}}) outs(%a
+// CHECK-NEXT:  %b = memref.reinterpret_cast %c to offset: [(tokens * 8)], sizes: [(batch), (tokens), 8], strides: [(tokens * 16), 8, 1]
+// CHECK-NEXT:  kernel.call @exp ins(%x : {{.*}}) outs(%b
+// CHECK-NEXT:  kernel.call @relu ins(%c
+builtin.module attributes {kernel.symbols = #kernel.symbols<dim batch = 2 in [1, 8], dim tokens = 16 in [1, 64]>} {
+  graph.kernel @exp(%x: tensor<(batch)x(tokens)x8xf32>) -> tensor<(batch)x(tokens)x8xf32> attributes {interface = #kernel.interface<strided_results = [0]>} {
+    %r = graph.exp %x : tensor<(batch)x(tokens)x8xf32>
+    graph.yield %r : tensor<(batch)x(tokens)x8xf32>
+  }
+  graph.kernel @rows(%a: tensor<(batch)x(tokens)x8xf32>, %b: tensor<(batch)x(tokens)x8xf32>) -> tensor<(batch)x(tokens * 2)x8xf32> attributes {interface = #kernel.interface<moves = [0 to 0 sizes [(batch), (tokens), 8] from 0 [(tokens * 8), 8, 1] at 0 [(tokens * 16), 8, 1], 1 to 0 sizes [(batch), (tokens), 8] from 0 [(tokens * 8), 8, 1] at (tokens * 8) [(tokens * 16), 8, 1]]>} {
+    %r = graph.concat %a, %b {axis = 1 : i64} : (tensor<(batch)x(tokens)x8xf32>, tensor<(batch)x(tokens)x8xf32>) -> tensor<(batch)x(tokens * 2)x8xf32>
+    graph.yield %r : tensor<(batch)x(tokens * 2)x8xf32>
+  }
+  graph.kernel @relu(%x: tensor<(batch)x(tokens * 2)x8xf32>) -> tensor<(batch)x(tokens * 2)x8xf32> attributes {interface = #kernel.interface<>} {
+    %r = graph.relu %x : tensor<(batch)x(tokens * 2)x8xf32>
+    graph.yield %r : tensor<(batch)x(tokens * 2)x8xf32>
+  }
+  func.func @main(%x: memref<(batch)x(tokens)x8xf32> {graph.role = "input"}, %y: memref<(batch)x(tokens * 2)x8xf32> {graph.role = "output"}) {
+    %a = memref.alloc() {name = "a"} : memref<(batch)x(tokens)x8xf32>
+    kernel.call @exp ins(%x : memref<(batch)x(tokens)x8xf32>) outs(%a : memref<(batch)x(tokens)x8xf32>)
+    %b = memref.alloc() {name = "b"} : memref<(batch)x(tokens)x8xf32>
+    kernel.call @exp ins(%x : memref<(batch)x(tokens)x8xf32>) outs(%b : memref<(batch)x(tokens)x8xf32>)
+    %c = memref.alloc() {name = "c"} : memref<(batch)x(tokens * 2)x8xf32>
+    kernel.call @rows ins(%a, %b : memref<(batch)x(tokens)x8xf32>, memref<(batch)x(tokens)x8xf32>) outs(%c : memref<(batch)x(tokens * 2)x8xf32>)
+    kernel.call @relu ins(%c : memref<(batch)x(tokens * 2)x8xf32>) outs(%y : memref<(batch)x(tokens * 2)x8xf32>)
+    func.return
+  }
+}

@@ -373,3 +373,9 @@ def test_the_parts_of_a_size_are_no_larger_than_they_may_be(most: int) -> None:
     assert bounds_of((a * b) // ((a * b + most) // (most + 1) + 1))[1] <= most
     # Another size's parts say nothing.
     assert bounds_of((a * b) // -(-a // most))[1] == 54
+
+
+def test_a_quotient_just_below_a_multiple_is_a_number() -> None:
+    a, b, *_ = (size_of(symbol, symbol.high) for symbol in SYMBOLS)
+    assert [(2 * a * b - 1) // (2 * a * b), (b - 2) // b, (a * b - b) // (a * b), (3 * b - 2) // b] == [0, 0, 0, 2]
+    assert not is_fixed((a * b - 2 * b) // (a * b)), "-1 where a is 1"
