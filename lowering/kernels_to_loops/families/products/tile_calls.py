@@ -49,6 +49,7 @@ class Tiling:
     parts: Parts
     part: Index
     prefetch: int  # prefetch distance of the next panel: elements of a cache line; 0: no prefetch
+    padding: int  # the value of pixels outside of a picture
 
     @classmethod
     def of(cls, k: KernelInstance, form: ContractionForm, nest: Nest) -> Tiling:
@@ -79,6 +80,7 @@ class Tiling:
             parts,
             Extent(part),
             options.prefetch if bounds_of(panels)[1] > 1 else 0,
+            form.root.padding if isinstance(form.root, ConvOp) else 0,
         )
 
 
@@ -144,7 +146,6 @@ class TileCalls:
         self.nest: Nest = tiling.nest
         self.b: LoopBuilder = k.b
         self.result = element_type_of_value(form.root.results[0])
-        self.padding = form.root.padding if isinstance(form.root, ConvOp) else 0
         self.tallest = k.schedule_as(TiledProduct).mr
 
     def strips(
@@ -276,7 +277,7 @@ class TileCalls:
             parts=tiling.parts if part is None else "none",
             prefetch=tiling.prefetch,
             rest=tiling.rest,
-            padding=self.padding,
+            padding=tiling.padding,
             asks_rows=asks_rows,
             resumes=part is not None and not part.first,
             waits=part is not None and not part.last,
@@ -340,7 +341,7 @@ class TileCalls:
         below = b.add(b.sub(b.sub(rows.height, 1), top), rows.dilation)  # > 0 where at least filter row 0 is inside
         high = b.min(rows.count, b.div(b.max(0, below), rows.dilation))
         visited = b.max(0, b.sub(high, low))
-        if not self.padding:
+        if not self.tiling.padding:
             return low, visited, 0
         above = b.min(low, rows.count)
         return above, visited, b.sub(b.sub(rows.count, above), visited)

@@ -108,6 +108,10 @@ def test_all_code_has_exact_sums(cases: list[Case], target: Target) -> None:
     check(cases, target)
 
 
+def test_convolutions_that_differ_only_in_their_padding_share_no_code() -> None:
+    check([conv((1, 6, 17, 8), 16, (3, 3), SIGNS[2], padding=p, pads=[1] * 4) for p in (126, 0, 7)], Target(bits=512))
+
+
 def requantized(m: Model, sums: SSAValue, bits: Attribute, beside: SSAValue | None = None) -> SSAValue:
     """Bytes again: scales of powers of two, so that nothing hangs on how floats are rounded."""
     channels = shape_of(sums)[-1]
