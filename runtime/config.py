@@ -373,7 +373,7 @@ class EngineConfig:
         Option(values=PRECISIONS, decided="kernels", passes={"bf16": "round-products{to=bf16}"}),
         Flag(
             f"Precision of products: fp32, bf16; on a GPU also {', '.join(_OF_GPUS)}.",
-            f"{TARGETS} build tune mini-opt",
+            f"{TARGETS} build tune generate mini-opt",
             "KIND",
         ),
     ] = "fp32"

@@ -25,7 +25,8 @@ BF16_PRODUCTS = """\
 on CPUs that multiply pairs of bf16: `vdpbf16ps` of AVX512-BF16 (AMD from Zen 4 on, Intel's Cooper Lake and from
 Sapphire Rapids on), `bfdot` of ARM's bf16. On others it is an error; `weights="bf16"`, which computes in f32, needs no
 such CPU. Weights take half the bytes, and so does in memory what only products read, which the kernel that makes it
-rounds. All else is f32: norms, softmax, attention, elementwise ops, residual sums, inputs and outputs.
+rounds. All else is f32: norms, softmax, attention, recurrent networks, elementwise ops, residual sums, inputs and
+outputs.
 
 In f32 stays a product
 

@@ -11,10 +11,13 @@ from models.build import SMALL_MODELS
 from models.judging import Judge, assert_same_bits, distance
 
 from mini_infer.dialects.graph.values import Array
+from mini_infer.runtime.config import EngineConfig
+from mini_infer.runtime.native.cpu_targets import target_attribute
 
 # Fusion, folding and vector width change the order in which numbers are added and rounded, no more. Outputs that
 # differ by that alone lie this close together, relative to the largest element.
 ROUNDING = 4e-6
+MULTIPLIES_BF16 = target_attribute(EngineConfig()).multiplies_bf16
 
 
 @cache
@@ -51,6 +54,19 @@ def test_threads_change_no_bit(name: str, threads: int) -> None:
 def test_threads_change_no_bit_without_fusion_either(name: str, threads: int) -> None:
     unfused = {"enable_graph_optimization": False}
     assert_same_bits(judge(name).compiled(threads=threads, **unfused), judge(name).compiled(**unfused))
+
+
+@pytest.mark.skipif(not MULTIPLIES_BF16, reason="this CPU multiplies no bf16")
+@pytest.mark.parametrize("name", SMALL_MODELS)
+def test_bf16_is_off_by_few_roundings(name: str) -> None:
+    """Threads change no bit. An LSTM's products are none of the graph's, and stay in f32."""
+    found = judge(name).compiled(precision="bf16")
+    errors = [distance(array, judge(name).exact[output]) for output, array in found.items()]
+    if name == "lstm":
+        assert_same_bits(found, plain(name))
+    else:
+        assert 2.0**-14 < max(errors) < 2.0**-6, errors
+    assert_same_bits(judge(name).compiled(precision="bf16", threads=2), found)
 
 
 @pytest.mark.thinned(3)

@@ -11,6 +11,8 @@ from command_runs import cli, complaint
 from models.small import SMALL_MODELS
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
+from mini_infer.runtime.config import EngineConfig
+from mini_infer.runtime.native.cpu_targets import target_attribute
 from mini_infer.tools.demos.llama import LlamaSizes, llama
 
 pytestmark = pytest.mark.usefixtures("with_cache")
@@ -41,6 +43,14 @@ def test_numbers(language_model: Path, tmp_path: Path) -> None:
     assert facts["command"] == "generate" and facts["prompts"] == [[3, 3, 8]]
     assert [str(token) for token in facts["tokens"][0]] == result.stdout.split() == facts["texts"][0].split()
     assert facts["capacity"] == 40 and facts["prompt_seconds"] > 0
+
+
+@pytest.mark.skipif(not target_attribute(EngineConfig()).multiplies_bf16, reason="this CPU multiplies no bf16")
+def test_products_of_bf16(language_model: Path) -> None:
+    """Rounded as they are, these logits order the tokens as exact ones do."""
+    given = ("-j", "1", "-n", "3", "--prompt", "20", "31", "5", "6")
+    result = cli("generate", language_model, *given, "--precision", "bf16")
+    assert (result.exit_code, result.stdout.split()) == (0, ["47", "16", "24"])
 
 
 def test_many_tokens_take_no_room_for_a_prompt_of_as_many(tmp_path: Path) -> None:
