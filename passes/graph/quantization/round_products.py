@@ -23,7 +23,7 @@ stream would lose as much by that as products do.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
+from math import prod, sqrt
 
 import numpy as np
 from typing_extensions import override
@@ -53,6 +53,8 @@ LEAST_CHANNELS = 8
 """Fewest channels of a group of a convolution in groups; with less, tiles are mostly padding."""
 MOST_LOSS = 2.0**-8
 """Largest part of a weight's norm that rounding may change; of normal numbers it changes 2^-9.8 on average."""
+PART = 1 << 16
+"""Elements of a weight that are looked at together."""
 
 
 def _in_bf16(array: Array) -> Array:
@@ -62,12 +64,16 @@ def _in_bf16(array: Array) -> Array:
 
 def _loss(array: Array) -> float:
     """The norm of what rounding to bf16 takes away, subnormal numbers included, as a part of the array's norm."""
-    wide = array.astype(np.float32, copy=False)
+    flat = array.reshape(-1)
+    lost = norm = 0.0
     with np.errstate(all="ignore"):
-        rounded = _in_bf16(wide).astype(np.float32)
-        rounded[np.abs(rounded) < np.finfo(np.float32).tiny] = 0
-        lost, norm = (float(np.linalg.norm(each.ravel().astype(np.float64))) for each in (rounded - wide, wide))
-    return lost / norm if norm else 0.0
+        for start in range(0, flat.size, PART):  # temporary arrays stay in the cache
+            wide = flat[start : start + PART].astype(np.float32)
+            rounded = _in_bf16(wide).astype(np.float32)
+            rounded[np.abs(rounded) < np.finfo(np.float32).tiny] = 0
+            lost += float(np.square(rounded - wide, dtype=np.float64).sum())
+            norm += float(np.square(wide, dtype=np.float64).sum())
+    return sqrt(lost / norm) if norm else 0.0
 
 
 class _Rounding:
@@ -128,7 +134,8 @@ class _Rounding:
         ):
             made: Operation = with_operands(owner, [self.rounded(owner.x)])
         elif isinstance(owner, ConstantOp | WeightOp):
-            made = self._constants.computed([value], tensor(bf16, shape_of(value)), "bf16", _in_bf16, owner.location)
+            type = tensor(bf16, shape_of(value))
+            made = self._constants.computed([value], type, "bf16", _in_bf16, owner.location, rows=1)
         else:
             location = owner.location if isinstance(owner, Operation) else None
             made = CastOp(value, bf16, location, flush=True)
