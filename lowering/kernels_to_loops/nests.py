@@ -281,7 +281,7 @@ class _Nest:
         self._around(piece[: lanes.axis], work)
 
     def tiles(self, piece: Piece, lanes: Lanes, other: int) -> None:
-        """Square tiles over the innermost axis and the one along which operands are contiguous."""
+        """Square tiles over the innermost axis and the one along which operands are contiguous; at ends smaller."""
         v, b = self.canvas.values, self.k.b
         (low, high), (other_low, other_high) = piece[lanes.axis], piece[other]
         size = _TILE
@@ -323,4 +323,8 @@ class _Nest:
                 strip[axis] = span
                 if axis == lanes.axis:
                     strip[other] = (other_low, other_end)
-                self.scalars(tuple(strip))
+                sides = [stop - start for start, stop in (strip[lanes.axis], strip[other])]
+                if is_fixed(*sides) and min(sides) >= _SMALLEST_TILE:
+                    self.tiles(tuple(strip), lanes, other)
+                else:
+                    self.scalars(tuple(strip))

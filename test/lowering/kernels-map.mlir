@@ -1,7 +1,7 @@
 // RUN: mini-opt %s -p lower-kernels | mini-opt | filecheck %s
 
 builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 256, registers = 16, l2 = 1048576, threads = 1>} {
-  func.func @main(%a: memref<4x8x8xf32>, %b: memref<4x8x8xf32>, %row: memref<8xf32>, %t: memref<8x32xf32>, %c: memref<4x16x8xf32>, %s: memref<4x4x8xf32>, %p: memref<4x8x3xf32>, %seven: memref<4x7xf32>, %of_seven: memref<7xf32>) {
+  func.func @main(%a: memref<4x8x8xf32>, %b: memref<4x8x8xf32>, %row: memref<8xf32>, %t: memref<8x32xf32>, %c: memref<4x16x8xf32>, %s: memref<4x4x8xf32>, %p: memref<4x8x3xf32>, %seven: memref<4x7xf32>, %of_seven: memref<7xf32>, %u: memref<16x13xf32>, %v: memref<13x16xf32>) {
     kernel.call @add ins(%a, %b : memref<4x8x8xf32>, memref<4x8x8xf32>) outs(%b : memref<4x8x8xf32>)
     kernel.call @add_row ins(%a, %row : memref<4x8x8xf32>, memref<8xf32>) outs(%b : memref<4x8x8xf32>)
     kernel.call @transpose ins(%a : memref<4x8x8xf32>) outs(%t : memref<8x32xf32>)
@@ -9,6 +9,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     kernel.call @halve ins(%a : memref<4x8x8xf32>) outs(%s : memref<4x4x8xf32>)
     kernel.call @colours ins(%a : memref<4x8x8xf32>) outs(%p : memref<4x8x3xf32>)
     kernel.call @ends ins(%seven, %of_seven : memref<4x7xf32>, memref<7xf32>) outs(%seven : memref<4x7xf32>)
+    kernel.call @uneven ins(%u : memref<16x13xf32>) outs(%v : memref<13x16xf32>)
     func.return
   }
 
@@ -94,5 +95,16 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   graph.kernel @ends(%a: tensor<4x7xf32>, %b: tensor<7xf32>) -> tensor<4x7xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<inplace = [[0, 0]]>} {
     %r = graph.add %a, %b : (tensor<4x7xf32>, tensor<7xf32>) -> tensor<4x7xf32>
     graph.yield %r : tensor<4x7xf32>
+  }
+
+  // 13 rows are 8 in tiles of 8 x 8, 4 in tiles of 4 x 4, and one element by element.
+  // CHECK-LABEL: func.func private @kernel_uneven(
+  // CHECK:         vector.shuffle {{.*}} : vector<8xf32>, vector<8xf32>
+  // CHECK-COUNT-4: vector.store {{.*}}, vector<4xf32>
+  // CHECK-NOT:     vector.
+  // CHECK:         memref.store
+  graph.kernel @uneven(%a: tensor<16x13xf32>) -> tensor<13x16xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<>} {
+    %r = graph.transpose %a {permutation = array<i64: 1, 0>} : (tensor<16x13xf32>) -> tensor<13x16xf32>
+    graph.yield %r : tensor<13x16xf32>
   }
 }
