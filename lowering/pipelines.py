@@ -34,6 +34,7 @@ def _text(*passes: str) -> str:
 GRAPH = _text(
     "infer-shapes",  # all others read types of results
     "canonicalize-graph",  # one spelling, the only one that patterns below must know
+    "split-quantized-transpose",  # before recompose-quantized: what it makes are convolutions
     "recompose-quantized",  # before fold-constants, which would make floats of quantised weights
     "fold-constants",  # what is recomposed is told by its constants
     "cse",  # a value that a pattern reads twice is one value

@@ -31,7 +31,7 @@ _OURS: dict[Level, dict[str, str]] = {
         "channels-last,pad-conv,split-concat,group-pixels,tile-batch,split-conv-depth,split-conv-transpose,flip-signs,"
         "recompose-block-weight,merge-products,pair-gates",
         "passes.graph.language_models": "choose-token,narrow-caches,slice-rows-first",
-        "passes.graph.quantization": "quantize-weights,round-products",
+        "passes.graph.quantization": "quantize-weights,round-products,split-quantized-transpose",
         "passes.graph.windows": "split-pool",
         "passes.kernels": "split-means,form-kernels",
     },
