@@ -1,5 +1,6 @@
 // RUN: mini-opt %s --gpu sm_90a --to arena | filecheck %s --check-prefix=TARGET
 // RUN: mini-opt %s --gpu sm_90a --precision tf32 --to kernels | filecheck %s --check-prefix=PRECISION
+// RUN: mini-opt %s --gpu sm_90a --precision bf16 -p cse | filecheck %s --check-prefix=PASSES
 // RUN: mini-opt %s --gpu sm_80 --to launches | filecheck %s --check-prefix=LEVEL
 // RUN: mini-opt %s --gpu sm_80 -t launches | filecheck %s --check-prefix=TABLE
 // RUN: mini-opt %s --gpu sm_80 -t cuda | filecheck %s --check-prefix=TEXT
@@ -15,6 +16,7 @@
 // Code is made for the GPU that is named, and none is needed.
 // TARGET:    kernel.target = #kernel.gpu<"sm_90a", multiprocessors = 132{{.*}}mini_infer.level = "arena"
 // PRECISION: kernel.target = #kernel.gpu<"sm_90a" computing "tf32"
+// PASSES:    kernel.target = #kernel.gpu<"sm_90a" computing "bf16"
 // LEVEL:     kernel.target = #kernel.gpu<"sm_80"{{.*}}mini_infer.level = "launches"
 // LEVEL:     gpu.launch_func
 // TEXT:      extern "C" __global__

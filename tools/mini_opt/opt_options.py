@@ -117,7 +117,8 @@ class OptOptions:
             raise ConfigError("-p/--pass-pipeline and --to exclude each other")
         for name in self.chosen if self.pass_pipeline is not None else ():
             option = options_of(EngineConfig)[name]
-            if option.passes and self._given(name):
+            of_target = name == "precision" and self._given("gpu")
+            if option.passes and self._given(name) and not of_target:
                 raise ConfigError(f"{option.spelling} does nothing with -p/--pass-pipeline, which says it to passes")
         if frontend == "mlir" and self._given("profile", "dims", "shapes", "specialize", "caches"):
             raise ConfigError(

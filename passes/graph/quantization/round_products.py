@@ -37,6 +37,7 @@ from ....dialects.arguments import check_choice
 from ....dialects.errors import ConfigError
 from ....dialects.graph.blobs import blob_store
 from ....dialects.graph.ops.attention import AttentionOp
+from ....dialects.graph.ops.block_weight import BlockWeight
 from ....dialects.graph.ops.contraction import ConvOp, MatmulOp
 from ....dialects.graph.ops.conversion import CastOp
 from ....dialects.graph.ops.movement import ReshapeOp, TransposeOp
@@ -96,7 +97,8 @@ class _Rounding:
             suits = suits and (op.groups.value.data == 1 or channels >= LEAST_CHANNELS)
             depth = prod(shape_of(op.weight)[1:])
         else:
-            suits, depth = op.transpose_a is None, shape_of(op.lhs)[-1]
+            suits = op.transpose_a is None and not isinstance(op.rhs.owner, BlockWeight)
+            depth = shape_of(op.lhs)[-1]
         return suits and is_fixed(depth) and depth >= LEAST_DEPTH and all(map(self._keeps, op.operands[:2]))
 
     def _keeps(self, value: SSAValue) -> bool:

@@ -311,6 +311,14 @@ def test_with_other_options(options: dict[str, Any]) -> None:
     np.testing.assert_allclose(found, exact, atol=1e-5 * np.abs(exact).max())
 
 
+@needs_bf16
+def test_weights_in_blocks_stay() -> None:
+    x, w = normal(5, 64), normal(64, 32, seed=1)
+    made = model(helper.make_node("MatMul", ["x", "w"], ["y"]), x=x.shape, w=w)
+    found, wide = (mi.compile(made, precision=each, threads=1, weights="int4").run(x) for each in ("bf16", "fp32"))
+    np.testing.assert_array_equal(found, wide)
+
+
 def test_options() -> None:
     with pytest.raises(ConfigError, match="precision is 'tf32'; on the device 'cpu' it must be fp32 or bf16"):
         mi.EngineConfig(precision="tf32")
