@@ -66,6 +66,7 @@ def conv(
     groups: int = 1,
     bias: bool = True,
     layout: str = "NHWC",
+    constant: bool = True,
     **window: Any,
 ) -> Case:
     """A convolution of bf16 on [batch, spatial..., channels]."""
@@ -73,7 +74,7 @@ def conv(
     def case(m: Model) -> SSAValue:
         batch, *spatial, channels = shape
         x = m.input(*shape, dtype=BF16) if layout == "NHWC" else m.input(batch, channels, *spatial, dtype=BF16)
-        weight = m.weight(filters, channels // groups, *kernel, dtype=BF16)
+        weight = (m.weight if constant else m.input)(filters, channels // groups, *kernel, dtype=BF16)
         given = m.weight(filters) if bias else None
         return m(ConvOp(x, weight, given, **window, groups=groups, layout=layout, sums=f32))
 
@@ -132,6 +133,7 @@ CONVOLUTIONS = [
     conv((1, 4, 5, 6), 6, (3, 3), pads=[1] * 4, layout="NCHW"),
     conv((1, 8, 9, 12), 12, (3, 3), pads=[1] * 4, groups=12),
     conv((1, 3, 40, 33), 50, (5, 1), pads=[2, 0, 2, 0]),
+    *(conv((1, 5, 6, 10), 36, (3, 2), pads=[1, 0, 1, 1], groups=g, constant=False) for g in (1, 2)),
 ]
 TRANSFORMED = [
     conv((1, 20, 21, 32), 48, (3, 3), pads=[1] * 4),
