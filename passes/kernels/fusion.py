@@ -9,7 +9,7 @@ A group is a root and ops that ride along:
 - So do those of the halves of a product's columns, where nothing else is read of it.
 - So do, behind a contraction, elementwise ops that make another operand for the group alone from narrower elements.
 - Elementwise ops in front of a contraction's left-hand side join as a prologue where nobody else uses them, and a max
-  pool the convolution that alone feeds it.
+  pool the convolution that alone feeds it. A cast alone doesn't where a depthwise convolution can join.
 - A depthwise convolution joins the one that alone feeds it, and then a pointwise one both, each with its epilogue.
 - The means of the rows of pictures join the depthwise convolution that makes these: a second result.
 - The cast of a weight of narrower elements joins the contraction that alone reads it, and those of keys and values, or
@@ -102,7 +102,7 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
                 _take_halves(group, op, order, taken)
             if rules.writes_transposed(op):
                 _take_output_view(group, taken)
-            if group.ops[0] is op and rules.takes_prologue(op):
+            if group.ops[0] is op and rules.takes_prologue(op) and not _rounds_for_bands(group, op, rules, taken):
                 _take_prologue(group, op, taken)
             if group.ops[0] is op and (pool := _only_pool(group, taken)) and rules.takes_pool(op, pool):
                 group.ops.append(pool)
@@ -341,6 +341,14 @@ def _take_prologue(group: Group, root: Operation, taken: set[Operation]) -> None
     for op in chain:
         group.ops.insert(0, op)
         group.members.add(op)
+
+
+def _rounds_for_bands(group: Group, root: Operation, rules: FusionRules, taken: set[Operation]) -> bool:
+    """Whether the prologue would be a cast alone, and keep a depthwise convolution from joining, which saves more."""
+    if not isinstance(root, ConvOp) or not isinstance(root.x.owner, CastOp):
+        return False
+    depthwise = _only_convolution(group, taken)
+    return depthwise is not None and rules.takes_depthwise(root, depthwise)
 
 
 def _take_narrow_weight(group: Group, root: Operation, rules: FusionRules, taken: set[Operation]) -> None:

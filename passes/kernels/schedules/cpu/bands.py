@@ -11,13 +11,14 @@ block of 28x28x192 took 1.02 times as long.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import mul
 from typing import Self
 
 from typing_extensions import override
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import bf16, f32
+from xdsl.ir import Attribute
 
 from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.ops.structure import KernelOp, WeightOp
@@ -122,9 +123,11 @@ class Bands(Schedule[CpuAttr]):
         """The rows that a band of the depthwise convolution reads, and, before a pointwise one, those it writes."""
         form = separable_form(kernel)
         g = geometry_of(form.depthwise)
-        parts = [("read", f32, (1, rows_read(g, self.band), g.width, g.channels))]
+        parts: list[tuple[str, Attribute, Sequence[int]]] = [
+            ("read", f32, (1, rows_read(g, self.band), g.width, g.channels))
+        ]
         if form.project is not None:
-            parts.append(("made", f32, (1, self.band, g.out_width, g.filters)))
+            parts.append(("made", element_type_of_value(form.project.lhs), (1, self.band, g.out_width, g.filters)))
         return ScratchLayout.of(parts)
 
     def products_of(self, epilogue: bool) -> Panels:
@@ -150,7 +153,8 @@ def takes_depthwise(root: ConvOp, then: ConvOp, l2: int) -> bool:
     if not (_fits(root) and _fits(then) and tiled_product.fits(root) and depthwise.fits(then)) or winograd.pays(root):
         return False
     g, before = conv_geometry(then), conv_geometry(root)
-    if not g.groups == g.channels == g.filters or before.groups != 1 or _too_heavy(root, l2):
+    alike = g.groups == g.channels == g.filters and then.sums is None
+    if not alike or before.groups != 1 or _too_heavy(root, l2):
         return False
     rows = rows_read(g, BANDS_TILE_ROWS) * now(g.width) * g.channels * item_bytes(then.x)
     read = nbytes_of(type_of(root.x)) + nbytes_of(type_of(then.x))
@@ -166,10 +170,11 @@ def takes_pointwise(then: ConvOp, l2: int) -> bool:
 
 
 def _fits(root: ConvOp) -> bool:
-    """Whether a convolution is f32 and channels-last."""
+    """Whether a convolution is f32, or of bf16 with sums of f32, and channels-last."""
     if len(shape_of(root.result)) != 4 or root.layout.data != "NHWC" or not isinstance(root.weight.owner, WeightOp):
         return False
-    if {element_type_of_value(value) for value in (root.x, root.weight, root.result)} != {f32}:
+    factor = f32 if root.sums is None else bf16
+    if [element_type_of_value(each) for each in (root.x, root.weight, root.result)] != [factor, factor, f32]:
         return False
     return is_fixed(shape_of(root.x)[-1], shape_of(root.result)[-1])
 

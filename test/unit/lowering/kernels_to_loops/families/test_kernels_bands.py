@@ -6,17 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from depthwise_cases import Four, Pair, excited, filtered
 from graph_runs import EVERY, THREE, Case, Model, Target, build, check, compiled, schedule_of
+from xdsl.dialects.builtin import bf16, f32
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.graph.ops.activation import ClipOp, GeluOp
 from mini_infer.dialects.graph.ops.contraction import ConvOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
 from mini_infer.dialects.graph.ops.unary import ReluOp, TanhOp
-from mini_infer.dialects.graph.values import shape_of
+from mini_infer.dialects.graph.values import Array, shape_of
 from mini_infer.dialects.kernel.targets import CpuAttr, GpuAttr
 from mini_infer.passes.kernels.fusion import form_groups
 from mini_infer.passes.kernels.schedules import fusion_rules
@@ -93,6 +96,37 @@ CHAINS = [
     chain((1, 60, 10, 4), 40, (7, 7), project=3),
     chain((1, 30, 16, 4), 30, (3, 3), pads=(9, 1, 9, 1), project=3),
 ]
+
+
+def in_pairs(m: Model) -> SSAValue:
+    """Products of bf16: a convolution, and one that reads what a depthwise one makes, which bf16 has exactly."""
+
+    def integers(*shape: int, dtype: Any = ml_dtypes.bfloat16) -> Array:
+        return np.sign(m.random(*shape)).astype(dtype)
+
+    def conv(x: SSAValue, weight: SSAValue, groups: int = 1, pad: int = 1) -> SSAValue:
+        sums = f32 if groups == 1 else None
+        return m(ConvOp(x, weight, pads=(pad,) * 4, groups=groups, layout="NHWC", sums=sums))
+
+    y = m(ReluOp(conv(m.input(data=integers(1, 21, 20, 3)), m.weight(data=integers(24, 3, 3, 3)))))
+    y = conv(y, m.weight(data=integers(24, 1, 3, 3, dtype=np.float32)), 24)
+    y = m(CastOp(m(ReluOp(y)), bf16, flush=True))
+    return m(AddOp(conv(y, m.weight(7, 24, 1, 1, dtype=ml_dtypes.bfloat16), pad=0), m.input(1, 21, 20, 7)))
+
+
+def rounded_first(m: Model) -> SSAValue:
+    """A pointwise convolution between a rounding and a depthwise one."""
+    x = m(CastOp(m.input(data=np.sign(m.random(1, 20, 20, 4)).astype(np.float32)), bf16, flush=True))
+    weight = m.weight(24, 4, 1, 1, dtype=ml_dtypes.bfloat16)
+    y = m(ReluOp(m(ConvOp(x, weight, layout="NHWC", sums=f32))))
+    return m(ConvOp(y, m.weight(24, 1, 3, 3), pads=(1,) * 4, groups=24, layout="NHWC"))
+
+
+@pytest.mark.parametrize("target", [Target(512, 1, L2), Target(128, 3, L2)], ids=str)
+def test_products_of_bf16(target: Target) -> None:
+    """A rounding in front of them is a kernel of its own, not a prologue."""
+    (run,) = check([in_pairs, rounded_first], target)
+    assert sorted(run.schedules) == ["bands", "bands", "elements"]
 
 
 def small(target: Target) -> Target:
