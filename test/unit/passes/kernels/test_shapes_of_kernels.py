@@ -190,7 +190,7 @@ def test_bands_of_pictures_of_any_size(
     b = ModelBuilder("bands")
     x, channels = b.input("x", [1, 2, "h", "w"]), 24 if first["kernel"] == 3 else 40
 
-    def conv(x: str, filters: int, channels: int, kernel: tuple[int, int], **window: Any) -> str:
+    def conv(x: str, filters: int, channels: int, kernel: tuple[int, ...], **window: Any) -> str:
         y = b.node("Conv", x, b.weight(filters, channels, *kernel), b.weight(filters), **window)
         return b.node("Clip", y, b.constant(np.zeros((), np.float32)), b.constant(np.full((), 6, np.float32)))
 
