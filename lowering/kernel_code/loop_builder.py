@@ -361,10 +361,21 @@ class LoopBuilder:
         return self.insert(arith.BitcastOp(self.constant(0, integers), type))
 
     def vstore(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index], valid: Index | None = None) -> None:
-        """Stores a vector along the innermost dimension; only its first `valid` lanes if given."""
+        """Stores a vector along the innermost dimension; only its first `valid` lanes if given.
+
+        A known number of lanes is stored in parts. A masked store counts as one of all lanes: loads of what lies behind
+        it, or as far into another page of memory, wait for it.
+        """
         lanes = cast("VectorType[Attribute]", value.type).get_shape()[0]
         if valid is None or valid == lanes:
             self.append(_vector_store, value, buffer, *self._indices(indices))
+        elif type(valid) is int:  # an extent is known to one of several kernels only
+            *outer, last = indices
+            start = 0
+            for width in (1 << bit for bit in reversed(range(valid.bit_length())) if valid >> bit & 1):
+                part = self.shuffle(value, value, range(start, start + width))
+                self.append(_vector_store, part, buffer, *self._indices([*outer, self.add(last, start)]))
+                start += width
         else:
             mask = self.mask(lanes, valid)
             self.append(_masked_store, buffer, *self._indices(indices), mask, value)

@@ -8,15 +8,17 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     func.return
   }
 
-  // Three passes; lanes that stand for no element add nothing; exponentials are kept in scratch.
+  // Three passes; lanes that stand for no element add nothing, which is -0; exponentials are kept in scratch.
   // CHECK-LABEL: func.func private @kernel_softmax(
   // CHECK-SAME:    memref<4x70xf32>, %[[S:.*]]: memref<320xi8>
+  // CHECK:         %[[NOTHING:.*]] = arith.constant dense<-0.000000e+00> : vector<8xf32>
   // CHECK:         %[[ROW:.*]] = memref.view %[[S]]
   // CHECK:         scf.for {{.*}} -> (vector<32xf32>)
   // CHECK:         vector.maskedload
   // CHECK:         scf.for {{.*}} -> (vector<32xf32>)
   // CHECK:           vector.store {{.*}}, %[[ROW]]
   // CHECK:         vector.create_mask
+  // CHECK:         arith.select %{{.*}}, %{{.*}}, %[[NOTHING]]
   // CHECK:         vector.shuffle {{.*}} : vector<2xf32>, vector<2xf32>
   // CHECK:         vector.extract
   // CHECK:         scf.for

@@ -12,9 +12,9 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // CHECK-SAME:    %[[X:[0-9]+]]: memref<4x6xf32>, %[[S:[0-9]+]]: memref<256xi8>
   // CHECK:         %[[SQUARES:.*]] = memref.view %[[S]]
   // CHECK:         scf.for
-  // CHECK:           vector.maskedstore %[[SQUARES]]
+  // CHECK:           vector.store %{{.*}}, %[[SQUARES]]{{.*}} vector<2xf32>
   // CHECK:           math.sqrt
-  // CHECK:           vector.maskedstore
+  // CHECK:           vector.store {{.*}} vector<2xf32>
   graph.kernel @lrn_0(%x: tensor<4x6xf32>) -> tensor<4x6xf32> attributes {schedule = #kernel.schedule<"lrn", {vector = 8}>, interface = #kernel.interface<inplace = [[0, 0]], per_thread = 64>} {
     %y = graph.lrn %x {size = 3 : i64, alpha = 0.1 : f64, beta = 0.75 : f64, bias = 1.0 : f64, layout = "NHWC"} : tensor<4x6xf32>
     graph.yield %y : tensor<4x6xf32>
@@ -27,7 +27,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // CHECK:         scf.for
   // CHECK:           func.call @kernel_lstm_0_recurrent_product
   // CHECK:           func.call @kernel_lstm_0_cell
-  // CHECK:         vector.maskedstore %[[H]]
+  // CHECK:         vector.store %{{.*}}, %[[H]]{{.*}} vector<2xf32>
   graph.kernel @lstm_0(%x: tensor<3x1x4xf32>, %p: tensor<1x1x4x8xf32>, %q: tensor<1x1x2x8xf32>) -> tensor<1x1x2xf32> attributes {schedule = #kernel.schedule<"recurrence", {mr = 6, nr = 8, lanes = 4, at_once = 4}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"panels", {nr = 8, transposed = 1}>, 2 : #kernel.packing<"panels", {nr = 8, transposed = 1}>], per_thread = 256>} {
     %a = graph.unpack %p {packing = #kernel.packing<"conv_panels", {nr = 8}>, shape = array<i64: 8, 4, 1>} : (tensor<1x1x4x8xf32>) -> tensor<8x4x1xf32>
     %w = graph.reshape %a {shape = array<i64: 1, 8, 4>} : (tensor<8x4x1xf32>) -> tensor<1x8x4xf32>

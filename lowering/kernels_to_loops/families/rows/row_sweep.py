@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 
 from .....dialects.sizes.sizes import is_fixed
 from .....passes.geometry.boxes import row_major
-from ....kernel_code.arithmetic import lanes_of
+from ....kernel_code.arithmetic import is_integer, lanes_of
 from ....kernel_code.domain import Piece
 from ....kernel_code.elements.element_values import Values
 from ....kernel_code.index_expr import Expr, Var, linear
@@ -135,9 +135,16 @@ class _Pass:
         ]
 
     def _only(self, reduction: Reduction, value: SSAValue, valid: int) -> SSAValue:
-        """The value in valid lanes, the reduction's neutral element in the others."""
-        b = self.sweep.v.b
-        return b.select(b.mask(lanes_of(value), valid), value, reduction.start(value.type)) if valid != 0 else value
+        """The value in valid lanes, the reduction's neutral element in the others.
+
+        Of sums that is -0: where LLVM knows which lanes are to be 0 it expands others (vexpandpd), which waits for what
+        the register held before, so that each row waits for the one before it.
+        """
+        if valid == 0:
+            return value
+        b, sums = self.sweep.v.b, reduction.kind == "sum" and not is_integer(reduction.element)
+        neutral = b.constant(-0.0, value.type) if sums else reduction.start(value.type)
+        return b.select(b.mask(lanes_of(value), valid), value, neutral)
 
     def _level(self, outer: list[Expr], carried: Sequence[SSAValue]) -> list[SSAValue]:
         """Builds the loops over the row's axes inside the `outer` ones."""
