@@ -1,9 +1,9 @@
 """Builds the loops of a domain: distributed over threads, vectorised along one axis or scalar.
 
 Along the vectorised axis there is a loop over wide vectors (several registers, for independent dependence chains), then
-one over single registers, then one masked vector, or narrower ones. A short innermost axis is unrolled instead, and its
-results are interleaved into whole vectors. Where the operand is transposed, square tiles are loaded row by row and
-transposed in registers.
+one over single registers, then one masked vector. A short innermost axis is unrolled instead, and its results are
+interleaved into whole vectors. Where the operand is transposed, square tiles are loaded row by row and transposed in
+registers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ class Lanes:
     most: int  # native lanes times the most registers that one vector takes
     unrolled: bool = False  # the axis after it is unrolled and interleaved
     tile: int | None = None  # the axis that transposed operands are contiguous along
-    masked: bool = True  # the end of a row is one masked vector, not several narrower ones
 
     def width(self, count: int) -> int:
         """Lanes of a vector on an axis of `count` elements."""
@@ -207,16 +206,7 @@ def run_lanes(
         b.loop(b.add(start, first), b.add(start, last), block(1, 1))
     elif rest > 0:
         first, last = (0, 1) if share is None else share(1)
-        widths = [lanes.native] if lanes.masked else [1 << bit for bit in reversed(range(rest.bit_length()))]
-
-        def end(_: Index, __: Sequence[SSAValue]) -> None:
-            at = start
-            for width in widths:
-                if high - at >= (1 if lanes.masked else width):
-                    block(width, min(width, high - at))(at, ())
-                    at += width
-
-        b.loop(first, last, end)
+        b.loop(first, last, lambda _, __: block(lanes.native, rest)(start, ()))
 
 
 class _Nest:

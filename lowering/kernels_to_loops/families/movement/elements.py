@@ -15,7 +15,6 @@ the result.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import groupby
 
 from xdsl.dialects.builtin import MemRefType
@@ -23,7 +22,6 @@ from xdsl.ir import Attribute, Operation
 
 from .....dialects.graph.base import ContractionOp, ElementwiseOp, ReductionOp
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....passes.kernels.element_flow import same_place_pairs
 from .....passes.kernels.kernel_facts import scatter_of
 from ....kernel_code.arithmetic import bits_of
 from ....kernel_code.domain import Canvas, Domain, Trial, domain_for
@@ -65,9 +63,6 @@ def _write_group(k: KernelInstance, values: Values, shape: Sequence[int], number
     domain = domain_for(trial, [shape], element)
     steps = store_steps(domain, shape, [memref_type(buffer) for _, buffer in outputs])
     lanes = choose_lanes(trial, domain, element, vector_sizes(k), steps, _computes_much(k))
-    if lanes is not None and len(steps) > 1 and same_place_pairs(k.kernel):
-        # In place, a masked store at the end of a row reaches over the next row's start, whose load would wait for it.
-        lanes = replace(lanes, masked=False)
     canvas = Canvas(values, [values.line(buffer) for _, buffer in outputs])
     write_nest(k, canvas, domain, element, lanes)
 
