@@ -15,4 +15,13 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     %c = graph.conv %b, %p {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x(height)x(width)x24xf32>, tensor<16x24x1x1xf32>) -> tensor<1x(height)x(width)x16xf32>
     graph.yield %c : tensor<1x(height)x(width)x16xf32>
   }
+  // So of a convolution's rows that a pool reads.
+  // CHECK: graph.kernel @pooled(
+  // CHECK-SAME: schedule = #kernel.schedule<"pooled_panels", {mr = 14, nr = 32, lanes = 16, inline = 1, prefetch = 16, band = 3}>
+  // CHECK-SAME: per_thread = (width * 896), pieces = 7>
+  graph.kernel @pooled(%x: tensor<1x(height)x(width)x8xf32>, %w: tensor<32x8x3x3xf32>) -> tensor<1x((height + 1) floordiv 2)x((width + 1) floordiv 2)x32xf32> attributes {form = #kernel.form<"contraction">, constant_operands = array<i64: 1>} {
+    %a = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x(height)x(width)x8xf32>, tensor<32x8x3x3xf32>) -> tensor<1x(height)x(width)x32xf32>
+    %b = graph.max_pool %a {kernel = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, layout = "NHWC"} : (tensor<1x(height)x(width)x32xf32>) -> tensor<1x((height + 1) floordiv 2)x((width + 1) floordiv 2)x32xf32>
+    graph.yield %b : tensor<1x((height + 1) floordiv 2)x((width + 1) floordiv 2)x32xf32>
+  }
 }

@@ -54,7 +54,7 @@ class PooledPanels(BlocksInScratch):
         if pool is None or ints(pool.kernel)[0] <= ints(pool.strides)[0]:
             return 0
         images, height = shape_of(pool.result)[:2]
-        return now(images) * -(-height // self.band)
+        return now(images * -(-height // self.band))
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
