@@ -23,10 +23,12 @@ from copy import copy
 from dataclasses import dataclass
 from functools import reduce
 
-from xdsl.dialects.builtin import VectorType
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import VectorType, i64
 from xdsl.ir import Attribute, SSAValue
 
 from .....dialects.errors import CompileError
+from .....dialects.extensions.arith import IndexCastOp
 from .....dialects.graph.base import describe
 from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.values import element_type_of_value
@@ -250,7 +252,15 @@ class DepthwiseRows:
         """The means of an image's rows from y on; None if they are not a result."""
         if self.means is None:
             return None
-        return _Means(self._pixels(self.means, [image, y, 0]), self.b.constant(1 / self.g.out_width, self.sums))
+        return _Means(self._pixels(self.means, [image, y, 0]), self._share())
+
+    def _share(self) -> SSAValue:
+        """The weight of a pixel in the mean of its row."""
+        b, width = self.b, self.g.out_width
+        if is_fixed(width):
+            return b.constant(1 / width, self.sums)
+        count = convert(b, b.insert(IndexCastOp(b.index(width), i64)), i64, self.sums)
+        return b.insert(arith.DivfOp(b.constant(1.0, self.sums), count))
 
     def _clear(self, image: Index, y: Index, low: Index, high: Index) -> None:
         """Clears the means of row y of an image for registers [low, high) of filters."""

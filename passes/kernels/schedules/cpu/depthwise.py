@@ -30,7 +30,7 @@ from .....dialects.graph.packing.packings import DepthwisePacking
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
-from .....dialects.sizes.sizes import is_fixed, now
+from .....dialects.sizes.sizes import bounds_of, is_fixed, now
 from ....cost_model import seconds
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
@@ -154,7 +154,7 @@ def makes_means(root: ConvOp) -> bool:
     if not fits(root) or len(shape_of(root.result)) != 4 or element_type_of_value(root.result) != f32:
         return False
     g = conv_geometry(root)
-    return g.groups == g.channels and is_fixed(g.out_width) and g.out_width > 1
+    return g.groups == g.channels and bounds_of(g.out_width)[0] > 1
 
 
 def tiled_geometry(form: ContractionForm) -> ConvGeometry:

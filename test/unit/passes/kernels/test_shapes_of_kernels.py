@@ -38,6 +38,13 @@ def depthwise(b: ModelBuilder) -> Sequence[str]:
     return [b.node("Conv", x, b.weight(24, 1, 5, 5), group=12, pads=[2, 2, 2, 2], strides=[2, 2])]
 
 
+def excited(b: ModelBuilder) -> Sequence[str]:
+    """The means of pictures are made of those of their rows, which come with a depthwise convolution."""
+    x = b.input("x", ["n", 12, "h", "w"])
+    x = b.node("Relu", b.node("Conv", x, b.weight(12, 1, 3, 3), b.weight(12), group=12, pads=[1, 1, 1, 1]))
+    return [b.node("Mul", x, b.node("Sigmoid", b.node("GlobalAveragePool", x)))]
+
+
 def expanded(b: ModelBuilder) -> Sequence[str]:
     """Beside a second-level cache of up to 2 MB the expanded pictures are large, so all three are one kernel."""
     x = b.node("Relu", b.node("Conv", b.input("x", ["n", 4, 88, 88]), b.weight(40, 4, 1, 1)))
@@ -121,6 +128,7 @@ def of_pictures(b: ModelBuilder) -> Sequence[str]:
 
 CASES: list[tuple[Build, dict[str, Span], list[list[int]]]] = [
     (depthwise, PICTURES, SOME_PICTURES),
+    (excited, PICTURES, SOME_PICTURES),
     (
         dilated,
         PICTURES | {"h": (5, 11, 24), "w": (5, 11, 24)},
@@ -152,6 +160,9 @@ def test_one_compile_for_all_shapes(build: Build, dims: Mapping[str, Span], at: 
     builder = ModelBuilder(build.__name__)
     model = builder.model(build(builder))
     engine = compiled(model, dims)
+    assert any("reduce_mean" in call.kernel and "conv" in call.kernel for call in engine.plan.calls) == (
+        build is excited
+    )
     for sizes in at:
         inputs = example_inputs(model, 1, **dict(zip(dims, sizes, strict=True)))
         for found, wanted in zip(engine(inputs).values(), reference(model, inputs), strict=True):
@@ -197,7 +208,7 @@ def test_bands_of_pictures_of_any_size(
     def without(window: Mapping[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in window.items() if name != "kernel"}
 
-    y = conv(x, channels, 2, (first["kernel"],) * 2, **without(first))
+    y = conv(x, channels, 2, (first["kernel"], first["kernel"]), **without(first))
     y = conv(y, channels, 1, window["kernel"], group=channels, **without(window))
     model = b.model([conv(y, project, channels, (1, 1)) if project else y])
     dims: dict[str, Span] = {"h": (5, 46, 60), "w": (5, 12, 50)}
