@@ -19,10 +19,12 @@ from mini_infer.dialects.graph.ops.activation import ClipOp
 from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.graph.ops.conversion import CastOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp, GreaterOp, MulOp
+from mini_infer.dialects.graph.ops.movement import TransposeOp
 from mini_infer.dialects.graph.ops.unary import ReluOp, RoundOp
 from mini_infer.dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from mini_infer.dialects.kernel.targets import CpuAttr
 from mini_infer.passes.graph.flip_signs import FlipSigns
+from mini_infer.passes.graph.pad_conv import PadConv
 
 UI8 = IntegerType(8, Signedness.UNSIGNED)
 
@@ -106,6 +108,33 @@ def test_code_has_exact_sums(cases: list[Case]) -> None:
 @pytest.mark.parametrize("target", [Target(bits=256), Target(bits=512), Target(bits=128)])
 def test_all_code_has_exact_sums(cases: list[Case], target: Target) -> None:
     check(cases, target)
+
+
+def test_few_channels_make_whole_groups() -> None:
+    """Columns of filters side by side as channels, planes more before channels are put last, and bytes more."""
+
+    def planes(m: Model) -> SSAValue:
+        x = m(TransposeOp(m.input(data=any_bytes(m, (2, 3, 4, 5), np.uint8)), (0, 2, 3, 1)))
+        return m(
+            ConvOp(x, m.weight(data=any_bytes(m, (7, 3, 3, 3), np.int8)), pads=[1] * 4, layout="NHWC", pad_value=9)
+        )
+
+    m = build(
+        [
+            conv((2, 6, 8, 3), 5, (3, 4), SIGNS[2], padding=7, pads=[1, 0, 1, 0], strides=[2, 4]),
+            conv((1, 6, 8, 3), 5, (2, 2), SIGNS[2], strides=[2, 2]),
+            conv((2, 12, 5), 9, (4,), SIGNS[3], strides=[4]),
+            conv((1, 6, 9, 3), 5, (2, 2), SIGNS[0], strides=[2, 2]),
+            planes,
+        ]
+    )
+    expected = interpret(m.module, m.inputs, m.ctx.blobs)
+    m.module.attributes["kernel.target"] = CpuAttr.of(features=["vpdpbusd"])
+    PadConv().apply(m.ctx, m.module)
+    roots = [op for op in m.module.walk() if isinstance(op, ConvOp)]
+    assert [shape_of(op.weight)[1:] for op in roots] == [(12, 3, 1), (8, 2, 1), (20, 1), (4, 2, 2), (4, 3, 3)]
+    for name, result in interpret(m.module, m.inputs, m.ctx.blobs).items():
+        np.testing.assert_array_equal(result, expected[name], name)
 
 
 def test_convolutions_that_differ_only_in_their_padding_share_no_code() -> None:
