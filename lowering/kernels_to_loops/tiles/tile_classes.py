@@ -32,6 +32,11 @@ class TileClass:
         """Whether no tap of any pixel falls outside."""
         return all(tap == (0, self.rows) for tap in self.taps)
 
+    def has(self, pixel: int, tap: int) -> bool:
+        """Whether a tap of a pixel lies inside the image."""
+        low, high = self.taps[tap]
+        return low <= pixel < high
+
 
 def split(total: int, largest: int) -> list[int]:
     """Splits `total` into the fewest nearly equal parts of at most `largest`."""

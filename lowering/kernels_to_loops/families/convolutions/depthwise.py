@@ -7,11 +7,12 @@
                 load each input pixel once and feed every (row, tap) that uses it
 
 Tiles are sized so that the sums, the filter and one input fit the registers. Tiles at the border of the image have
-functions of their own without the taps that fall outside, so there is no padded copy. Tiles of one row iterate over the
-filter rows inside the image, with the same code for all rows. An image whose height is symbolic has such tiles only
-above and below those of several rows, and so has each band of it. Bytes are widened to 32 bits when loaded. Where a
-channel has several filters, a pixel's lanes are repeated when loaded; where the filters of whole channels do not fill a
-register, its last lanes are unused. Under filters of one column the picture is turned: tiles are columns of pixels.
+functions of their own without the taps that fall outside, so there is no padded copy; where bytes are padded with
+another number than 0, those taps multiply it. Tiles of one row iterate over the filter rows inside the image, with the
+same code for all rows. An image whose height is symbolic has such tiles only above and below those of several rows, and
+so has each band of it. Bytes are widened to 32 bits when loaded. Where a channel has several filters, a pixel's lanes
+are repeated when loaded; where the filters of whole channels do not fill a register, its last lanes are unused. Under
+filters of one column the picture is turned: tiles are columns of pixels.
 
 Where the means of rows are also a result, each tile adds its pixels' share to the means of its rows.
 """
@@ -22,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import reduce
+from itertools import product
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import VectorType, i64
@@ -341,8 +343,8 @@ class _Patch:
         valid = self.panel if self.whole else b.min(b.sub(self.filters, channel), self.panel)
         type = self.m.element
         start = self.m.constant(0) if self.bias is None else b.vload(self.bias, [channel], lanes, valid)
-        if self.padding:
-            start = self.m.add(start, self._all_padding(block))
+        if self.padding and self.filter_rows:
+            start = self.m.add(start, self._rows_outside(block))
         sums = (self._looped_sums if self.filter_rows else self._sums)(block, valid, start)
         fixed: dict[SSAValue, SSAValue] = {}
 
@@ -404,24 +406,23 @@ class _Patch:
         sums = {(y, x): start for y in range(height) for x in range(width)}
         filters: dict[tuple[int, int, int], SSAValue] = {}
         uses: dict[tuple[int, int], list[tuple[int, int, int, int]]] = {}
-        for y in range(height):
-            for kh in range(g.kernel[0]):
-                if not patch.rows.taps[kh][0] <= y < patch.rows.taps[kh][1]:
-                    continue
-                for x in range(width):
-                    for kw in range(g.kernel[1]):
-                        if patch.columns.taps[kw][0] <= x < patch.columns.taps[kw][1]:
-                            pixel = (
-                                y * g.stride[0] + kh * g.dilation[0],
-                                x * g.stride[1] + kw * g.dilation[1],
-                            )
-                            uses.setdefault(pixel, []).append((y, x, kh, kw))
-        for pixel in sorted(uses):
-            for channel, value in enumerate(self._pixel(pixel, block, valid)):
-                for y, x, kh, kw in uses[pixel]:
+        outside: list[tuple[int, int, int, int]] = []
+        for y, kh, x, kw in product(range(height), range(g.kernel[0]), range(width), range(g.kernel[1])):
+            pixel = y * g.stride[0] + kh * g.dilation[0], x * g.stride[1] + kw * g.dilation[1]
+            inside = patch.rows.has(y, kh) and patch.columns.has(x, kw)
+            (uses.setdefault(pixel, []) if inside else outside).append((y, x, kh, kw))
+
+        def add(values: Sequence[SSAValue], taps: Sequence[tuple[int, int, int, int]]) -> None:
+            for channel, value in enumerate(values):
+                for y, x, kh, kw in taps:
                     if (channel, kh, kw) not in filters:
                         filters[channel, kh, kw] = self._filter(block, channel, kh, kw)
                     sums[y, x] = self._fused(value, filters[channel, kh, kw], sums[y, x])
+
+        for pixel in sorted(uses):
+            add(self._pixel(pixel, block, valid), uses[pixel])
+        if self.padding:
+            add([self.m.constant(self.padding)] * self.group.channels, outside)
         return sums
 
     def _filter(self, block: Index, channel: Index, kh: Index, kw: int) -> SSAValue:
@@ -439,7 +440,7 @@ class _Patch:
     def _pixel(
         self, at: tuple[Index, int], block: Index, valid: Index, first: Index = 0, count: int | None = None
     ) -> list[SSAValue]:
-        """A pixel's channel for each filter, minus the padding value.
+        """A pixel's channel for each filter.
 
         One vector for each of the group's channels: `count` of them (None: all), from channel `first` on.
         """
@@ -449,8 +450,6 @@ class _Patch:
         place = [*at, b.add(b.mul(block, channels), first)]
         there = loaded(b, b.vload(self.source, place, lanes, b.sub(self._channels(valid), first)))
         value = convert(b, there, element, self.m.element)
-        if self.padding:
-            value = self.m.sub(value, self.m.constant(self.padding))
         if group == Group(1, 1):
             return [value]
         start = [lane // group.filters * group.channels for lane in range(self.lanes)]
@@ -459,13 +458,20 @@ class _Patch:
             for channel in range(group.channels if count is None else count)
         ]
 
-    def _all_padding(self, block: Index) -> SSAValue:
-        """The sums if every tap were padding; taps inside the image then add the difference."""
-        total = self.m.constant(0)
-        for channel in range(self.group.channels):
-            for kh in range(self.g.kernel[0]):
+    def _rows_outside(self, block: Index) -> SSAValue:
+        """What filter rows outside of the image add to a sum: the padding value times their taps."""
+
+        def row(kh: Index, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            (total,) = sums
+            for channel in range(self.group.channels):
                 for kw in range(self.g.kernel[1]):
                     total = self.m.add(total, self._filter(block, channel, kh, kw))
+            return [total]
+
+        first, last = self.filter_rows
+        total = self.m.constant(0)
+        for low, high in ((0, first), (last, self.g.kernel[0])):
+            (total,) = self.b.loop(low, high, row, carried=[total], unrolled=False)
         return self.m.mul(total, self.m.constant(self.padding))
 
     def _fused(self, pixel: SSAValue, filter: SSAValue, total: SSAValue) -> SSAValue:
@@ -479,22 +485,27 @@ class _Patch:
         """
         b, g, patch = self.b, self.g, self.patch
         uses: dict[int, list[tuple[int, int]]] = {}
-        for x in range(patch.columns.rows):
-            for kw, (low, high) in enumerate(patch.columns.taps):
-                if low <= x < high:
-                    uses.setdefault(x * g.stride[1] + kw * g.dilation[1], []).append((x, kw))
+        outside: list[tuple[int, int]] = []
+        for x, kw in product(range(patch.columns.rows), range(g.kernel[1])):
+            pixel = x * g.stride[1] + kw * g.dilation[1]
+            (uses.setdefault(pixel, []) if patch.columns.has(x, kw) else outside).append((x, kw))
         some = max(count for count in range(1, CHANNELS_HELD + 1) if self.group.channels % count == 0)
 
         def channels(kh: Index, first: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             sums = list(carried)
             filters: dict[tuple[int, int], SSAValue] = {}
-            for pixel in sorted(uses):
-                values = self._pixel((b.mul(kh, g.dilation[0]), pixel), block, valid, first, some)
+
+            def add(values: Sequence[SSAValue], taps: Sequence[tuple[int, int]]) -> None:
                 for channel, value in enumerate(values):
-                    for x, kw in uses[pixel]:
+                    for x, kw in taps:
                         if (channel, kw) not in filters:
                             filters[channel, kw] = self._filter(block, b.add(first, channel), kh, kw)
                         sums[x] = self._fused(value, filters[channel, kw], sums[x])
+
+            for pixel in sorted(uses):
+                add(self._pixel((b.mul(kh, g.dilation[0]), pixel), block, valid, first, some), uses[pixel])
+            if self.padding:
+                add([self.m.constant(self.padding)] * some, outside)
             return sums
 
         def filter_row(kh: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
