@@ -43,6 +43,16 @@ transformed numbers cancel each other, which bf16 doesn't bear.
 Rounding is to nearest even. `vdpbf16ps` takes subnormal numbers for zeros and makes none, and so does the rounding to
 bf16 beside it, whatever the thread's modes are; NaN and infinity are kept. How `bfdot` rounds sums is the CPU's, so
 `reproducible` excludes this precision. Results are the same with any number of threads.
+
+One thread of an AMD Zen 5 server, the least of 20 runs or more in ms, and max|error| / max|reference| against float64,
+2026-11-26 (`mini-infer bench MODEL.onnx --precision bf16 --against openvino --beside io.npz -j 1`, which has OpenVINO
+compute in bf16, too):
+
+| | fp32 | bf16 | OpenVINO, bf16 | error | OpenVINO's |
+|---|---|---|---|---|---|
+| ResNet-50 | 25.8 | 15.2 | 18.0 | 7.7e-2 | 8.4e-2 |
+| ViT-B/16 | 131.9 | 69.3 | 82.7 | 5.8e-3 | 1.2e-2 |
+| BERT base, 128 tokens | 88.2 | 46.1 | 54.4 | 7.5e-3 | 9.7e-3 |
 """
 """The end of types.md, which is not about what operators take."""
 

@@ -23,6 +23,7 @@ from mini_infer.runtime.devices.cpu.machine_limits import MachineLimits
 from mini_infer.tools.bench import benchmark as benching
 from mini_infer.tools.bench import turns as bench_turns
 from mini_infer.tools.bench.chart import draw_chart
+from mini_infer.tools.bench.engine_process import ENGINES
 from mini_infer.tools.bench.kernel_times import profile, profile_table
 from mini_infer.tools.bench.models import Given, names_of, subjects
 from mini_infer.tools.bench.report import Benchmark, Measured, ModelResult
@@ -212,6 +213,15 @@ def test_a_peer_that_fails_is_left_out_alone(
     monkeypatch.setattr(bench_turns, "WORKER", "failing_peer")
     (found,) = json.loads(told("bench", model, *QUICK, "--against", peer, "--json", "-"))["models"]
     assert list(found["engines"]) == ["mini_infer"] and found["failed"] == {peer: why}
+
+
+@pytest.mark.parametrize(("precision", "hint"), [("fp32", "f32"), ("bf16", "bf16")])
+def test_openvino_computes_in_the_same_precision(precision: str, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    openvino = MagicMock()
+    monkeypatch.setitem(__import__("sys").modules, "openvino", openvino)
+    ENGINES["openvino"]("model.onnx", {"threads": 1, "precision": precision}, {})
+    _, device, settings = openvino.Core().compile_model.call_args[0]
+    assert (device, settings["INFERENCE_PRECISION_HINT"]) == ("CPU", hint)
 
 
 @pytest.mark.parametrize(("peer", "needed"), [("openvino", "'mini-infer[bench]'"), ("torch", "torch onnx2torch")])

@@ -2,7 +2,8 @@
 
 The limit of a model is the larger of two times: its operations at the measured peak of multiply-adds, and its bytes at
 the measured memory bandwidth beyond the caches (passes/work_bounds.py counts both). A fraction above 1 belongs to a
-model that needs fewer operations than direct convolution, or whose weights stay in caches.
+model that needs fewer operations than direct convolution, or whose weights stay in caches, or whose products are of
+bf16: the limit is that of f32.
 """
 
 from __future__ import annotations
