@@ -373,8 +373,14 @@ class LoopBuilder:
             *outer, last = indices
             start = 0
             for width in (1 << bit for bit in reversed(range(valid.bit_length())) if valid >> bit & 1):
-                part = self.shuffle(value, value, range(start, start + width))
-                self.append(_vector_store, part, buffer, *self._indices([*outer, self.add(last, start)]))
+                at = [*outer, self.add(last, start)]
+                if width == 1:  # LLVM 22 fails an assertion on some vectors of one lane
+                    self.store(
+                        self.insert(vector.ExtractOp(value, [start], memref_type(buffer).element_type)), buffer, at
+                    )
+                else:
+                    part = self.shuffle(value, value, range(start, start + width))
+                    self.append(_vector_store, part, buffer, *self._indices(at))
                 start += width
         else:
             mask = self.mask(lanes, valid)

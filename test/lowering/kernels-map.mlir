@@ -90,7 +90,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // CHECK:         vector.maskedload
   // CHECK:         vector.store {{.*}} vector<4xf32>
   // CHECK:         vector.store {{.*}} vector<2xf32>
-  // CHECK:         vector.store {{.*}} vector<1xf32>
+  // CHECK:         memref.store
   // CHECK-NOT:     vector.maskedstore
   graph.kernel @ends(%a: tensor<4x7xf32>, %b: tensor<7xf32>) -> tensor<4x7xf32> attributes {schedule = #kernel.schedule<"elements">, interface = #kernel.interface<inplace = [[0, 0]]>} {
     %r = graph.add %a, %b : (tensor<4x7xf32>, tensor<7xf32>) -> tensor<4x7xf32>
