@@ -261,10 +261,15 @@ def _on_the_circle(m: Arithmetic, x: SSAValue, name: str, quarters: int) -> SSAV
     n = wide.sub(wide.fma(angle, wide.constant(2 / pi), wide.constant(_ROUND_F64)), wide.constant(_ROUND_F64))
     rest = wide.fma(n, wide.constant(-_PI_2_LOW), wide.fma(n, wide.constant(-_PI_2), angle))
     r = b.insert(TruncFOp(rest, m.type))
+    lost = b.insert(TruncFOp(wide.sub(rest, b.insert(ExtFOp(r, wide.type))), m.type))
     square = m.mul(r, r)
-    sine = m.fma(m.mul(square, r), m.polynomial(_SIN, square), r)
-    half = m.fma(square, m.constant(-0.5), m.constant(1.0))
-    cosine = m.fma(m.mul(square, square), m.polynomial(_COS, square), half)
+    # What is added last is small: so little is lost beside the last rounding.
+    halved = m.mul(square, m.constant(0.5))
+    first = m.sub(m.constant(1.0), halved)
+    behind = m.sub(m.sub(m.sub(m.constant(1.0), first), halved), m.mul(r, lost))
+    cosine = m.add(first, m.fma(m.mul(square, square), m.polynomial(_COS, square), behind))
+    sine = m.add(r, m.fma(m.mul(square, r), m.polynomial(_SIN, square), m.mul(lost, first)))
+    sine = m.select(m.compare("eq", r, m.constant(0.0)), r, sine)  # -0 stays -0
     quadrant = b.insert(FPToSIOp(n, i.type))
     quadrant = i.add(quadrant, i.constant(quarters)) if quarters else quadrant
     is_odd = i.compare("ne", i.binary("and", quadrant, i.constant(1)), i.constant(0))

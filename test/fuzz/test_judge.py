@@ -122,7 +122,7 @@ def test_a_peer_takes_scalars_of_numpy() -> None:
     """Else ONNX Runtime is silently no peer where an input has no axes."""
     b = ModelBuilder("scalar")
     x = b.input("x", [], np.bool_)
-    given = Case(b.model([b.node("Not", x)]), {"x": cast(Any, np.bool_(True))})
+    given = Case(b.model([b.node("Not", x)], [np.bool_]), {"x": cast(Any, np.bool_(True))})
     assert [bool(each) for each in runtime(given).values()] == [False]
 
 
