@@ -105,6 +105,7 @@ def test_one_compile_reads_prompts_and_says_what_follows(style: Style) -> None:
 
 
 @pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("weights", "packed"),
     [(BlockWeights(accuracy_level=1), True), (BlockWeights(8, 16, zero_points=True, accuracy_level=0), False)],

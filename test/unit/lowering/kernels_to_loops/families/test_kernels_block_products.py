@@ -84,6 +84,7 @@ VNNI, MADDUBS = ("vpdpbusd",), ("vpdpbusd", "pmaddubsw")
 WITHOUT_DOTS = ("vpdpbusd", "pmaddubsw", "pmaddwd", "sdot", "usdot")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("rounded", [True, False])
 def test_every_weight(rounded: bool) -> None:
     for run in check([*every_weight(rounded)], *TARGETS):
