@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from graph_runs import Case, Model
+from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
@@ -24,13 +25,15 @@ def product(
     right: tuple[int, ...] = (),
     weight: bool = False,
     dtype: Any = np.float32,
+    sums: Float32Type | None = None,
 ) -> Case:
     """[*left, rows, depth] x [*right, depth, columns]; `a` and `b` say which of them lies transposed."""
 
     def case(m: Model) -> SSAValue:
         shape = (*right, columns, depth) if b else (*right, depth, columns)
         lhs = m.input(*left, *((depth, rows) if a else (rows, depth)), dtype=dtype)
-        return m(MatmulOp(lhs, m.weight(*shape, dtype=dtype) if weight else m.input(*shape, dtype=dtype), a, b))
+        rhs = (m.weight if weight else m.input)(*shape, dtype=dtype)
+        return m(MatmulOp(lhs, rhs, a, b, sums=sums))
 
     return case
 

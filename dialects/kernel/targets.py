@@ -11,7 +11,7 @@ A limit that is left out takes the value of a portable machine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, TypeAlias
 
 from typing_extensions import override
@@ -85,6 +85,13 @@ class CpuAttr(ParametrizedAttribute):
     LATENCY: ClassVar[int] = 8
     """Multiply-adds that can begin while one ends: four cycles at two per cycle (Zen 5)."""
     LIMITS: ClassVar[tuple[str, ...]] = ("vector_bits", "registers", "l2", "threads", "gflops", "gbytes")
+    REFERENCE: ClassVar[Mapping[str, int]] = {
+        "vector_bits": 512,
+        "registers": 32,
+        "l2": 1 << 20,
+        "gflops": gflops_of(512),
+    }
+    """The limits of every CPU whose results are reproducible: those of a Zen 5."""
 
     cpu: StringAttr
     is_reproducible: BoolAttr
@@ -120,12 +127,6 @@ class CpuAttr(ParametrizedAttribute):
         ints = (vector_bits, registers, l2, threads, gflops, gbytes)
         flag = BoolAttr.from_bool(reproducible)
         return cls(StringAttr(cpu), flag, named, *(IntAttr(value) for value in ints))
-
-    @classmethod
-    def reference(cls, cpu: str, features: Sequence[str], threads: int) -> CpuAttr:
-        """The target of reproducible results: the limits of one CPU, with the instructions of another."""
-        limits = {"vector_bits": 512, "registers": 32, "l2": 1 << 20, "gflops": gflops_of(512)}
-        return cls.of(cpu=cpu, reproducible=True, features=features, threads=threads, **limits)
 
     @property
     def reproducible(self) -> bool:

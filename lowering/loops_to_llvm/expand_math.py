@@ -10,7 +10,8 @@ single rounding.
 
 In f32, scalar or vector: exp, exp2, expm1, tanh, erf, log, log1p, atan, sin, cos, and powf with a constant exponent
 such as 2 or 0.5. In f16 and bf16 these and the other C library functions are computed in f32. Everything else is
-unchanged: sqrt and the like are instructions, and the rest calls the C library.
+unchanged: sqrt and the like are instructions, and the rest calls the C library. Where results are reproducible, that
+rest is an error, and fused multiply-adds are exact on every CPU.
 """
 
 from collections.abc import Callable
@@ -81,16 +82,20 @@ class ExpandMath(ModulePass):
         done = set(_INSTRUCTIONS)
         done.update((_FUSED, _FUSED_VECTOR) if fused else ())
         done.update(_ROUNDINGS if target.has("round") else ())
-        for each in [inner for inner in op.walk() if inner.name.startswith("math.") or inner.name == _FUSED_VECTOR]:
+        for each in _math(op):
             if each.name not in done:
                 _expand(each, fused)
         if target.reproducible:
-            for each in [inner for inner in op.walk() if inner.name.startswith("math.") or inner.name == _FUSED_VECTOR]:
+            for each in _math(op):
                 if missing and each.name in (_FUSED, _FUSED_VECTOR):
                     _fuse_exactly(each)
                 elif each.name not in (*_INSTRUCTIONS, *_ROUNDINGS, _FUSED, _FUSED_VECTOR):
                     what = " ".join(filter(None, (_caller(op, each), f"({each.name})")))
                     raise UnsupportedError(f"{what}: the C library computes it, whose results are not reproducible")
+
+
+def _math(module: ModuleOp) -> list[Operation]:
+    return [each for each in module.walk() if each.name.startswith("math.") or each.name == _FUSED_VECTOR]
 
 
 def _expand(op: Operation, fused: bool) -> None:

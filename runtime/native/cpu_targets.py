@@ -122,9 +122,9 @@ def target_attribute(config: EngineConfig, cpu_name: str = "") -> CpuAttr:
     """The target attribute of a module: the host or a named CPU, with the configured threads and vector width."""
     cpu = cpu_target(cpu_name)
     if config.reproducible:
-        target = CpuAttr.reference(cpu.name, (), config.thread_count)
-        features = cpu.narrowed(target.vector_bits.data).features
-        return CpuAttr.reference(cpu.name, sorted(features), config.thread_count)
+        limits = {**CpuAttr.REFERENCE, "threads": config.thread_count}
+        features = sorted(cpu.narrowed(limits["vector_bits"]).features)
+        return CpuAttr.of(cpu=cpu.name, reproducible=True, features=features, **limits)
     cpu = cpu.narrowed(config.vector_bits or cpu.vector_bits)
     return CpuAttr.of(
         cpu=cpu.name,

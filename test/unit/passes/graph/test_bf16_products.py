@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import contraction_cases
 import ml_dtypes
 import numpy as np
 import onnx
@@ -37,25 +38,7 @@ def rounded(x: Array) -> Array:
     return x.astype(BF16).astype(np.float64)
 
 
-def product(
-    rows: int,
-    depth: int,
-    columns: int,
-    *,
-    a: bool = False,
-    b: bool = False,
-    left: tuple[int, ...] = (),
-    right: tuple[int, ...] = (),
-    weight: bool = True,
-) -> Case:
-    """[*left, rows, depth] x [*right, depth, columns] of bf16."""
-
-    def case(m: Model) -> SSAValue:
-        lhs = m.input(*left, *((depth, rows) if a else (rows, depth)), dtype=BF16)
-        shape = (*right, columns, depth) if b else (*right, depth, columns)
-        return m(MatmulOp(lhs, (m.weight if weight else m.input)(*shape, dtype=BF16), a, b, sums=f32))
-
-    return case
+product = partial(contraction_cases.product, weight=True, dtype=BF16, sums=f32)
 
 
 def conv(
