@@ -85,6 +85,7 @@ XDSL_SUMMARIES = {
 DIALECTS = {
     "graph": "mini_infer.dialects.graph.dialect:Graph",
     "kernel": "mini_infer.dialects.kernel.calls:Kernel",
+    "amx": "mini_infer.dialects.amx:Amx",
     # xDSL's, repaired
     "gpu": "mini_infer.dialects.gpu:Gpu",
     "nvgpu": "mini_infer.dialects.gpu.nvgpu:NvGpu",

@@ -1,13 +1,17 @@
-"""Cache sizes of this machine."""
+"""Facts about this machine: sizes of its caches, and whether the system lets a process use AMX."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import platform
 import re
+from functools import cache
 from pathlib import Path
 
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18  # of Linux, for x86-64
 USUAL_CACHE = 1 << 20  # bytes of a second level, where nobody tells
 
 
@@ -20,3 +24,15 @@ def cache_bytes(level: int) -> int:
             return int(size[1]) * _SIZE_UNITS[size[2]]
     name = f"SC_LEVEL{level}_CACHE_SIZE"
     return max(0, os.sysconf(name) if name in os.sysconf_names else 0)
+
+
+@cache
+def may_use_amx() -> bool:
+    """Asks Linux for the registers of AMX, which no process has before it asks; False where it gets none.
+
+    All threads have them that begin later, and those of this process. Source: "Using XSTATE features in user space
+    applications", Linux's documentation for x86.
+    """
+    if platform.system() != "Linux" or platform.machine() != "x86_64":
+        return False
+    return ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA) == 0

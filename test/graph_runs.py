@@ -31,13 +31,14 @@ from mini_infer.dialects.graph.ops.structure import ConstantOp, KernelOp, Weight
 from mini_infer.dialects.graph.values import Array, element_type_of, tensor
 from mini_infer.dialects.kernel.calls import CallOp
 from mini_infer.dialects.kernel.kernel_attributes import FormAttr, ScheduleAttr
-from mini_infer.dialects.kernel.targets import BF16_DOTS, BYTE_DOTS, CpuAttr
+from mini_infer.dialects.kernel.targets import BF16_DOTS, BYTE_DOTS, MATRIX_PRODUCTS, CpuAttr
 from mini_infer.lowering import pipelines
 from mini_infer.runtime.compile.module_to_plan import build_plan
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import target_attribute
 from mini_infer.runtime.plan import InferencePlan
 
+_PRODUCTS = {*BYTE_DOTS, *BF16_DOTS, *MATRIX_PRODUCTS}
 GUARD = 4096 * 16  # bytes: at least a page everywhere
 
 
@@ -187,7 +188,7 @@ def compiled(m: Model, target: Target) -> tuple[InferencePlan, ModuleOp]:
     host = target_attribute(config)
     module.attributes["kernel.target"] = CpuAttr.of(
         cpu=host.cpu.data,
-        features=[each.data for each in host.features if each.data in {*BYTE_DOTS, *BF16_DOTS} - {*target.without}],
+        features=[each.data for each in host.features if each.data in _PRODUCTS - {*target.without}],
         vector_bits=host.vector_bits.data,
         registers=host.registers.data,
         l2=target.l2 or host.l2.data,

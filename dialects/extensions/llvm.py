@@ -10,11 +10,13 @@ from xdsl.dialects import llvm
 from xdsl.dialects.arith import boolLike, floatingPointLike
 from xdsl.dialects.builtin import IntegerAttr, SignlessIntegerConstraint, VectorType, i1
 from xdsl.dialects.llvm import ALL_FCMP_FLAGS, FastMathAttr
+from xdsl.ir import ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
     ParsePropInAttrDict,
     VarConstraint,
+    irdl_attr_definition,
     irdl_op_definition,
     operand_def,
     prop_def,
@@ -29,6 +31,13 @@ from .assembly import BoolFor, WordOf
 from .replace import expect_same_shape, replace_operations
 
 NO_FAST_MATH = FastMathAttr(None)
+
+
+@irdl_attr_definition
+class X86AmxType(ParametrizedAttribute, TypeAttribute):
+    """`!llvm.x86_amx`: a tile in a register of Intel's AMX."""
+
+    name = "llvm.x86_amx"
 
 
 @irdl_op_definition
@@ -130,4 +139,6 @@ class FPToUIOp(FloatToIntegerOp):
     name = "llvm.fptoui"
 
 
-LLVM = replace_operations(llvm.LLVM, [ExtractElementOp, PoisonOp, FCmpOp, SelectOp, UIToFPOp, FPToSIOp, FPToUIOp])
+LLVM = replace_operations(
+    llvm.LLVM, [ExtractElementOp, PoisonOp, FCmpOp, SelectOp, UIToFPOp, FPToSIOp, FPToUIOp], [X86AmxType]
+)

@@ -30,7 +30,9 @@ BYTE_DOTS = ("pmaddubsw", "pmaddwd", "sdot", "usdot", "vpdpbusd")
 """Instructions that add up products of bytes, or of 16 bits, in registers of `vector_bits` (see byte_dots.py)."""
 BF16_DOTS = ("bfdot", "vdpbf16ps")
 """Instructions that add up products of pairs of bf16 in f32 (see bf16_dots.py): ARM's and AVX-512's."""
-CPU_FEATURES = ("fma", "half", "round", *BYTE_DOTS, *BF16_DOTS)
+MATRIX_PRODUCTS = {"tdpbf16ps": 2, "tdpbusd": 1}
+"""Instructions that multiply tiles of a matrix (see amx.py), and the bytes of an element: Intel's AMX."""
+CPU_FEATURES = ("fma", "half", "round", *BYTE_DOTS, *BF16_DOTS, *MATRIX_PRODUCTS)
 """Products and sums in one rounding; f16 to f32 and back; rounding to a whole number; and instructions by name."""
 
 
@@ -186,6 +188,18 @@ class CpuAttr(ParametrizedAttribute):
     def bf16_speed(self) -> float:
         """The throughput of that instruction relative to multiply-adds of f32 (526 GFLOP/s by 265 on Zen 5)."""
         return 2 if self.multiplies_bf16 else 0.5
+
+    def multiplies_tiles(self, element_bytes: int) -> bool:
+        """Whether it has an instruction for products of tiles with elements of that many bytes: bf16, or bytes."""
+        names = [name for name, size in MATRIX_PRODUCTS.items() if size == element_bytes]
+        return self.vector_bits.data == 512 and any(map(self.has, names))
+
+    def matrix_speed(self, element_bytes: int) -> float:
+        """The throughput of that instruction relative to multiply-adds of f32: half of its peak; not measured.
+
+        8192 products of bf16, of 16 rows by 16 columns, take 16 cycles, in which two units of 512 bits make 512 of f32.
+        """
+        return 16 / element_bytes
 
     @property
     def far_bytes(self) -> int:

@@ -26,6 +26,7 @@ from xdsl.dialects.llvm import (
 from xdsl.ir import Attribute
 
 from ...dialects.errors import CompileError
+from ...dialects.extensions.llvm import X86AmxType
 
 _PLAIN_NAME = re.compile(r"[-a-zA-Z$._][-a-zA-Z$._0-9]*")
 
@@ -52,6 +53,8 @@ def type_text(llvm_type: Attribute) -> str:
             return "ptr"
         case LLVMVoidType():
             return "void"
+        case X86AmxType():
+            return "x86_amx"
         case LLVMArrayType():
             return f"[{llvm_type.size.data} x {type_text(llvm_type.type)}]"
         case LLVMStructType() if not llvm_type.struct_name.data:

@@ -27,10 +27,13 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute
 
+from ...dialects.amx import TileType
 from ...dialects.errors import CompileError
+from ...dialects.extensions.llvm import X86AmxType
 from ...dialects.graph.narrow_types import is_narrow_float
 
 POINTER = LLVMPointerType()
+X86_AMX = X86AmxType()
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,8 @@ def _convert(source: Attribute) -> Attribute:
             return IntegerType(source.width.data)
         case MemRefType():
             return POINTER
+        case TileType():
+            return X86_AMX
         case VectorType():
             lanes = lanes_of(source)
             assert lanes is not None

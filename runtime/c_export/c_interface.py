@@ -39,6 +39,7 @@ _ERRORS = {
     Status.WEIGHTS: "the weights are not those that the code was made with",
     Status.INDEX: "an index is out of range: what was written is no result",
     Status.FAILED: "a branch was taken that can't be run: what was written is no result",
+    Status.AMX: "the system gives the process no registers of AMX, which the code uses",
 }
 
 

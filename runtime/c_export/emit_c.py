@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as replace_fields
 from pathlib import Path
@@ -28,6 +28,7 @@ from ..limits import memory_for
 from ..module_interface import WEIGHT_ALIGNMENT
 from ..native.call_checks import check_c_calls, undefined_symbols
 from ..native.cpu_targets import machine_of
+from ..native.llvm_worker import Part
 from ..native.llvmlite_calls import part_of
 from ..native.machine_code import MachineCode
 from ..native.one_object import one_object
@@ -116,7 +117,7 @@ def emit_c(
         target = cpu_of(module)
         assert isinstance(lowered.compilation, MachineCode)  # as the device is a CPU
         interface, pieces = _interface(name, file, target.cpu.data, lowered, embed)
-        entry = _entry(interface, lowered)
+        entry = _entry(interface, lowered, lowered.compilation.parts)
         parts = [*lowered.compilation.parts, part_of(entry.ir(), machine_of(target))]
         kernels = {f"{name}_{each.name}": each for each in lowered.compilation.kernels}
         check_kept(kernels.values(), "C code")
@@ -168,7 +169,7 @@ def _interface(
     return interface, [words.tobytes(), weights, padding]
 
 
-def _entry(interface: CInterface, lowered: Lowered) -> CEntry:
+def _entry(interface: CInterface, lowered: Lowered, parts: Sequence[Part]) -> CEntry:
     def pointer(number: int, parameter: Parameter) -> Pointer:
         spec = parameter.spec
         return Pointer(f"a{number}", spec.dtype.itemsize if spec.nbytes else 0)
@@ -183,4 +184,5 @@ def _entry(interface: CInterface, lowered: Lowered) -> CEntry:
         threads=interface.threads,
         weights_bytes=interface.weights_bytes,
         digest=interface.digest,
+        asks_for_amx=any("llvm.x86.tile" in part.text for part in parts) and "darwin" not in parts[0].triple,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...dialects.errors import ConfigError
+from ..machine_facts import may_use_amx
 from .cpus import HostCpu
 
 _V2 = ("cx16", "lahf_lm", "popcnt", "pni", "sse4_1", "sse4_2", "ssse3")
@@ -30,7 +31,7 @@ class CpuLevel:
     def suits(self, cpu: HostCpu) -> bool:
         """Whether that CPU can run the code."""
         same = self.architecture == cpu.architecture and self.model in ("", cpu.model)
-        return same and cpu.flags.issuperset(self.flags)
+        return same and cpu.flags.issuperset(self.flags) and ("amx_tile" not in self.flags or may_use_amx())
 
 
 def level_named(name: str, host: HostCpu) -> CpuLevel:

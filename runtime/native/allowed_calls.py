@@ -27,5 +27,5 @@ KERNELS_MAY_CALL = frozenset(
 )
 """What users' kernels may call: C's functions on memory, and all of its math library for float and double."""
 
-FOR_C = frozenset(_MEMORY | _MATH | _JOINED | _DARWIN)
-"""What code for C programs may call: functions on memory, and of the math library."""
+FOR_C = frozenset(_MEMORY | _MATH | _JOINED | _DARWIN | {"syscall"})
+"""What code for C programs may call: functions on memory, of the math library, and Linux's system for AMX."""

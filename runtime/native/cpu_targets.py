@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ...dialects.errors import ConfigError
-from ...dialects.kernel.targets import BF16_DOTS, BYTE_DOTS, CPU_FEATURES, CpuAttr, gflops_of
+from ...dialects.kernel.targets import BF16_DOTS, BYTE_DOTS, CPU_FEATURES, MATRIX_PRODUCTS, CpuAttr, gflops_of
 from ..config import EngineConfig
-from ..machine_facts import USUAL_CACHE, cache_bytes
+from ..machine_facts import USUAL_CACHE, cache_bytes, may_use_amx
 from .llvmlite_calls import Machine, binding, emit_assembly, target_machine
 
 _HELPERS = {"fma": "fmaf", "half": "truncsfhf2", "round": "roundevenf"}
@@ -69,6 +69,10 @@ define <16 x i8> @reversed(<16 x i8> %x) {{
 """What pshufb does, which came with pmaddubsw: LLVM finds no use for the latter by itself."""
 
 
+_AMX = {"tdpbf16ps": "amx-bf16", "tdpbusd": "amx-int8"}
+"""LLVM's names of the features that the matrix instructions belong to."""
+_WITH_AMX = {"sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d", "diamondrapids"}
+"""CPUs that have AMX, by LLVM's names; code without intrinsics doesn't tell, as LLVM makes no tiles of it by itself."""
 _UNIT_BITS = {"znver1": 128, "znver4": 256}
 """Width of each of the two multiply-add units where it is narrower than a register, which then takes two cycles."""
 _ONE_UNIT = {"cannonlake", "icelake-client", "rocketlake", "tigerlake"}
@@ -98,14 +102,14 @@ class CpuTarget:
             return self
         if vector_bits > self.vector_bits:
             registers = self.registers * self.vector_bits // vector_bits
-            features = self.features.difference(BYTE_DOTS, BF16_DOTS)
+            features = self.features.difference(BYTE_DOTS, BF16_DOTS, MATRIX_PRODUCTS)
             return replace(self, vector_bits=vector_bits, registers=registers, features=features)
         registers = self.registers
         machine, features = self.machine, self.features
         if self.vector_bits == 512:  # x86 has the upper 16 registers only with AVX-512
             registers = min(registers, 16)
             machine = replace(machine, features=",".join(filter(None, (machine.features, "-avx512f"))))
-            features = features.difference(BYTE_DOTS, BF16_DOTS) | _byte_dots(machine, "ymm")
+            features = features.difference(BYTE_DOTS, BF16_DOTS, MATRIX_PRODUCTS) | _byte_dots(machine, "ymm")
         return replace(self, vector_bits=vector_bits, registers=registers, machine=machine, features=features)
 
 
@@ -161,8 +165,12 @@ def plainest_cpu() -> str:
 def host_target() -> CpuTarget:
     """The CPU that this process runs on."""
     llvm = binding()
-    machine = Machine("", llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
-    return _target(machine.cpu, machine, cache_bytes(2) or USUAL_CACHE)
+    said = llvm.get_host_cpu_features()
+    machine = Machine("", llvm.get_host_cpu_name(), said.flatten())
+    target = _target(machine.cpu, machine, cache_bytes(2) or USUAL_CACHE)
+    has_amx = said.get("amx-tile", False) and may_use_amx()
+    amx = {name for name, feature in _AMX.items() if has_amx and said.get(feature, False)}
+    return replace(target, features=target.features.difference(MATRIX_PRODUCTS) | amx)
 
 
 def machine_of(target: CpuAttr) -> Machine:
@@ -186,6 +194,7 @@ def _target(name: str, machine: Machine, l2_bytes: int) -> CpuTarget:
     x86 = "%rdi" in code
     register = next((name for name in ("zmm", "ymm") if f"%{name}" in code), "xmm")
     features |= _byte_dots(machine, register) | _bf16_dots(machine)
+    features |= frozenset(_AMX if machine.cpu in _WITH_AMX else ())
     width, registers = (512, 32) if "%zmm" in code else (256, 16) if "%ymm" in code else (128, 16 if x86 else 32)
     return CpuTarget(name, machine, width, registers, features, l2_bytes)
 

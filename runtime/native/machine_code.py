@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import node_name
 from ...dialects.graph.blobs import MiniContext
-from ...dialects.kernel.targets import BF16_DOTS, BYTE_DOTS, CpuAttr, cpu_of
+from ...dialects.kernel.targets import CPU_FEATURES, CpuAttr, cpu_of
 from ...dialects.sizes.size_attributes import symbols_of_module
 from ...dialects.symbols import symbol_named
 from ...lowering.kernels_to_loops.insert_cancellation_points import STOP
@@ -69,7 +69,7 @@ def start_compiling(
     pointers += 2 + bool(symbols_of_module(module)) + (STATUS in roles) + cancellable + profiled
     target, compilers = cpu_of(module), compilers or Compilers(1)
     cpu = cpu_target(target.cpu.data).narrowed(target.vector_bits.data)
-    lacking = [name for name in (*BYTE_DOTS, *BF16_DOTS) if target.has(name) and name not in cpu.features]
+    lacking = [name for name in CPU_FEATURES if target.has(name) and name not in cpu.features]
     passes = [each for phase in phases if phase.level == "llvm" for each in parse_passes(phase.passes)]
     seconds = [0.0] * len(passes)
     kernels = declared_kernels(module.ops)
@@ -148,11 +148,11 @@ def _kernel_calls(module: ModuleOp, main: Operation) -> tuple[KernelCall, ...]:
 
 def _check_instructions(text: str, lacking: Sequence[str], target: CpuAttr) -> None:
     """Raises CompileError if the text has instructions, of those `lacking`, that the target CPU doesn't have."""
-    from ...lowering.loops_to_llvm import bf16_dots, byte_dots
+    from ...lowering.loops_to_llvm import amx_tiles, bf16_dots, byte_dots
 
-    intrinsics = {**byte_dots.INTRINSICS, **bf16_dots.INTRINSICS}
+    intrinsics = {**byte_dots.INTRINSICS, **bf16_dots.INTRINSICS, **amx_tiles.INTRINSICS}
     for name in lacking:
-        if any(each in text for each in intrinsics[name]):
+        if any(each in text for each in intrinsics.get(name, ())):
             raise CompileError(
                 f"the module's kernels are for a CPU that has {name} with {target.vector_bits.data} bits, and "
                 f"{target.cpu.data} hasn't: compile the model for it again"

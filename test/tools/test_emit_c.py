@@ -23,6 +23,8 @@ import mini_infer as mi
 from mini_infer.dialects.atomic_file import write_folder
 from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime.c_export.c_interface import c_names, model_name
+from mini_infer.runtime.machine_facts import may_use_amx
+from mini_infer.runtime.native.cpu_targets import host_target
 
 ONE: dict[str, Any] = {"threads": 1, "compile_threads": 1}
 TYPES = ("float16", "bfloat16", "double", "int8", "uint8", "int16", "int32", "uint64", "bool")
@@ -170,7 +172,25 @@ def test_a_branch_that_can_not_be_run_has_a_status_of_its_own(tmp_path: Path) ->
     for taken[0], index[:8].view(np.int64)[0] in ((1, 3), (0, 3), (1, 4), (0, 4), (1, 0)):
         statuses[int(taken[0]), int(index[0])] = library.run()
     assert statuses == {(1, 3): 0, (0, 3): 5, (1, 4): 4, (0, 4): 5, (1, 0): 0}
-    assert "M_ERROR_FAILED = 5 /* a branch was taken" in (tmp_path / "m.h").read_text()
+    assert "M_ERROR_FAILED = 5, /* a branch was taken" in (tmp_path / "m.h").read_text()
+
+
+@pytest.mark.skipif(host_target().vector_bits < 512, reason="this CPU has no AVX-512, which CPUs with AMX have")
+def test_a_program_asks_for_the_registers_of_amx(tmp_path: Path) -> None:
+    """What the system refuses on a CPU without them, where the code would end the program."""
+    text = """
+    g (float[64, 64] x) => (float[64, 64] y) {
+      s = Constant <value_ints = [64, 64]> ()  z = ConstantOfShape (s)  w = EyeLike (z)
+      y = MatMul (x, w)
+    }"""
+    program = c_program(model_of(text), tmp_path, cpu="x86_64-linux-gnu:sapphirerapids", precision="bf16")
+    if may_use_amx():
+        x = np.arange(4096, dtype=np.float32).reshape(64, 64) % 256
+        np.testing.assert_array_equal(program({"x": x})["y"], x)
+        return
+    (tmp_path / "x.bin").write_bytes(bytes(64 * 64 * 4))
+    done = program.run(["m.weights", "x.bin", "y.out"])
+    assert done.returncode != 0 and "status 6" in done.stderr
 
 
 def test_weights_are_checked_to_the_last_byte(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from typing import Protocol
 
 from xdsl.dialects.builtin import bf16, f32, i8, i32
 from xdsl.dialects.vector import InsertOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
+from ....dialects.amx import TileMulFOp, TileMulIOp
 from ....dialects.bf16_dot import PAIR, Bf16DotOp
 from ....dialects.byte_dot import GROUP, DotOp
 from ...kernel_code.arithmetic import convert, loaded
@@ -54,6 +55,10 @@ class InnerStep(Protocol):
         """Adds the step's products to the accumulators of `lanes` columns."""
         ...
 
+    def tiles(self, rows: SSAValue, columns: SSAValue, total: SSAValue) -> Operation:
+        """The product of two tiles (see amx.py) of several steps, added to a tile of accumulators."""
+        ...
+
 
 @dataclass(frozen=True)
 class MultiplyAdd:
@@ -82,6 +87,10 @@ class MultiplyAdd:
     def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
         """A fused multiply-add."""
         return b.fma(row, column, total)
+
+    def tiles(self, rows: SSAValue, columns: SSAValue, total: SSAValue) -> Operation:
+        """No CPU has such products of f32 or f64."""
+        raise AssertionError(rows, columns, total)
 
 
 @dataclass(frozen=True)
@@ -126,6 +135,10 @@ class ByteDot:
         """Adds four products to each sum."""
         return b.insert(DotOp(row, column, total, self.unsigned_row, self.unsigned_columns))
 
+    def tiles(self, rows: SSAValue, columns: SSAValue, total: SSAValue) -> Operation:
+        """A product of bytes."""
+        return TileMulIOp(rows, columns, total, zext_lhs=self.unsigned_row, zext_rhs=self.unsigned_columns)
+
 
 @dataclass(frozen=True)
 class Bf16Dot:
@@ -164,3 +177,7 @@ class Bf16Dot:
     def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
         """Adds two products to each sum."""
         return b.insert(Bf16DotOp(row, column, total))
+
+    def tiles(self, rows: SSAValue, columns: SSAValue, total: SSAValue) -> Operation:
+        """A product of bf16."""
+        return TileMulFOp(rows, columns, total)

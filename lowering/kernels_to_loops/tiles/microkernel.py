@@ -22,13 +22,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import groupby, product
 
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
+from ....dialects.amx import ROWS, TileLoadOp, TileStoreOp, TileType, TileZeroOp
 from ....dialects.kernel.targets import CpuAttr
-from ...kernel_code.arithmetic import Arithmetic, bits_of, convert
+from ...kernel_code.arithmetic import Arithmetic, bits_of, convert, signless
 from ...kernel_code.loop_builder import Index, LoopBuilder, memref_type
 from ..kernel_instance import KernelInstance
 from .fused_ops import Epilogue
@@ -73,6 +74,7 @@ class Tile:
     resumes: bool = False  # whether it continues sums of an earlier part of the contraction, kept in scratch
     waits: bool = False  # whether its own sums are kept there for a later part
     halves: bool = False  # whether the epilogue joins the two halves of the columns
+    matrix: int = 0  # elements of the contraction that one product of tiles takes (see amx.py); 0: as vectors
 
     @property
     def stored(self) -> int:
@@ -100,6 +102,7 @@ class Tile:
         clip = "_" + "_".join(f"{low}to{high}" for low, high in self.taps) if self.clipped else ""
         taps = f"_{len(self.taps)}taps" if len(self.taps) > 1 and not self.clipped else ""
         kind = "bytes" if isinstance(self.step, ByteDot) else "bf16" if isinstance(self.step, Bf16Dot) else "tile"
+        kind += "_matrix" if self.matrix else ""
         columns = self.valid or f"upto{self.stored}"
         part = (
             ("_asking" if self.asks_rows else "")
@@ -237,10 +240,62 @@ class _TileWriter:
             start = convert(b, b.vload(bias, [0], tile.lanes, self.valid), tile.result, tile.step.sums)
         if tile.padding and tile.filter_rows:
             start = self._padded_rows(start)
+        if tile.matrix:
+            starts_at_zero = strip.bias is None and not (tile.padding and tile.filter_rows)
+            self.results.store_kept(self._product_of_tiles(), more=None if starts_at_zero else start)
+            return
         sums = self._sums([start] * tile.rows) if strip.sums is None else self._resumed(strip.sums, start)
         if tile.waits:
             return
         self.results.store(sums)
+
+    def _product_of_tiles(self) -> SSAValue:
+        """The tile's sums from zero, by products of matrices in registers of their own, in memory."""
+        b, tile, strip = self.b, self.tile, self.strip
+        group, sums = tile.step.depth, tile.step.sums
+        element = signless(memref_type(self.a).element_type)
+        taps, words, step = len(tile.taps), b.div(strip.depth, group), tile.matrix // group
+        rows = [(first, min(ROWS, tile.rows - first)) for first in range(0, tile.rows, ROWS)]
+        columns = range(0, tile.lanes, ROWS)
+        first = 0 if tile.walks_panels else b.mul(self.number, tile.rows)
+        a = b.view(
+            strip.a.place,
+            b.mul(first, strip.a.stride),
+            [strip.filter_rows, taps, tile.rows, strip.depth],
+            [strip.a_filter_row, strip.a_tap, strip.a.stride, 1],
+        )
+        panel = b.view(
+            strip.panel,
+            b.mul(self.number, strip.next_panel),
+            [strip.filter_rows, b.mul(words, taps), tile.read],
+            [b.mul(b.mul(self.tap, taps), strip.panel_row), b.mul(strip.panel_row, group), 1],
+        )
+
+        def load(memref: SSAValue, indices: Sequence[Index], height: int, width: int) -> SSAValue:
+            type = TileType.of(height, width, element)
+            return b.insert(TileLoadOp(memref, [b.index(each) for each in indices], type))
+
+        def multiply(kh: Index, tap: Index, word: Index, totals: Sequence[SSAValue]) -> list[SSAValue]:
+            left = [load(a, [kh, tap, row, b.mul(word, group)], height, tile.matrix) for row, height in rows]
+            at = b.add(b.mul(tap, words), word)
+            right = [load(panel, [kh, at, column * group], step, ROWS * group) for column in columns]
+            return [
+                b.insert(tile.step.tiles(x, y, total))
+                for (x, y), total in zip(product(left, right), totals, strict=True)
+            ]
+
+        def filter_row(kh: Index, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            def tap(tap: Index, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                return b.loop(0, words, partial(multiply, kh, tap), step=step, carried=totals)
+
+            return b.loop(0, taps, tap, carried=totals)
+
+        start = [b.insert(TileZeroOp(TileType.of(height, ROWS, sums))) for _, height in rows for _ in columns]
+        totals = b.loop(0, strip.filter_rows, filter_row, carried=start)
+        kept = b.alloca(sums, [tile.rows, tile.lanes])
+        for ((row, _), column), total in zip(product(rows, columns), totals, strict=True):
+            b.place_op(TileStoreOp(kept, [b.index(row), b.index(column)], total))
+        return kept
 
     def _resumed(self, waiting: MemoryRows, start: SSAValue) -> Sequence[SSAValue]:
         """The sums plus those of earlier parts of the contraction, stored again if a later part follows."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Attribute, SSAValue
 
-from ...kernel_code.arithmetic import convert, loaded, stored
+from ...kernel_code.arithmetic import Arithmetic, convert, loaded, stored
 from ...kernel_code.loop_builder import Index, LoopBuilder, memref_type
 from .fused_ops import Epilogue
 
@@ -81,7 +81,33 @@ class TileResults:
     def store(self, sums: Sequence[SSAValue]) -> None:
         """Stores what the epilogue makes of each row's sums."""
         b, shape = self.b, self.shape
-        # What does not vary by row is loaded once, before the rows.
+        if self.epilogue.inline:
+            store = self._row_store()
+            for row in range(shape.rows):
+                store(sums[row], row)
+            return
+        element = memref_type(self.out).element_type
+        # Sums wait for the second pass in the result's memory, unless they are of another type or twice as many. What
+        # a masked store writes is not forwarded to loads, which wait until it is in the cache.
+        fit = shape.sums == element and not shape.halves and self.valid == shape.lanes
+        waiting, valid = (self.out, self.valid) if fit else (b.alloca(shape.sums, [shape.rows, shape.lanes]), None)
+        for row in range(shape.rows):
+            b.vstore(sums[row], waiting, [row, 0], valid)
+        self.store_kept(waiting, valid)
+
+    def store_kept(self, kept: SSAValue, valid: Index | None = None, more: SSAValue | None = None) -> None:
+        """Stores what the epilogue makes of sums in memory, of which `valid` columns exist, plus `more` on each row."""
+        b, shape, store = self.b, self.shape, self._row_store()
+
+        def row(row: Index, _: Sequence[SSAValue]) -> None:
+            sums = b.vload(kept, [row, 0], shape.lanes, valid)
+            store(sums if more is None else Arithmetic(b, sums.type).add(sums, more), row)
+
+        b.loop(0, shape.rows, row)
+
+    def _row_store(self) -> Callable[[SSAValue, Index], None]:
+        """What stores a row's sums; operands that do not vary by row are loaded once, here."""
+        b, shape = self.b, self.shape
         fixed = {value: self._load(value, 0) for value, operand in self.operands.items() if not operand.by_row}
         element = memref_type(self.out).element_type
 
@@ -93,21 +119,7 @@ class TileResults:
             made = self.epilogue.emit(b, finished, shape.stored, load)
             b.vstore(stored(b, made, element), self.out, [row, 0], self.valid)
 
-        if self.epilogue.inline:
-            for row in range(shape.rows):
-                store(sums[row], row)
-            return
-        # Sums wait for the second pass in the result's memory, unless they are of another type or twice as many. What
-        # a masked store writes is not forwarded to loads, which wait until it is in the cache.
-        fit = shape.sums == element and not shape.halves and self.valid == shape.lanes
-        waiting, valid = (self.out, self.valid) if fit else (b.alloca(shape.sums, [shape.rows, shape.lanes]), None)
-        for row in range(shape.rows):
-            b.vstore(sums[row], waiting, [row, 0], valid)
-
-        def second_pass(row: Index, _: Sequence[SSAValue]) -> None:
-            store(b.vload(waiting, [row, 0], shape.lanes, valid), row)
-
-        b.loop(0, shape.rows, second_pass)
+        return store
 
     def _load(self, value: SSAValue, row: Index) -> SSAValue:
         window, lanes = self.windows[value], self.shape.stored

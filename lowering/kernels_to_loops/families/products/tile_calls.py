@@ -50,6 +50,7 @@ class Tiling:
     part: Index
     prefetch: int  # prefetch distance of the next panel: elements of a cache line; 0: no prefetch
     padding: int  # the value of pixels outside of a picture
+    matrix: int  # elements of the inner sum that one product of tiles takes; 0: it is multiplied in registers
 
     @classmethod
     def of(cls, k: KernelInstance, form: ContractionForm, nest: Nest) -> Tiling:
@@ -61,7 +62,7 @@ class Tiling:
         panels = -(-nest.columns // columns)
         step = _step_of(form)
         run = -(-nest.run // step.depth) * step.depth
-        chains = chains_of(useful_rows(form), nest.run, k.target)
+        chains = 1 if options.matrix else chains_of(useful_rows(form), nest.run, k.target)
         parts, part = (
             parts_of(nest.depth, nest.run, nest.taps, chains) if isinstance(step, MultiplyAdd) else ("none", 0)
         )
@@ -81,6 +82,7 @@ class Tiling:
             Extent(part),
             options.prefetch if bounds_of(panels)[1] > 1 else 0,
             form.root.padding if isinstance(form.root, ConvOp) else 0,
+            options.matrix,
         )
 
 
@@ -278,6 +280,7 @@ class TileCalls:
             prefetch=tiling.prefetch,
             rest=tiling.rest,
             padding=tiling.padding,
+            matrix=tiling.matrix,
             asks_rows=asks_rows,
             resumes=part is not None and not part.first,
             waits=part is not None and not part.last,

@@ -42,7 +42,7 @@ def code_of(cases: list[Case], cpu: str, changes: str = "") -> list[str]:
 @pytest.mark.parametrize(
     ("cpu", "rows", "instruction", "count"),
     [
-        ("x86_64-linux-gnu:sapphirerapids", 14, r"vpdpbusd\s", 28),
+        ("x86_64-linux-gnu:icelake-server", 14, r"vpdpbusd\s", 28),
         ("x86_64-linux-gnu:alderlake", 6, r"vpdpbusd\s", 12),
         ("x86_64-linux-gnu:skylake-avx512", 12, r"vpmaddwd\s", 48),
         ("x86_64-linux-gnu:x86-64-v3", 4, r"vpmaddwd\s", 16),
@@ -70,7 +70,7 @@ def pairs_product(rows: int, depth: int) -> Case:
     [
         ("x86_64-linux-gnu:znver4", 14, r"vdpbf16ps\s.*zmm", 28),
         ("x86_64-linux-gnu:znver5", 14, r"vdpbf16ps\s.*zmm", 28),
-        ("x86_64-linux-gnu:sapphirerapids", 14, r"vdpbf16ps\s.*zmm", 28),
+        ("x86_64-linux-gnu:cooperlake", 14, r"vdpbf16ps\s.*zmm", 28),
         ("aarch64-linux-gnu:neoverse-n2", 13, r"bfdot\s", 26),
         ("aarch64-linux-gnu:neoverse-v1", 13, r"bfdot\s", 26),
     ],
@@ -84,6 +84,25 @@ def test_pairs_of_bf16_are_multiplied_at_once(cpu: str, rows: int, instruction: 
     assert loops, found
     for loop in loops:
         assert not re.search(r"%rsp|\[sp|vpslld|vfmadd|fmla|\bshl", loop), loop
+
+
+@pytest.mark.parametrize(
+    ("case", "changes", "instruction"),
+    [
+        (pairs_product(64, 2048), "round-products{to=bf16}", r"tdpbf16ps\s"),
+        (product((64, 2048), (2048, 64), (np.uint8, np.int8)), "", r"tdpbusd\s"),
+    ],
+)
+def test_tiles_of_a_matrix_stay_in_registers(case: Case, changes: str, instruction: str) -> None:
+    """Two tiles of rows by two of columns: a load for each product."""
+    loops = [
+        loop for loop in code_of([case], "x86_64-linux-gnu:sapphirerapids", changes) if re.search(instruction, loop)
+    ]
+    assert loops
+    for loop in loops:
+        products = len(re.findall(instruction, loop))
+        assert products % 4 == 0 and len(re.findall(r"tileloadd\s", loop)) == products
+        assert not re.search(r"tilestored|%rsp", loop), loop
 
 
 def rounded_product(bits: int, rows: int, depth: int) -> Case:

@@ -32,7 +32,7 @@ CPUS = {
     "x86_64-linux-gnu:x86-64-v3": (256, 16, ALL),
     "x86_64-linux-gnu:x86-64-v4": (512, 32, ALL),
     "x86_64-linux-gnu:znver5": (512, 32, ALL | {"vdpbf16ps", "vpdpbusd"}),
-    "x86_64-linux-gnu:sapphirerapids": (512, 32, ALL | {"vdpbf16ps", "vpdpbusd"}),
+    "x86_64-linux-gnu:sapphirerapids": (512, 32, ALL | {"tdpbf16ps", "tdpbusd", "vdpbf16ps", "vpdpbusd"}),
     "x86_64-linux-gnu:alderlake": (256, 16, ALL | {"vpdpbusd"}),
     "aarch64-linux-gnu:neoverse-n1": (128, 32, ARM),
     "aarch64-linux-gnu:neoverse-v1": (128, 32, ARM | {"bfdot", "usdot"}),

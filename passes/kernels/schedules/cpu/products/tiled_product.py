@@ -34,7 +34,9 @@ from typing_extensions import override
 from xdsl.dialects.builtin import bf16, f32, f64, i32
 from xdsl.ir import Operation, SSAValue
 
+from ......dialects.amx import ROW_BYTES, ROWS
 from ......dialects.bf16_dot import PAIR
+from ......dialects.byte_dot import GROUP
 from ......dialects.graph.base import ElementwiseOp
 from ......dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
 from ......dialects.graph.ops.conversion import CastOp
@@ -58,7 +60,7 @@ from ......dialects.graph.packing.unpack import UnpackOp
 from ......dialects.graph.values import element_type_of_value, ints, nbytes_of, shape_of, type_of
 from ......dialects.kernel.kernel_attributes import InterfaceAttr
 from ......dialects.kernel.targets import CpuAttr
-from ......dialects.sizes.sizes import bounds_of, now
+from ......dialects.sizes.sizes import bounds_of, is_fixed, now
 from .....cost_model import moving_seconds, seconds
 from .....geometry.strided_views import strided_view
 from ....element_flow import same_place_pairs
@@ -88,6 +90,8 @@ class TiledProduct(Schedule[CpuAttr]):
     """Whether the epilogue runs on the sums in registers, not in a second pass over the stored tile."""
     prefetch: Count = 0
     """Elements of a cache line, where the next panel is asked for while one is used; 0: it is not."""
+    matrix: Count = 0
+    """Elements of the inner sum that one product of tiles takes; 0: rows are multiplied one by one in registers."""
 
     @classmethod
     def suits(cls, form: ContractionForm, packed: bool) -> bool:
@@ -116,6 +120,8 @@ class TiledProduct(Schedule[CpuAttr]):
         nr = 2 * lanes
         if form.halves and not (pairs(form.root) and packed_operands(kernel, form, nr)):
             return None
+        if step := matrix_step(form, target):
+            return cls(2 * ROWS, nr, lanes, runs_inline(form), matrix=step)
         mr = max(1, (target.registers.data - _beside_sums(form.root, target)) // 2)
         if _row_bytes(form) % target.L1_WAY == 0:  # more rows would push each other out of the first-level cache
             mr = min(mr, target.L1_WAYS)
@@ -160,7 +166,11 @@ class TiledProduct(Schedule[CpuAttr]):
         if groups > 1:
             wasted *= 1 + PANELS_OF_A_GROUP / now(depth_of(root))
         run = shape_of(root.weight)[1] if isinstance(root, ConvOp) else depth_of(root)
-        if root.sums is not None:
+        if self.matrix:
+            rows = now(prod(shape_of(root.results[0])[:-1]))
+            size = item_bytes(root.operands[0])
+            wasted *= -(-rows // ROWS) * ROWS / rows * ROW_BYTES / (self.matrix * size) / target.matrix_speed(size)
+        elif root.sums is not None:
             wasted *= whole_groups(run, PAIR) / run / target.bf16_speed
         elif is_byte(element_type_of_value(root.operands[0])):
             wasted *= whole_groups(run) / run / target.byte_speed(_alike(root))
@@ -214,6 +224,35 @@ def fits(root: Operation) -> bool:
     if any(0 in shape_of(value) for value in (*root.operands, *root.results)):
         return False
     return isinstance(root, MatmulOp) or (root.layout.data == "NHWC" and len(shape_of(root.result)) in (3, 4))
+
+
+def matrix_step(form: ContractionForm, target: CpuAttr) -> int:
+    """Elements of the inner sum that products of tiles take at a time (see dialects/amx.py); 0: there are none.
+
+    None for few rows, and for pictures with padding at their sides, as a tile's rows all have the same taps. A step is
+    the same everywhere, so that of a tap's elements it is a divisor, of half of a tile's at least.
+    """
+    root = form.root
+    assert isinstance(root, MatmulOp | ConvOp)
+    size = item_bytes(root.operands[0])
+    counted = root.sums is not None or is_byte(element_type_of_value(root.operands[0]))
+    if not counted or not target.multiplies_tiles(size) or form.blocks is not None:
+        return 0
+    if bounds_of(prod(shape_of(root.results[0])[:-1]))[1] <= PANELS_FEW_ROWS:
+        return 0
+    if isinstance(root, ConvOp):
+        g = conv_geometry(root)
+        if g.pad[-1] or (g.out_width - 1) * g.stride[-1] + (g.kernel[-1] - 1) * g.dilation[-1] >= g.width:
+            return 0
+        run = g.channels // g.groups
+    elif has_whole_rows(form):
+        run = depth_of(root)
+    else:
+        return 0
+    most, group = ROW_BYTES // size, PAIR if size == 2 else GROUP
+    if not is_fixed(run):
+        return 0
+    return next((step for step in range(most, most // 2 - 1, -group) if run % step == 0), 0)
 
 
 def pairs(root: Operation) -> bool:
