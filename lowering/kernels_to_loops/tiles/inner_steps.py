@@ -51,6 +51,10 @@ class InnerStep(Protocol):
         """As `row`, with all elements equal to the padding value of the image."""
         ...
 
+    def padding_value(self, value: int) -> float:
+        """The padding value of the image as an element of the left-hand side."""
+        ...
+
     def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
         """Adds the step's products to the accumulators of `lanes` columns."""
         ...
@@ -81,6 +85,10 @@ class MultiplyAdd:
         raise AssertionError(count)
 
     def padding(self, b: LoopBuilder, value: int) -> SSAValue:
+        """Floats are padded with 0, which contributes nothing."""
+        raise AssertionError(value)
+
+    def padding_value(self, value: int) -> float:
         """Floats are padded with 0, which contributes nothing."""
         raise AssertionError(value)
 
@@ -129,7 +137,11 @@ class ByteDot:
 
     def padding(self, b: LoopBuilder, value: int) -> SSAValue:
         """The number as the bits of a signed byte, repeated."""
-        return b.constant((value + 128) % 256 - 128, vector_of(i8, GROUP))
+        return b.constant(self.padding_value(value), vector_of(i8, GROUP))
+
+    def padding_value(self, value: int) -> float:
+        """The number as the bits of a signed byte."""
+        return (value + 128) % 256 - 128
 
     def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
         """Adds four products to each sum."""
@@ -172,7 +184,11 @@ class Bf16Dot:
 
     def padding(self, b: LoopBuilder, value: int) -> SSAValue:
         """A pair of equal numbers."""
-        return b.constant(float(value), vector_of(bf16, PAIR))
+        return b.constant(self.padding_value(value), vector_of(bf16, PAIR))
+
+    def padding_value(self, value: int) -> float:
+        """The number."""
+        return float(value)
 
     def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
         """Adds two products to each sum."""

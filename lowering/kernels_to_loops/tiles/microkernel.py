@@ -29,8 +29,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.amx import ROWS, TileLoadOp, TileStoreOp, TileType, TileZeroOp
 from ....dialects.kernel.targets import CpuAttr
-from ...kernel_code.arithmetic import Arithmetic, bits_of, convert, signless
-from ...kernel_code.loop_builder import Index, LoopBuilder, memref_type
+from ...kernel_code.arithmetic import Arithmetic, bits_of, convert, loaded, signless
+from ...kernel_code.loop_builder import Index, LoopBuilder, memref_type, vector_of
 from ..kernel_instance import KernelInstance
 from .fused_ops import Epilogue
 from .inner_steps import Bf16Dot, ByteDot, InnerStep
@@ -275,8 +275,13 @@ class _TileWriter:
             type = TileType.of(height, width, element)
             return b.insert(TileLoadOp(memref, [b.index(each) for each in indices], type))
 
-        def multiply(kh: Index, tap: Index, word: Index, totals: Sequence[SSAValue]) -> list[SSAValue]:
-            left = [load(a, [kh, tap, row, b.mul(word, group)], height, tile.matrix) for row, height in rows]
+        def multiply(
+            kh: Index, tap: Index, word: Index, totals: Sequence[SSAValue], copy: SSAValue | None = None
+        ) -> list[SSAValue]:
+            if copy is None:
+                left = [load(a, [kh, tap, row, b.mul(word, group)], height, tile.matrix) for row, height in rows]
+            else:
+                left = [load(copy, [row, 0], height, tile.matrix) for row, height in rows]
             at = b.add(b.mul(tap, words), word)
             right = [load(panel, [kh, at, column * group], step, ROWS * group) for column in columns]
             return [
@@ -284,11 +289,38 @@ class _TileWriter:
                 for (x, y), total in zip(product(left, right), totals, strict=True)
             ]
 
-        def filter_row(kh: Index, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            def tap(tap: Index, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                return b.loop(0, words, partial(multiply, kh, tap), step=step, carried=totals)
+        def whole_tap(kh: Index, tap: Index, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            return b.loop(0, words, partial(multiply, kh, tap), step=step, carried=totals)
 
-            return b.loop(0, taps, tap, carried=totals)
+        def clipped_tap(kh: Index, tap: Index, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            """From a copy of the rows whose tap lies inside the picture, among others of the padding value."""
+            low, high = tile.taps[tap]
+            copy = b.alloca(element, [tile.rows, tile.matrix])
+            padding = b.constant(tile.step.padding_value(tile.padding), vector_of(element, tile.matrix))
+            for row in (*range(low), *range(high, tile.rows)):
+                b.vstore(padding, copy, [row, 0])
+
+            def inside(word: Index, totals: Sequence[SSAValue]) -> list[SSAValue]:
+                def row(row: Index, _: Sequence[SSAValue]) -> None:
+                    part = b.vload(a, [kh, tap, row, b.mul(word, group)], tile.matrix)
+                    b.vstore(loaded(b, part), copy, [row, 0])
+
+                b.loop(low, high, row)
+                return multiply(kh, tap, word, totals, copy)
+
+            return b.loop(0, words, inside, step=step, carried=totals)
+
+        def filter_row(kh: Index, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            first = 0
+            for (low, high), alike in groupby(tile.taps):
+                last = first + len(list(alike))
+                if (low, high) == (0, tile.rows):
+                    totals = b.loop(first, last, partial(whole_tap, kh), carried=totals)
+                elif low < high or tile.padding:
+                    for tap in range(first, last):
+                        totals = clipped_tap(kh, tap, totals)
+                first = last
+            return totals
 
         start = [b.insert(TileZeroOp(TileType.of(height, ROWS, sums))) for _, height in rows for _ in columns]
         totals = b.loop(0, strip.filter_rows, filter_row, carried=start)

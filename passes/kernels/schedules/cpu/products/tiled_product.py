@@ -167,7 +167,8 @@ class TiledProduct(Schedule[CpuAttr]):
             wasted *= 1 + PANELS_OF_A_GROUP / now(depth_of(root))
         run = shape_of(root.weight)[1] if isinstance(root, ConvOp) else depth_of(root)
         if self.matrix:
-            rows = now(prod(shape_of(root.results[0])[:-1]))
+            side_by_side = isinstance(root, MatmulOp) or conv_geometry(root).pointwise
+            rows = now(prod(shape_of(root.results[0])[:-1]) if side_by_side else shape_of(root.results[0])[-2])
             size = item_bytes(root.operands[0])
             wasted *= -(-rows // ROWS) * ROWS / rows * ROW_BYTES / (self.matrix * size) / target.matrix_speed(size)
         elif root.sums is not None:
@@ -229,8 +230,7 @@ def fits(root: Operation) -> bool:
 def matrix_step(form: ContractionForm, target: CpuAttr) -> int:
     """Elements of the inner sum that products of tiles take at a time (see dialects/amx.py); 0: there are none.
 
-    None for few rows, and for pictures with padding at their sides, as a tile's rows all have the same taps. A step is
-    the same everywhere, so that of a tap's elements it is a divisor, of half of a tile's at least.
+    None for few rows. A step is the same everywhere, so it is a divisor of a tap's elements: half of a tile's at least.
     """
     root = form.root
     assert isinstance(root, MatmulOp | ConvOp)
@@ -242,8 +242,6 @@ def matrix_step(form: ContractionForm, target: CpuAttr) -> int:
         return 0
     if isinstance(root, ConvOp):
         g = conv_geometry(root)
-        if g.pad[-1] or (g.out_width - 1) * g.stride[-1] + (g.kernel[-1] - 1) * g.dilation[-1] >= g.width:
-            return 0
         run = g.channels // g.groups
     elif has_whole_rows(form):
         run = depth_of(root)
