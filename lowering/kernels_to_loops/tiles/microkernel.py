@@ -292,7 +292,7 @@ class _TileWriter:
         def whole_tap(kh: Index, tap: Index, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
             return b.loop(0, words, partial(multiply, kh, tap), step=step, carried=totals)
 
-        def clipped_tap(kh: Index, tap: Index, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        def clipped_tap(kh: Index, tap: int, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
             """From a copy of the rows whose tap lies inside the picture, among others of the padding value."""
             low, high = tile.taps[tap]
             copy = b.alloca(element, [tile.rows, tile.matrix])
