@@ -133,6 +133,8 @@ class ExecutionContext(Stationary):
         self._bound: list[tuple[int, int] | None] = [None] * len(self._names)  # addresses, [start, end)
         self._bound_are_apart = False
         self._counts = [Tensor.empty((), np.int64, device=plan.config.place) for _ in plan.counts]
+        # Views, where this process reads that memory: to make one takes longer than a small model.
+        self._count_views = [count.numpy() for count in self._counts if count.device == "cpu"]
         self._session = self._new_session(plan)
         self._found: list[int] = []  # the counts of the last run
         # Whether a call returns just what code writes, and inputs can't lie in the arena.
@@ -167,7 +169,7 @@ class ExecutionContext(Stationary):
             self._workers.close()
         self._run_guard.session = None
         del self._session, self._memory, self._arena
-        self._bound, self._counts = [], []
+        self._bound, self._counts, self._count_views = [], [], []
 
     def _check_open(self) -> None:
         if self._run_guard.is_over:
@@ -275,7 +277,8 @@ class ExecutionContext(Stationary):
 
     def _execute(self, control: RunControl | None) -> None:
         self._perform(self._session.execute, control)
-        self._found = [int(count.to("cpu").numpy()) for count in self._counts]
+        views = self._count_views or [count.to("cpu").numpy() for count in self._counts]
+        self._found = [int(view) for view in views]
 
     def enqueue(self, *, time_limit: float | None = None) -> RunHandle:
         """Starts an inference on the bound buffers in the background, and returns a handle that can wait for it.
