@@ -28,7 +28,7 @@ from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadO
 from mini_infer.dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
 from mini_infer.dialects.graph.ops.recurrence import LstmOp
 from mini_infer.dialects.graph.ops.reduction import CumsumOp, LogSoftmaxOp, ReduceMeanOp, SoftmaxOp
-from mini_infer.dialects.graph.ops.selection import TopKOp
+from mini_infer.dialects.graph.ops.selection import ChosenRowsOp, NonMaxSuppressionOp, TopKOp
 from mini_infer.dialects.graph.ops.tree_ensemble import TreeEnsembleOp
 from mini_infer.dialects.graph.ops.unary import ExpOp, ReluOp
 from mini_infer.dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolOp
@@ -101,6 +101,18 @@ def scaled(kind: type[LayerNormOp] | type[RmsNormOp], axis: int) -> Callable[[Mo
 def instance_norm(m: Model, x: SSAValue) -> SSAValue:
     channels = shape_of(x)[1]
     return m(InstanceNormOp(x, m.weight(channels, dtype=np.float64), m.weight(channels, dtype=np.float64)))
+
+
+def suppressed(m: Model, boxes: int, classes: int = 3) -> SSAValue:
+    op = NonMaxSuppressionOp(
+        m.input(2, boxes, 4),
+        m.input(2, classes, boxes),
+        m.constant(boxes - 1, np.int64),
+        m.constant(0.3),
+        rows=boxes,
+    )
+    m(op)
+    return m(ChosenRowsOp(op.chosen, op.counts))
 
 
 def product(
@@ -368,6 +380,10 @@ CASES: dict[str, dict[str, Sized]] = {
     "selection": {
         "rows": graph(lambda m, n: m(TopKOp(m.input(3, n, dtype=np.float64), 1, (n + 1) // 2))),
         "columns": graph(lambda m, n: m(TopKOp(m.input(n, 3, dtype=np.float64), 0, n, smallest=True))),
+    },
+    "suppression": {
+        "boxes": graph(suppressed),
+        "classes": graph(lambda m, n: suppressed(m, 5, n)),
     },
     "tree_ensemble": {
         "rows": graph(lambda m, n: trees(m, n, 3, 16, 2, 1)),

@@ -81,6 +81,17 @@ class InstanceBase(Generic[B]):
                 return buffer
         return None
 
+    def argument(self, value: SSAValue) -> SSAValue:
+        """The memref of a kernel argument. Raises CompileError for a value computed in the body."""
+        buffer = self.buffer_of(value)
+        if buffer is None:
+            raise CompileError(f"{describe(self.kernel)} @{self.name}: an operand is no argument of the kernel")
+        return buffer
+
+    def result_of(self, value: SSAValue) -> SSAValue | None:
+        """The memref of a value that the kernel returns; None for any other."""
+        return dict(zip(self.yielded, self.results, strict=True)).get(value)
+
     def window(self, value: SSAValue) -> StridedView:
         """A body value as a window on a buffer. Raises CompileError unless it is an argument seen through views."""
         view = strided_view(value)

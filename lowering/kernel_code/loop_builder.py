@@ -239,12 +239,15 @@ class LoopBuilder:
     # control flow
 
     def _region(
-        self, arguments: Sequence[Attribute], body: Callable[[Sequence[BlockArgument]], Sequence[SSAValue]]
+        self,
+        arguments: Sequence[Attribute],
+        body: Callable[[Sequence[BlockArgument]], Sequence[SSAValue]],
+        end: Callable[..., Operation] = scf.YieldOp,
     ) -> Region:
         block = Block(arg_types=arguments)
         outer, self._at = self._at, block
         results = body(block.args)
-        self._at.add_op(scf.YieldOp(*results))
+        self._at.add_op(end(*results))
         self._at = outer
         return Region(block)
 
@@ -278,6 +281,24 @@ class LoopBuilder:
         if not unrolled:
             op.attributes["loop_annotation"] = NOT_UNROLLED
         self._at.add_op(op)
+        return op.results
+
+    def loop_while(
+        self,
+        carried: Sequence[SSAValue],
+        condition: Callable[[Sequence[SSAValue]], tuple[SSAValue, Sequence[SSAValue]]],
+        body: Callable[[Sequence[SSAValue]], Sequence[SSAValue]],
+    ) -> Sequence[SSAValue]:
+        """Loops: goes_on, carried = condition(carried); if it does, carried = body(carried). Returns the last ones."""
+        types = [value.type for value in carried]
+
+        def test(values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            goes_on, following = condition(values)
+            return [goes_on, *following]
+
+        before = self._region(types, test, scf.ConditionOp)
+        op = scf.WhileOp(carried, types, before, self._region(types, body))
+        self.place_op(op)
         return op.results
 
     def nest(self, sizes: Sequence[int], body: Callable[[Sequence[Index]], None]) -> None:

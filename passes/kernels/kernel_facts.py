@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
 from ...dialects.graph.ops.indexing import ScatterElementsOp, ScatterNdOp
+from ...dialects.graph.ops.selection import NonMaxSuppressionOp
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype
 
@@ -63,6 +64,11 @@ def the_root(kernel: KernelOp, kind: type[Root]) -> Root:
 def scatter_of(kernel: KernelOp) -> ScatterOp | None:
     """The scatter op that a kernel consists of."""
     return next((op for op in kernel.body.block.ops if isinstance(op, ScatterOp)), None)
+
+
+def suppression_of(kernel: KernelOp) -> NonMaxSuppressionOp | None:
+    """The suppression that a kernel consists of; None if it lists what one has chosen."""
+    return next((op for op in kernel.body.block.ops if isinstance(op, NonMaxSuppressionOp)), None)
 
 
 def scatter_pairs(kernel: KernelOp, scatter: ScatterOp) -> list[tuple[int, int]]:

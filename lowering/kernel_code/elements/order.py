@@ -1,4 +1,4 @@
-"""The order of `graph.top_k`, for any device: whether one element of a row precedes another."""
+"""The order of `graph.top_k`, for any device: whether one element of a row precedes another; floats as integers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import f32, i1, i32, i64
 from xdsl.ir import SSAValue
 
 from ....dialects.graph.ops.selection import TopKOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ..arithmetic import Arithmetic, is_unsigned
+from ..arithmetic import Arithmetic, convert, is_unsigned
 from ..index_expr import Expr, Var
-from ..loop_builder import Index
+from ..loop_builder import Index, LoopBuilder
 from .element_values import Values
 from .reduction_rules import wide
+
+LOW = (1 << 32) - 1
+"""The half of a 64-bit integer that holds a place."""
 
 
 @dataclass(frozen=True)
@@ -59,3 +62,24 @@ class RowOrder:
         stands_first = write.compare("slt", a.place, b.place)
         ahead = write.insert(arith.OrIOp(self.is_ahead(a.number, b.number), stands_first))
         return write.select(self.is_ahead(b.number, a.number), write.constant(0, i1), ahead)
+
+
+def float_key(b: LoopBuilder, number: SSAValue) -> SSAValue:
+    """An i64 of 32 bits, signed, that is larger for larger f32; the zeros are equal, NaN is larger than infinity."""
+    m, i = Arithmetic(b, f32), Arithmetic(b, i32)
+    bits = m.bits(m.add(number, m.constant(0.0)), i32)  # -0 and 0 are equal
+    magnitude = i.binary("and", i.binary("shr", bits, i.constant(31)), i.constant(0x7FFFFFFF))
+    ordered = i.select(m.is_nan(number), i.constant(0x7FFFFFFF), i.binary("xor", bits, magnitude))
+    return convert(b, ordered, i32, i64)
+
+
+def with_place(b: LoopBuilder, key: SSAValue, place: SSAValue) -> SSAValue:
+    """An i64 that orders by a key of 32 bits and, where it is equal, by a place (i64), the lower one larger."""
+    m = Arithmetic(b, i64)
+    return m.binary("or", m.binary("shl", key, m.constant(32)), m.sub(m.constant(LOW), place))
+
+
+def place_of(b: LoopBuilder, item: SSAValue) -> SSAValue:
+    """The place (i64) in a result of `with_place`."""
+    m = Arithmetic(b, i64)
+    return m.sub(m.constant(LOW), m.binary("and", item, m.constant(LOW)))

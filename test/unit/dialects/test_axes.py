@@ -65,7 +65,7 @@ from mini_infer.dialects.graph.ops.reduction import (
 )
 from mini_infer.dialects.graph.ops.resize import ResizeOp
 from mini_infer.dialects.graph.ops.sampling import SampleOp
-from mini_infer.dialects.graph.ops.selection import TopKOp
+from mini_infer.dialects.graph.ops.selection import ChosenRowsOp, NonMaxSuppressionOp, TopKOp
 from mini_infer.dialects.graph.ops.size_values import IotaOp, SizesOp
 from mini_infer.dialects.graph.ops.structure import ConstantOp, WeightOp
 from mini_infer.dialects.graph.ops.tree_ensemble import TreeEnsembleOp
@@ -174,6 +174,14 @@ CASES: list[Case] = [
     lambda x: CumsumOp(x(2, 4, 3), 1, exclusive=True),
     lambda x: CumprodOp(x(2, 4, 3), 0, reverse=True),
     lambda x: TopKOp(x(2, 5, 3), 1, 2),
+    lambda x: NonMaxSuppressionOp(
+        x(2, 5, 4, dtype=np.float32),
+        x(2, 3, 5, dtype=np.float32),
+        x.whole(end=1000),
+        x(low=0.5, dtype=np.float32),
+        rows=4,
+    ),
+    lambda x: ChosenRowsOp(x.whole(2, 3, 4), x.whole(2, 3, end=5)),
     lambda x: TreeEnsembleOp(x(4, 3), x.whole(2, 3, 2, 2, end=3), x(2, 3, 2, 5), trees=2, depth=1),
     lambda x: SoftmaxOp(x(2, 4, 3), 1),
     lambda x: LogSoftmaxOp(x(2, 4, 3), 2),

@@ -39,7 +39,7 @@ from mini_infer.dialects.graph.ops.recurrence import GruOp, LstmOp, RnnOp
 from mini_infer.dialects.graph.ops.reduction import ArgMaxOp, CumsumOp, ReduceSumOp, SoftmaxOp
 from mini_infer.dialects.graph.ops.resize import ResizeOp
 from mini_infer.dialects.graph.ops.sampling import SampleOp
-from mini_infer.dialects.graph.ops.selection import TopKOp
+from mini_infer.dialects.graph.ops.selection import ChosenRowsOp, NonMaxSuppressionOp, TopKOp
 from mini_infer.dialects.graph.ops.structure import WeightOp
 from mini_infer.dialects.graph.ops.unary import ExpOp, NegOp, NotOp, ReluOp
 from mini_infer.dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolOp
@@ -96,6 +96,10 @@ crop = partial(ResizeOp, shape=(2, 2), coordinate="tf_crop_and_resize")
 
 def masked(x: SSAValue, weight: SSAValue, recurrence: SSAValue, mask: SSAValue) -> RnnOp:
     return RnnOp(x, weight, recurrence, mask=mask, hidden=16)
+
+
+def boxes_of(rows: int) -> Build:
+    return partial(NonMaxSuppressionOp, rows=rows)
 
 
 RULES: list[tuple[Build, list[Array], str]] = [
@@ -201,6 +205,13 @@ RULES: list[tuple[Build, list[Array], str]] = [
     (partial(TopKOp, axis=1, count=1), [f(2)], "axis 1 is outside of a tensor of rank 1"),
     (partial(TopKOp, axis=0, count=3), [f(2)], "there are no 3 elements along a dimension of 2"),
     (partial(TopKOp, axis=0, count=-1), [f(2)], "there are no -1 elements along a dimension of 2"),
+    (boxes_of(2), [f(1, 3, 4), f(1, 2, 4), i(), f()], "boxes of shape [1, 3, 4] don't fit scores of shape [1, 2, 4]"),
+    (boxes_of(2), [f(1, 3, 4), half(1, 2, 3), i(), f()], "boxes, scores and limits must be f32, got f16"),
+    (boxes_of(2), [f(1, 3, 4), f(1, 2, 3), f(), f()], "the largest number of boxes must be an i64"),
+    (boxes_of(2), [f(1, 3, 4), f(1, 2, 3), i(), f(1)], "a limit must be a scalar, got shape [1]"),
+    (boxes_of(4), [f(1, 3, 4), f(1, 2, 3), i(), f()], "there are no 4 of 3 boxes"),
+    (ChosenRowsOp, [i(2, 3, 4), i(3, 2)], "counts of shape [3, 2] don't fit rows of shape [2, 3, 4]"),
+    (ChosenRowsOp, [f(2, 3, 4), i(2, 3)], "operands must be i64"),
     (partial(CumsumOp, axis=0), [b(2)], "booleans (i1) are not numbers"),
     (partial(SoftmaxOp, axis=-1), [f(2)], "axis -1 is outside of a tensor of rank 1"),
     (partial(SoftmaxOp, axis=0), [i(2)], "operand must be of a float type, got i64"),

@@ -17,7 +17,7 @@ from .....dialects.extensions.arith import IndexCastOp
 from .....dialects.graph.ops.selection import TopKOp
 from .....dialects.graph.values import shape_of
 from .....passes.kernels.kernel_facts import the_root
-from .....passes.kernels.schedules.cuda.ranks import Ranks
+from .....passes.kernels.schedules.cuda.selection.ranks import Ranks
 from ....kernel_code.elements.order import RowOrder
 from ....kernel_code.index_expr import Expr, Var, linear
 from ....kernel_code.loop_builder import Index

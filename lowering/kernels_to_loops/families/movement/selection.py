@@ -22,7 +22,7 @@ from typing import Generic, TypeVar
 
 from typing_extensions import override
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import i32, i64
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from .....dialects.extensions.arith import IndexCastOp
@@ -32,7 +32,7 @@ from .....dialects.sizes.sizes import bounds_of
 from .....passes.kernels.kernel_facts import the_root
 from ....kernel_code.arithmetic import Arithmetic, bits_of, convert, is_integer, is_unsigned, wide_float
 from ....kernel_code.elements.element_values import Values
-from ....kernel_code.elements.order import Ranked, RowOrder
+from ....kernel_code.elements.order import Ranked, RowOrder, float_key, place_of, with_place
 from ....kernel_code.index_expr import Expr, Var, delinearize, linear
 from ....kernel_code.loop_builder import INDEX, Index, LoopBuilder
 from ...kernel_instance import KernelInstance
@@ -63,7 +63,6 @@ def lower(k: KernelInstance) -> None:
 
 AT_ONCE = 16
 """Elements compared with the top at once: a few registers."""
-_LOW = (1 << 32) - 1
 
 
 def _fits_beside_index(op: TopKOp) -> bool:
@@ -229,9 +228,8 @@ class _NumberHeap(_Heap[SSAValue]):
 
     @override
     def _item(self, element: Ranked) -> SSAValue:
-        m, place = self._long, self.b.insert(IndexCastOp(self.b.index(element.place), i64))
-        key = m.binary("shl", self._key(element.number), m.constant(32))
-        return m.binary("or", key, m.sub(m.constant(_LOW), place))
+        place = self.b.insert(IndexCastOp(self.b.index(element.place), i64))
+        return with_place(self.b, self._key(element.number), place)
 
     @property
     def _long(self) -> Arithmetic:
@@ -248,11 +246,7 @@ class _NumberHeap(_Heap[SSAValue]):
                 else key
             )
         else:
-            m, i = Arithmetic(b, number.type), Arithmetic(b, i32)
-            bits = m.bits(m.add(number, m.constant(0.0)), i32)  # -0 and 0 are equal
-            magnitude = i.binary("and", i.binary("shr", bits, i.constant(31)), i.constant(0x7FFFFFFF))
-            ordered = i.select(m.is_nan(number), i.constant(0x7FFFFFFF), i.binary("xor", bits, magnitude))
-            key = convert(b, ordered, i32, i64)
+            key = float_key(b, number)
         return self._long.binary("xor", key, self._long.constant(-1)) if self.order.op.smallest is not None else key
 
     @override
@@ -263,13 +257,9 @@ class _NumberHeap(_Heap[SSAValue]):
     def _store(self, at: Index, item: SSAValue) -> None:
         self.b.store(item, self.memory, [self._at(at)])
 
-    def _place(self, item: SSAValue) -> SSAValue:
-        m = self._long
-        return m.sub(m.constant(_LOW), m.binary("and", item, m.constant(_LOW)))
-
     @override
     def _number(self, item: SSAValue) -> SSAValue:
-        return self.order.element(self.b.insert(IndexCastOp(self._place(item), INDEX))).number
+        return self.order.element(self.b.insert(IndexCastOp(place_of(self.b, item), INDEX))).number
 
     @override
     def _precedes(self, one: SSAValue, other: SSAValue) -> SSAValue:
@@ -281,4 +271,4 @@ class _NumberHeap(_Heap[SSAValue]):
 
     @override
     def finish(self) -> None:
-        self.b.loop(0, self.count, lambda i, _: self._store(i, self._place(self._load(i))))
+        self.b.loop(0, self.count, lambda i, _: self._store(i, place_of(self.b, self._load(i))))

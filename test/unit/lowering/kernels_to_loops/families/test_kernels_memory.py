@@ -26,6 +26,7 @@ NEVER_IN_PLACE = {
     "pooled_panels",
     "recurrence",
     "selection",
+    "suppression",
     "tree_ensemble",
 }
 

@@ -1,4 +1,5 @@
-"""What comes first in a row: heaps on a CPU, ranks on a GPU, against sorting; and what ONNX asks of it."""
+"""What comes first in a row: heaps on a CPU, ranks on a GPU, against sorting; and what ONNX asks of it. Boxes that
+overlap none with a better score."""
 
 from __future__ import annotations
 
@@ -9,10 +10,11 @@ import numpy as np
 import pytest
 from import_cases import Case, imported, one_node
 from import_cases import check as check_import
-from kernel_runs import check
+from kernel_runs import Writer, check
+from xdsl.ir import SSAValue
 
 from mini_infer.dialects.errors import InvalidModelError, UnsupportedError
-from mini_infer.dialects.graph.ops.selection import TopKOp
+from mini_infer.dialects.graph.ops.selection import ChosenRowsOp, NonMaxSuppressionOp, TopKOp
 from mini_infer.dialects.graph.values import Array
 
 RANDOM = np.random.default_rng(0)
@@ -71,3 +73,45 @@ def test_what_is_no_selection() -> None:
         imported(one_node(Case("TopK", [x, np.array([2, 3])], 11, {}, [1], 2))[0])
     with pytest.raises(UnsupportedError, match=r"the_node.*operand 1 \(x1\) must be known"):
         imported(one_node(Case("TopK", [x, np.array([2])], 11, {}, results=2))[0])
+
+
+@pytest.mark.thinned(3)
+@pytest.mark.parametrize("sizes", [(2, 3, 37, 5), (1, 2, 200, 200), (1, 1, 64, 64), (2, 1, 1, 1)])
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("least", [None, 0.3, -np.inf])
+def test_suppression(sizes: tuple[int, int, int, int], centered: bool, least: float | None) -> None:
+    batch, classes, count, rows = sizes
+    corners = RANDOM.uniform(0, 10, (batch, count, 2))
+    boxes = np.concatenate([corners, corners + RANDOM.uniform(-4, 4, corners.shape)], -1)
+    limits = [np.array(9), *(np.array(each, np.float32) for each in (0.4, least) if each is not None)]
+
+    def body(w: Writer) -> list[SSAValue]:
+        operands = [w[number] for number in range(2 + len(limits))]
+        op = NonMaxSuppressionOp(*operands, rows=rows, centered=centered)
+        w(op)
+        return list(op.results)
+
+    scores = few_values(batch, classes, count) / np.float32(8)
+    check("suppression", body, boxes.astype(np.float32), scores, *limits, threads=3)
+
+
+def test_either_result_of_a_suppression_alone() -> None:
+    boxes, scores = RANDOM.random((1, 9, 4), np.float32), RANDOM.random((1, 2, 9), np.float32)
+    for result in range(2):
+
+        def body(w: Writer, result: int = result) -> SSAValue:
+            op = NonMaxSuppressionOp(*(w[number] for number in range(4)), rows=5)
+            w(op)
+            return op.results[result]
+
+        check("suppression", body, boxes, scores, np.array(7), np.array(0.5, np.float32))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_list_of_chosen_rows(threads: int) -> None:
+    def body(w: Writer) -> list[SSAValue]:
+        op = ChosenRowsOp(w[0], w[1])
+        w(op)
+        return list(op.results)
+
+    check("suppression", body, RANDOM.integers(0, 99, (2, 3, 9)), RANDOM.integers(0, 10, (2, 3)), threads=threads)

@@ -7,15 +7,15 @@ from math import prod
 
 from typing_extensions import override
 
-from .....dialects.graph.ops.selection import TopKOp
-from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.values import shape_of
-from .....dialects.kernel.kernel_attributes import InterfaceAttr
-from .....dialects.kernel.targets import GpuAttr
-from ...kernel_facts import the_root
-from ..schedule import Schedule, TileSize
-from .cost import bytes_of, memory_seconds
-from .tuning import LAUNCH, STEP
+from ......dialects.graph.ops.selection import TopKOp
+from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.graph.values import shape_of
+from ......dialects.kernel.kernel_attributes import InterfaceAttr
+from ......dialects.kernel.targets import GpuAttr
+from ....kernel_facts import the_root
+from ...schedule import Schedule, TileSize
+from ..cost import bytes_of, memory_seconds
+from ..tuning import LAUNCH, STEP
 
 
 @dataclass(frozen=True)

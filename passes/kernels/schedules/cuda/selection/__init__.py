@@ -1,0 +1,1 @@
+"""Schedules of what is selected: the largest elements, boxes."""
