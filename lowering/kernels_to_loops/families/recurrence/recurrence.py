@@ -27,7 +27,7 @@ from .....dialects.graph.ops.movement import ReshapeOp
 from .....dialects.graph.ops.recurrence import LstmOp, RecurrenceOp
 from .....dialects.graph.packing.unpack import UnpackOp
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.sizes.sizes import now
+from .....dialects.sizes.sizes import is_fixed, now
 from .....passes.kernels.kernel_facts import the_root
 from .....passes.kernels.schedules.cpu.recurrence import Recurrence
 from ....kernel_code.arithmetic import Arithmetic
@@ -54,6 +54,19 @@ class _BatchBlock:
     direction: Index
     first: Index
     rows: int
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """The rows of an input product as `count` runs of `rows`, each with one distance.
+
+    `x` and `out` are distances in elements, between runs and between the rows of one.
+    """
+
+    count: Index
+    rows: int
+    x: tuple[int, int]
+    out: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -181,6 +194,9 @@ class _Writer:
         assert x is not None
         strides = strides_of(memref_type(x))
         plain = FusedOps(self.root.y, self.root.y, (), (), True)
+        runs = self._runs(batch, strides)
+        # Independent of blocks, which depend on the number of threads.
+        rows = max(now(self.steps), now(self.batch))
 
         def panel(index: Index, valid: int) -> None:
             at = b.add(b.mul(batch.direction, self.panels * size), b.mul(index, size))
@@ -190,8 +206,8 @@ class _Writer:
             if self.bias is not None:
                 start = b.place(self.bias, b.add(b.mul(batch.direction, 2 * self.width), column))
 
-            def element(row: Index, _: Sequence[SSAValue]) -> None:
-                for block in tile_classes(self.b, self.steps, self.mr):
+            def run(number: Index, _: Sequence[SSAValue]) -> None:
+                for block in tile_classes(self.b, runs.rows, self.mr):
                     tile = Tile(
                         step=MultiplyAdd(self.element),
                         rows=block.rows,
@@ -201,17 +217,17 @@ class _Writer:
                         result=self.element,
                         has_bias=start is not None,
                         neighbours=strides[2] == 1,
-                        chains=chains_of(now(self.steps), self.inputs, self.k.target),
+                        chains=chains_of(rows, self.inputs, self.k.target),
                     )
-                    a_at = b.linear([block.start, b.add(batch.first, row)], strides[:2])
-                    out_at = b.linear([block.start, row, column], [self.rows * self.width, self.width, 1])
+                    a_at = b.linear([batch.first, number, block.start], [strides[1], runs.x[0], runs.x[1]])
+                    out_at = b.linear([number, block.start, column], [*runs.out, 1])
                     strip = Strip(
                         tiles=block.count,
                         depth=self.inputs,
-                        a=MemoryRows(b.place(x, a_at), strides[0]),
+                        a=MemoryRows(b.place(x, a_at), runs.x[1]),
                         panel=weights,
                         panel_row=self.nr,
-                        out=MemoryRows(b.place(self.scratch["from_input"], out_at), self.rows * self.width),
+                        out=MemoryRows(b.place(self.scratch["from_input"], out_at), runs.out[1]),
                         bias=start,
                         a_step=strides[2],
                     )
@@ -224,13 +240,25 @@ class _Writer:
                     else:
                         b.when(b.compare("sgt", block.count, 0), call)
 
-            b.loop(0, batch.rows, element)
+            b.loop(0, runs.count, run)
 
         tail = self.width - (self.panels - 1) * self.nr
         whole = self.panels if tail == self.nr else self.panels - 1
         b.loop(0, whole, lambda index, _: panel(index, self.nr))
         if whole < self.panels:
             panel(whole, tail)
+
+    def _runs(self, block: _BatchBlock, x: Sequence[int]) -> _Runs:
+        """All rows of a block in one run, if their distances are equal; else its steps, or its elements, by the height
+        of the tiles that they are cut into.
+        """
+        step, rows = self.rows * self.width, block.rows
+        if is_fixed(self.batch, self.steps) and rows == self.rows == self.batch and x[0] == rows * x[1]:
+            return _Runs(1, self.steps * rows, (0, x[1]), (0, self.width))
+        heights = [now(count) / max(1, -(-now(count) // self.mr)) for count in (self.steps, rows)]
+        if heights[0] >= heights[1]:
+            return _Runs(rows, self.steps, (x[1], x[0]), (self.width, step))
+        return _Runs(self.steps, rows, (x[0], x[1]), (step, self.width))
 
     def _start(self, initial: SSAValue | None, block: _BatchBlock, state: SSAValue) -> None:
         """Initialises the state before the first step."""
