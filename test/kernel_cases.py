@@ -28,6 +28,7 @@ from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadO
 from mini_infer.dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
 from mini_infer.dialects.graph.ops.recurrence import LstmOp
 from mini_infer.dialects.graph.ops.reduction import CumsumOp, LogSoftmaxOp, ReduceMeanOp, SoftmaxOp
+from mini_infer.dialects.graph.ops.resize import ResizeOp
 from mini_infer.dialects.graph.ops.selection import ChosenRowsOp, NonMaxSuppressionOp, TopKOp
 from mini_infer.dialects.graph.ops.tree_ensemble import TreeEnsembleOp
 from mini_infer.dialects.graph.ops.unary import ExpOp, ReluOp
@@ -113,6 +114,12 @@ def suppressed(m: Model, boxes: int, classes: int = 3) -> SSAValue:
     )
     m(op)
     return m(ChosenRowsOp(op.chosen, op.counts))
+
+
+def resized(
+    m: Model, old: tuple[int, ...], new: tuple[int, ...], mode: str, dtype: Any = np.float32, antialias: bool = False
+) -> SSAValue:
+    return m(ResizeOp(m.input(*old, dtype=dtype), new, mode=mode, antialias=antialias))
 
 
 def product(
@@ -342,6 +349,13 @@ CASES: dict[str, dict[str, Sized]] = {
     "linear_attention": {
         "columns": graph(lambda m, n: linear_attention(m, 3, n)),
         "rows": graph(lambda m, n: linear_attention(m, n, 5)),
+    },
+    "resize": {
+        "rows": graph(lambda m, n: resized(m, (3, 2, n), (3, 2, n + 2), "linear")),
+        "pictures": graph(lambda m, n: resized(m, (5, n, 9), (5, 2 * n, 20), "cubic")),
+        "bands": graph(lambda m, n: resized(m, (2, 70, n), (2, 35 * n, n + 1), "cubic", np.float16)),
+        "filtered": graph(lambda m, n: resized(m, (2, 130, 3 * n), (2, 11, n), "linear", antialias=True)),
+        "nearest": graph(lambda m, n: resized(m, (2, n + 3, 7), (2, n + 5, 19), "nearest")),
     },
     "lrn": {"channels": graph(lambda m, n: m(LrnOp(m.input(2, 2, 3, n, dtype=np.float64), 3, layout="NHWC")))},
     "recurrence": {"batch": graph(lstm)},

@@ -179,7 +179,7 @@ class ResizeOp(MovementOp):
         if self.mode.data == "nearest":
             rounded = ROUNDINGS[self.nearest.data](positions)[:, None]
             return np.clip(rounded, 0, size - 1).astype(np.int64), np.ones_like(rounded)
-        shrink = min(self.scales.get_values()[axis], 1.0) if self.antialias is not None else 1.0
+        shrink = self.shrink(axis)
         reach = ceil((1 if self.mode.data == "linear" else 2) / shrink)
         indices = np.floor(positions).astype(np.int64)[:, None] + np.arange(1 - reach, 1 + reach)
         weights = self._kernel(np.abs(indices - positions[:, None]) * shrink)
@@ -189,6 +189,16 @@ class ResizeOp(MovementOp):
             total = weights.sum(1, keepdims=True)
             weights = weights / np.where(total == 0, 1.0, total)
         return np.clip(indices, 0, size - 1), weights
+
+    def neighbours(self, axis: int) -> int:
+        """The number of elements of x along an axis that contribute to one of the result."""
+        if self.is_identity(axis) or self.mode.data == "nearest":
+            return 1
+        return 2 * ceil((1 if self.mode.data == "linear" else 2) / self.shrink(axis))
+
+    def shrink(self, axis: int) -> float:
+        """The factor of distances to neighbours along an axis: below 1 when downscaling with antialiasing."""
+        return min(self.scales.get_values()[axis], 1.0) if self.antialias is not None else 1.0
 
     def outside(self, axis: int) -> Array:
         """Which result elements lie outside of x along an axis, and are `extrapolation`."""

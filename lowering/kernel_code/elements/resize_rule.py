@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from math import ceil, prod
+from math import prod
 
 import numpy as np
 from xdsl.dialects import arith
@@ -157,21 +157,38 @@ def _nearest(v: Values, op: ResizeOp, axis: int, i: Expr) -> Expr:
             indices = op.taps(axis)[0][:, 0]
         if np.array_equal(indices, np.arange(now(new)) // (new // old)):
             return i.divide(new // old)[0]
-    along = _Axis(v, op, axis)
+    return v.variable(("nearest", op, axis, i), lambda: _rounded(_Axis(v, op, axis), i), 0, old - 1)
 
-    def write() -> Index:
-        m, position = along.exact, along.position(i)
-        half = m.constant(0.5)
-        match op.nearest.data:
-            case "round_prefer_floor":
-                rounded = m.unary("ceil", m.sub(position, half))
-            case "round_prefer_ceil":
-                rounded = m.unary("floor", m.add(position, half))
-            case rounding:
-                rounded = m.unary(rounding, position)
-        return along.place(rounded)
 
-    return v.variable(("nearest", op, axis, i), write, 0, old - 1)
+def _rounded(along: _Axis, i: Expr) -> Index:
+    """The element of x that is nearest to element i of the result."""
+    m, position = along.exact, along.position(i)
+    half = m.constant(0.5)
+    match along.op.nearest.data:
+        case "round_prefer_floor":
+            rounded = m.unary("ceil", m.sub(position, half))
+        case "round_prefer_ceil":
+            rounded = m.unary("floor", m.add(position, half))
+        case rounding:
+            rounded = m.unary(rounding, position)
+    return along.place(rounded)
+
+
+def each_neighbour(
+    v: Values, op: ResizeOp, axis: int, i: Expr, use: Callable[[Index, Index, SSAValue | None], None]
+) -> None:
+    """use(number, index along the axis of x, weight in f64) for each neighbour of element i; one without a weight."""
+    own = _Neighbours(v, op, axis, i)
+    if op.is_identity(axis):
+        use(0, i.emit(v.b), None)
+    elif op.mode.data == "nearest":
+        use(0, _rounded(own.along, i), None)
+    else:
+        own.first()
+        own.total()
+        v.each(
+            0, own.count, own.count, lambda tap: use(tap.emit(v.b), own.along.place(own.place(tap)), own.weight(tap))
+        )
 
 
 @dataclass(frozen=True)
@@ -191,12 +208,12 @@ class _Neighbours:
     @property
     def shrink(self) -> float:
         """The factor of distances to neighbours: below 1 when downscaling with antialiasing."""
-        return min(self.op.scales.get_values()[self.axis], 1.0) if self.op.antialias is not None else 1.0
+        return self.op.shrink(self.axis)
 
     @property
     def count(self) -> int:
         """Their number."""
-        return _count(self.op, self.axis)
+        return self.op.neighbours(self.axis)
 
     @property
     def normalised(self) -> bool:
@@ -256,15 +273,9 @@ class _Neighbours:
         return self.v.carry_between(0, self.count, self.count, [start], lambda tap, sums: [add(sums[0], tap)])[0]
 
 
-def _count(op: ResizeOp, axis: int) -> int:
-    """The number of neighbours along an axis that contribute to an element."""
-    shrink = min(op.scales.get_values()[axis], 1.0) if op.antialias is not None else 1.0
-    return 1 if op.is_identity(axis) else 2 * ceil((1 if op.mode.data == "linear" else 2) / shrink)
-
-
 def _is_written_out(op: ResizeOp) -> bool:
     """Whether the neighbours over all axes are few enough to be unrolled."""
-    return prod(_count(op, axis) for axis in range(len(shape_of(op.x)))) <= _MOST_WRITTEN_OUT
+    return prod(op.neighbours(axis) for axis in range(len(shape_of(op.x)))) <= _MOST_WRITTEN_OUT
 
 
 def _weighed(

@@ -21,6 +21,7 @@ from ...element_flow import same_place_pairs
 from ...kernel_facts import all_operands, all_results, scatter_of, scatter_pairs
 from ...moves import moves_of
 from ..schedule import Schedule
+from . import resize
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Elements(Schedule[CpuAttr]):
         """
         if kernel.form in (FormAttr.of("contraction"), FormAttr.of("rows")):
             return seconds(kernel, target, wasted=target.LATENCY, vectors=False)
+        if (resized := resize.lone_resize(kernel)) is not None and resize.fits(resized):
+            return seconds(kernel, target, more=resize.separate_instructions(resized))
         again = sum(prod(shape_of(op.x)) * op.size.value.data for op in kernel.body.block.ops if isinstance(op, LrnOp))
         return seconds(kernel, target, more=again)
 

@@ -128,6 +128,13 @@ RECURRENCE_TILES_AT_ONCE = 2
 recurrent weights don't fit the second-level cache, took 15 % longer on Zen 3 (AVX2, 6 rows a tile). Not more, since a
 block keeps the input's part of the gates for each element."""
 
+RESIZE_GATHERED = 40
+"""Instructions for each neighbour of an element where elements are computed one by one: 0.25 to 0.4 ns on Zen 5."""
+RESIZE_ROWS = 64
+"""Rows that are resampled before sums of them are made: four registers of rows with AVX-512; chosen."""
+RESIZE_CACHE_SHARE = 2
+"""They are at most the second-level cache divided by this; chosen."""
+
 ROWS_SUMMING, ROWS_KEEPING = 4, 2
 """Registers of sums for each vector of rows: 4 hide the latency of additions; 2 where each lane keeps a row and many
 values of it are live."""
