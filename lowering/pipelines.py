@@ -55,6 +55,7 @@ DEVICE_GRAPH = _text(
     "group-pixels",  # before channels-last: pixels that are made together then lie where they belong
     "channels-last",  # before what reads a convolution's layout
     "canonicalize-graph",  # transposes that channels-last has added cancel those of the model
+    "flatten-pointwise",  # once transposes that cancel are gone; before fold-constants: it reshapes weights
     "merge-products",  # once what is between products and attention are views
     "pair-gates",  # of products that merge-products has left
     "fold-constants",  # the two before concatenate weights

@@ -32,7 +32,7 @@ _OURS: dict[Level, dict[str, str]] = {
         "recompose-block-weight,merge-products,pair-gates",
         "passes.graph.language_models": "choose-token,narrow-caches,slice-rows-first",
         "passes.graph.quantization": "quantize-weights,round-products,split-quantized-transpose",
-        "passes.graph.windows": "split-pool",
+        "passes.graph.windows": "flatten-pointwise,split-pool",
         "passes.kernels": "split-means,form-kernels",
     },
     "kernels": {

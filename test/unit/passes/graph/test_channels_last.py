@@ -211,3 +211,21 @@ def test_twice_is_once() -> None:
     once = str(g.module)
     g.apply(PASSES)
     assert str(g.module) == once
+
+
+@pytest.mark.parametrize(
+    ("space", "strides"), [((90,), [1]), ((9, 12), [2, 3]), ((40, 3), [3, 1])], ids=["1-D", "strides", "turned"]
+)
+def test_a_lone_pointwise_convolution_is_a_product(space: tuple[int, ...], strides: list[int]) -> None:
+    g = Graph((2, 5, *space))
+    g.module.attributes["kernel.target"] = CpuAttr.of()
+    y = g(
+        ConvOp,
+        g.inputs[0],
+        RANDOM.standard_normal((3, 5, *[1] * len(space))),
+        RANDOM.standard_normal(3),
+        strides=strides,
+    )
+    left = same_after(g, f"{PASSES},flatten-pointwise,dce", g(ReluOp, y))
+    assert "transpose" not in left
+    assert left["matmul"] == 1
