@@ -116,6 +116,10 @@ def suppressed(m: Model, boxes: int, classes: int = 3) -> SSAValue:
     return m(ChosenRowsOp(op.chosen, op.counts))
 
 
+def pictures(m: Model, *sizes: int) -> SSAValue:
+    return m.input(2, *sizes, dtype=np.float32)
+
+
 def resized(
     m: Model, old: tuple[int, ...], new: tuple[int, ...], mode: str, dtype: Any = np.float32, antialias: bool = False
 ) -> SSAValue:
@@ -240,6 +244,7 @@ CACHES = {
     "attention_blocks": 512,
     "bands": 4096,
     "panels_by_rows": 65536,
+    "pool": 65536,
     "prologue_panels": 2048,
     "pooled_panels": 1536,
 }
@@ -349,6 +354,14 @@ CASES: dict[str, dict[str, Sized]] = {
     "linear_attention": {
         "columns": graph(lambda m, n: linear_attention(m, 3, n)),
         "rows": graph(lambda m, n: linear_attention(m, n, 5)),
+    },
+    "pool": {
+        "largest": graph(lambda m, n: m(MaxPoolOp(pictures(m, 5, n, 7), [9, 1], strides=[1, 5], pads=[4, 0, 4, 0]))),
+        "means": graph(lambda m, n: m(AvgPoolOp(pictures(m, 5, n, 3), [3, 2], strides=[1, 2], pads=[1, 1, 2, 0]))),
+        "many": graph(lambda m, n: m(AvgPoolOp(m.input(2, 3, n + 9, 11, dtype=np.float16), [9, 5], strides=[1, 5]))),
+        "volumes": graph(
+            lambda m, n: m(MaxPoolOp(pictures(m, n, 3, 5, 5), [3, 3, 5], strides=[1, 1, 5], pads=[1, 1, 2] * 2))
+        ),
     },
     "resize": {
         "rows": graph(lambda m, n: resized(m, (3, 2, n), (3, 2, n + 2), "linear")),

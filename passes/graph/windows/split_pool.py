@@ -39,7 +39,9 @@ class OneAxisAfterTheOther(GraphPattern):
     def match_and_rewrite(self, op: MaxPoolOp | AvgPoolOp, rewriter: PatternRewriter, /) -> None:
         kernel, strides = ints(op.kernel), ints(op.strides)
         # What steps farthest comes first: it leaves least to the others.
-        axes = sorted((axis for axis, size in enumerate(kernel) if size > 1), key=lambda axis: -strides[axis])
+        axes = sorted(
+            (axis for axis, size in enumerate(kernel) if size > 1 or strides[axis] > 1), key=lambda axis: -strides[axis]
+        )
         rounds = isinstance(op, AvgPoolOp) and element_type_of_value(op.x) not in (f32, f64)
         if len(axes) < 2 or rounds or 0 in shape_of(op.result):
             return

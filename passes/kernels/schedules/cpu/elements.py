@@ -21,7 +21,7 @@ from ...element_flow import same_place_pairs
 from ...kernel_facts import all_operands, all_results, scatter_of, scatter_pairs
 from ...moves import moves_of
 from ..schedule import Schedule
-from . import resize
+from . import pool, resize
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,9 @@ class Elements(Schedule[CpuAttr]):
             return seconds(kernel, target, wasted=target.LATENCY, vectors=False)
         if (resized := resize.lone_resize(kernel)) is not None and resize.fits(resized):
             return seconds(kernel, target, more=resize.separate_instructions(resized))
+        if (pooled := pool.lone_pool(kernel)) is not None and pool.fits(pooled):
+            more = pool.strided_instructions(pooled, target.lanes(32)) - pooled.instructions
+            return seconds(kernel, target, more=more)
         again = sum(prod(shape_of(op.x)) * op.size.value.data for op in kernel.body.block.ops if isinstance(op, LrnOp))
         return seconds(kernel, target, more=again)
 

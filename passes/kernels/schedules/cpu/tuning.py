@@ -120,6 +120,16 @@ PANELS_WIDE = 4
 PANELS_BLOCK_TILES = 4
 """Tiles of a computed left-hand side in one block: the panels are read once for all of them."""
 
+POOL_CACHE_SHARE = 1
+"""A register of pictures is at most the second-level cache divided by this; chosen."""
+POOL_TRANSPOSED = 12
+"""Instructions of an element that is brought into a register of pictures, or back; those of a tap are 2. With them,
+estimates are 0.7 to 1.6 of the time of ten pools (Zen 5)."""
+POOL_STRIDES = 4
+"""Strides up to which elements that are not next to each other are loaded as so many registers (lane_access.py)."""
+POOL_ROW = 20
+"""Instructions of a row of the result besides its taps: rows of 7 to 20 results take 2 to 8 ns (Zen 5)."""
+
 RECURRENCE_PANELS_AT_ONCE = 4
 """Panels whose sums are in registers at the same time: one panel of two registers would wait for each multiply-add,
 which takes four cycles at two per cycle on Zen 5."""

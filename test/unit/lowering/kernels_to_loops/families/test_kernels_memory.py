@@ -23,6 +23,7 @@ NEVER_IN_PLACE = {
     "attention_blocks",
     "bands",
     "linear_attention",
+    "pool",
     "pooled_panels",
     "recurrence",
     "resize",
@@ -32,7 +33,7 @@ NEVER_IN_PLACE = {
 }
 
 
-ALWAYS_DENSE = {"recurrence", "resize"}
+ALWAYS_DENSE = {"pool", "recurrence", "resize"}
 
 
 def test_every_schedule_has_cases_and_code() -> None:
