@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
+from ...dialects.kernel.targets import CpuAttr
 from ...dialects.sizes.sizes import bounds_of, is_fixed, now
+from ..kernel_code.arithmetic import bits_of
 from ..kernel_code.domain import Canvas, Domain, Element, Piece, Trial
 from ..kernel_code.elements.element_values import Values
 from ..kernel_code.index_expr import Expr, Var
@@ -28,6 +30,7 @@ _WORK_PER_THREAD = 4
 _LONGEST_UNROLLED = 4
 _TILE = 16
 _SMALLEST_TILE = 4
+_MOST_TOGETHER = 4  # rows of tiles whose loads follow each other
 
 _Share: TypeAlias = "Callable[[int], tuple[Index, Index]]"
 
@@ -41,6 +44,7 @@ class Lanes:
     most: int  # native lanes times the most registers that one vector takes
     unrolled: bool = False  # the axis after it is unrolled and interleaved
     tile: int | None = None  # the axis that transposed operands are contiguous along
+    apart: int = 0  # the stride of stores along that axis; 0 if results differ
 
     def width(self, count: int) -> int:
         """Lanes of a vector on an axis of `count` elements."""
@@ -77,7 +81,7 @@ def choose_lanes(
             return None if far is None else Lanes(last, native, most)
         tiled = [axis for axis in far if axis >= 0 and min(now(sizes[axis]), now(sizes[last])) >= _SMALLEST_TILE]
         if tiled and not domain.breaks.get(axes[last]) and not domain.breaks.get(axes[tiled[0]]):
-            return Lanes(last, native, native, tile=tiled[0])
+            return Lanes(last, native, native, tile=tiled[0], apart=store[tiled[0]])
         return Lanes(last, native, native) if gather else None
     before = last - 1
     if (
@@ -209,6 +213,18 @@ def run_lanes(
         b.loop(first, last, lambda _, __: block(lanes.native, rest)(start, ()))
 
 
+def _together(size: int, apart: int) -> int:
+    """How many rows of tiles of `size` vectors are stored column by column, for vectors that are `apart` bytes apart.
+
+    Loads then follow each other in memory, but stores are to so many more places, which have to be in the cache at the
+    same time: 4 x 192 pictures of 32x32 pixels take 0.4 of the time, but with 512 channels four times as long.
+    """
+    if not apart or not is_fixed(apart):
+        return 1
+    lines = CpuAttr.L1_WAYS * CpuAttr.L1_WAY // gcd(apart, CpuAttr.L1_WAY)
+    return max(1, min(_MOST_TOGETHER, lines // size))
+
+
 class _Nest:
     """The loops over the pieces of one domain."""
 
@@ -279,6 +295,7 @@ class _Nest:
             size //= 2
         end, other_end = (stop - (stop - start) % size for start, stop in ((low, high), (other_low, other_high)))
         outer_axes = [axis for axis in range(lanes.axis) if axis != other]
+        together = _together(size, lanes.apart * bits_of(self.canvas.results[0].element) // 8)
 
         # For symbolic sizes, constants bound the quotients.
         bounds = end if is_fixed(end) else high, other_end if is_fixed(other_end) else other_high
@@ -298,13 +315,16 @@ class _Nest:
             columns, rows = (end - low) // size, (other_end - other_low) // size
             first, last = (0, rows) if share is None else share(rows)
 
-            def row(r: Index, _: Sequence[SSAValue]) -> None:
+            def block(r: Index, _: Sequence[SSAValue]) -> None:
+                end_of_block = b.min(b.add(r, together), last)
+
                 def column(c: Index, _: Sequence[SSAValue]) -> None:
-                    tile(index, b.add(b.mul(c, size), low), b.add(b.mul(r, size), other_low))
+                    at = b.add(b.mul(c, size), low)
+                    b.loop(r, end_of_block, lambda i, _: tile(index, at, b.add(b.mul(i, size), other_low)))
 
                 b.loop(0, columns, column)
 
-            b.loop(first, last, row)
+            b.loop(first, last, block, step=together)
 
         self._around([piece[axis] for axis in outer_axes], work)
         for axis, span in ((other, (other_end, other_high)), (lanes.axis, (end, high))):
