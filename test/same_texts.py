@@ -39,6 +39,7 @@ from rich.progress import track
 from xdsl.dialects.builtin import ModuleOp
 
 from mini_infer.dialects.errors import MiniInferError
+from mini_infer.dialects.garbage_collection import collection_paused
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.dialects.sizes.size_attributes import guards_of_module
@@ -46,7 +47,7 @@ from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.lowering.levels import Level
 from mini_infer.lowering.module_text import print_module
 from mini_infer.lowering.onnx_to_graph.model_file import load_model
-from mini_infer.lowering.pipelines import Phase, collection_paused, phases, run_phases
+from mini_infer.lowering.pipelines import Phase, phases, run_phases
 from mini_infer.passes.memory.report.memory_report import MemoryPlan, memory_plan
 from mini_infer.runtime.compile.module_to_plan import engine_phases
 from mini_infer.runtime.compile.source import source_of

@@ -16,10 +16,10 @@ from typing_extensions import Unpack
 from ...dialects.arguments import check_kind, checked_path
 from ...dialects.atomic_file import write_folder
 from ...dialects.errors import ConfigError, UnsupportedError
+from ...dialects.garbage_collection import collection_paused
 from ...dialects.kernel.targets import cpu_of
 from ...dialects.sizes.size_attributes import symbols_of_module
 from ...lowering.loops_to_llvm.c_entry_ir import BLOCK_BYTES, HEADER_BYTES, MARK, CEntry, Pointer
-from ...lowering.pipelines import collection_paused
 from ..compile.late_options import check_cpu
 from ..compile.module_to_plan import Lowered, lower
 from ..compile.source import configured_source

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ...dialects.garbage_collection import collection_paused
 from ...dialects.graph.blobs import MiniContext
 from ...dialects.kernel.kernel_attributes import ScheduleAttr
 from ...dialects.sizes.guards import unguarded
@@ -17,7 +18,6 @@ from ...lowering.pipelines import (
     PATHS,
     Observer,
     Phase,
-    collection_paused,
     parse_passes,
     phases,
     remaining_phases,

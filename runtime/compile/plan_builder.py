@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ...dialects.garbage_collection import collection_paused
 from ...dialects.graph.blobs import MiniContext
 from ...dialects.sizes.guards import Guards
 from ...dialects.sizes.size_attributes import guards_of_module
-from ...lowering.pipelines import Observer, PassRun, collection_paused
+from ...lowering.pipelines import Observer, PassRun
 from ...passes.statistics import pass_statistics
 from ..compute_device import compute_device
 from ..config import EngineConfig

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...dialects.arguments import checked_seconds
+from ...dialects.garbage_collection import collection_paused
 from ..compute_device import compute_device
 from ..config import EngineConfig
 from ..engine import Engine
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .plan_builder import Builder
 
 
+@collection_paused()
 def compile_source(
     source: Source,
     config: EngineConfig,

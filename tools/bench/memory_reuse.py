@@ -18,9 +18,10 @@ from rich.console import Console
 from rich.table import Table
 
 from ...dialects.errors import ConfigError, MiniInferError
+from ...dialects.garbage_collection import collection_paused
 from ...lowering.levels import level_of
 from ...lowering.module_text import own_errors
-from ...lowering.pipelines import collection_paused, parse_passes, run_passes
+from ...lowering.pipelines import parse_passes, run_passes
 from ...runtime.compile.module_to_plan import build_plan, compilers_for, engine_phases, schedule_kernels
 from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig

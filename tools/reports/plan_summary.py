@@ -12,7 +12,8 @@ from rich.text import Text
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.errors import ConfigError
-from ...lowering.pipelines import PassRun, collection_paused
+from ...dialects.garbage_collection import collection_paused
+from ...lowering.pipelines import PassRun
 from ...passes.memory.report.memory_report import MemoryPlan
 from ...passes.pass_counts import PassStatistics
 from ...runtime.config import EngineConfig

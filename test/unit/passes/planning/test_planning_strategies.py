@@ -113,6 +113,13 @@ def test_auto_goes_on_to_exact_search() -> None:
     assert (plan.height, plan.optimal) == (6, True)
 
 
+def test_repeated_placement_starts_from_the_fullest_step_too() -> None:
+    """From the largest buffer on, no round reaches the 14 bytes that are live at once."""
+    rows = ((3, 4, 8), (6, 0, 2), (2, 4, 7), (6, 3, 5), (4, 2, 3), (2, 2, 4), (4, 0, 3), (4, 1, 4))
+    plan = solve(problem_of(rows), search=False)
+    assert (plan.method, plan.height, plan.lower_bound) == ("improved greedy", 14, 14)
+
+
 def test_beam_of_width_one_is_first_fit() -> None:
     for rows in (HOLES, GAP):
         assert solved(rows, "beam").strategy == "beam"
