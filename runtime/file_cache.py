@@ -10,10 +10,11 @@ import contextlib
 import hashlib
 import os
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from ..dialects.regular_file import open_regular
 
@@ -71,7 +72,7 @@ class FileCache:
         """The file stored under a key, marked as recently used; None if there is none of this user's."""
         with contextlib.suppress(OSError):
             if self._private():
-                file = open_regular(self._file(key), links=False)
+                file = open_regular(self.file_of(key), links=False)
                 status = os.fstat(file.fileno())
                 if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
                     os.utime(file.fileno())
@@ -81,23 +82,19 @@ class FileCache:
 
     def write(self, key: str, fill: Callable[[BinaryIO], object]) -> bool:
         """Stores what `fill` writes to a file under a key; returns whether that succeeded."""
+        draft = self.draft()
+        return draft is not None and draft.keep(key, fill)
+
+    def draft(self) -> Draft | None:
+        """A file to be stored when it is whole; None if the folder can't be written."""
         import tempfile  # with the modules that it needs, which finding something doesn't
 
         with contextlib.suppress(OSError):
             make_private(self.folder)
-            if not self._private():
-                return False
-            with tempfile.NamedTemporaryFile(dir=self.folder, suffix=_UNFINISHED, delete=False) as file:
-                try:
-                    fill(cast("BinaryIO", file))
-                    file.close()
-                    os.replace(file.name, self._file(key))
-                except BaseException:
-                    os.unlink(file.name)
-                    raise
-            self.shrink()
-            return True
-        return False
+            if self._private():
+                descriptor, name = tempfile.mkstemp(_UNFINISHED, dir=self.folder)
+                return Draft(self, os.fdopen(descriptor, "w+b"), Path(name))
+        return None
 
     def obstacle(self) -> str:
         """The reason why the folder can't store anything; "" if it can."""
@@ -117,7 +114,7 @@ class FileCache:
     def drop(self, key: str) -> None:
         """Deletes an entry."""
         with contextlib.suppress(OSError):
-            self._file(key).unlink(missing_ok=True)
+            self.file_of(key).unlink(missing_ok=True)
 
     def entries(self) -> list[tuple[str, os.stat_result]]:
         """All keys, most recently used first."""
@@ -139,10 +136,48 @@ class FileCache:
                 if time.time() - file.stat().st_mtime > _ABANDONED:
                     file.unlink()
 
-    def _file(self, key: str) -> Path:
+    def file_of(self, key: str) -> Path:
+        """The file of an entry."""
         return self.folder / f"{key}{_SUFFIX}"
 
     def _private(self) -> bool:
         """Whether only this user may write to the folder: its contents will be executed."""
         status = self.folder.stat()
         return status.st_uid == os.geteuid() and not status.st_mode & 0o022
+
+
+class Draft:
+    """A file in a cache's folder that isn't an entry yet; it is deleted with this object unless it becomes one."""
+
+    def __init__(self, cache: FileCache, file: BinaryIO, path: Path) -> None:
+        self.file = file
+        self._cache, self._path = cache, path
+        self._delete = weakref.finalize(self, _delete, path)
+
+    def keep(self, key: str, fill: Callable[[BinaryIO], object]) -> bool:
+        """Stores the file under a key, after `fill` has written to it; returns whether that succeeded."""
+        try:
+            with self.file:
+                fill(self.file)
+            os.replace(self._path, self._cache.file_of(key))
+        except OSError:
+            self.drop()
+            return False
+        except BaseException:
+            self.drop()
+            raise
+        self._delete.detach()
+        with contextlib.suppress(OSError):
+            self._cache.shrink()
+        return True
+
+    def drop(self) -> None:
+        """Deletes the file; what is mapped of it stays."""
+        with contextlib.suppress(OSError):
+            self.file.close()
+        self._delete()
+
+
+def _delete(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -38,6 +39,7 @@ from ..lowering.module_text import own_errors
 from ..passes.memory.insert_checks import CHECKS, STATUS
 from ..passes.memory.report.memory_report import plan_summary
 from .device import Array
+from .kept.begun_model import BegunModel
 from .limits import memory_for
 from .memory.host_memory import aligned_bytes
 from .specs import CacheSpec, RunCheck, Signature, TensorSpec
@@ -189,10 +191,15 @@ def _run_check(check: Attribute) -> RunCheck:
             raise InvalidModelError(f"@main: {CHECKS} holds {check} instead of an op and a size, or a message")
 
 
-def weight_segment(module: ModuleOp, ctx: MiniContext) -> Array:
-    """All weights in one read-only block, laid out by place-weights."""
+def weight_segment(module: ModuleOp, ctx: MiniContext, begun: BegunModel | None = None) -> Array:
+    """All weights in one read-only block, laid out by place-weights.
+
+    In memory, or mapped from the file that was begun for the model.
+    """
     blocks = _weights(module)
     total = max((offset + blob.nbytes.data for blob, offset in blocks), default=0)
+    if total and begun is not None and (mapped := begun.write_weights(total, _parts(blocks, ctx))) is not None:
+        return mapped
     with memory_for(f"{total} bytes of weights"):
         segment = aligned_bytes(total, WEIGHT_ALIGNMENT)
     for blob, offset in blocks:
@@ -200,6 +207,14 @@ def weight_segment(module: ModuleOp, ctx: MiniContext) -> Array:
         ctx.blobs.release()
     segment.flags.writeable = False
     return segment
+
+
+def _parts(blocks: Sequence[tuple[BlobAttr, int]], ctx: MiniContext) -> Iterator[tuple[int, Array]]:
+    """The bytes of blobs, in parts with their offsets in the segment."""
+    for blob, offset in blocks:
+        for part in ctx.blobs.parts(blob):
+            yield offset, part
+            offset += part.nbytes
 
 
 def _weights(module: ModuleOp) -> list[tuple[BlobAttr, int]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -207,6 +207,30 @@ class BlobStore:
             out[...] = self.bytes(blob)
         else:
             self._fill(recipe, _typed(out, recipe.type))
+
+    def parts(self, blob: BlobAttr) -> Iterator[Array]:
+        """The bytes of a blob, in order, in parts that are valid until the next one is taken. Raises as `bytes`.
+
+        A blob in a file, or one that can be computed in parts, is resident by parts.
+        """
+        recipe = self._recipes.get(blob.digest.data)
+        if recipe is None:
+            data = self.bytes(blob)
+            for first in range(0, len(data), PART_BYTES):
+                yield data[first : first + PART_BYTES]
+                self.release()
+        elif not recipe.rows:
+            yield self._made(recipe)
+            self.release()
+        else:
+            count, *rest = recipe.type.get_shape()
+            step = min(count, max(1, PART_BYTES * count // blob.nbytes.data))
+            room = _empty((step, *rest), recipe.type)
+            for first in range(0, count, step):
+                part = room[: count - first]
+                self._fill_rows(recipe, first, part)
+                yield part.reshape(-1).view(np.uint8)
+                self.release()
 
     def _made(self, recipe: _Recipe) -> Array:
         array = _empty(recipe.type.get_shape(), recipe.type)

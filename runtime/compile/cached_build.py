@@ -83,6 +83,8 @@ class CachedBuild:
                 del made
                 found = find(self.folder, key, self.config)
                 return self.build(best) if found is None else replace(found, statistics=statistics)
+        if made.begun is not None:
+            made.begun.drop()
         return made
 
     def _is_cut(self, made: CompiledModel) -> bool:

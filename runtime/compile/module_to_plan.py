@@ -33,6 +33,7 @@ from ..compute_device import compute_device
 from ..config import EngineConfig
 from ..device import Array
 from ..file_cache import FileCache
+from ..kept.begun_model import BegunModel
 from ..kept.cpus import host_cpu
 from ..kept.tuning_store import TuningStore
 from ..limits import check_fits, memory_for
@@ -134,10 +135,11 @@ def lower(
     *,
     machine: str = "",
     compilers: Compilers | None = None,
+    begun: BegunModel | None = None,
 ) -> Lowered:
     """Lowers a module at any level to what is compiled, for the configuration's device or a named machine.
 
-    Modules below the arena level have no information on tensors.
+    Weights are written to the file `begun` if given. Modules below the arena level have no information on tensors.
     """
     device = compute_device(config.place)
     path = PATHS[device.kind]
@@ -154,7 +156,7 @@ def lower(
     check_signature(module)
     signature = replace(signature, checks=run_checks(module))
     with timed(ctx, "weights"):
-        weights = weight_segment(module, ctx)
+        weights = weight_segment(module, ctx, begun)
     return Lowered(signature, memory, arena, weights, compilation)
 
 
@@ -167,6 +169,7 @@ def build_plan(
     *,
     machine: str = "",
     compilers: Compilers | None = None,
+    begun: BegunModel | None = None,
     loaded: bool = True,
 ) -> InferencePlan:
     """Lowers a module at any level, as `lower` does, and loads its code.
@@ -176,7 +179,7 @@ def build_plan(
     """
     device = compute_device(config.place)
     device.open()
-    lowered = lower(module, ctx, config, observer, machine=machine, compilers=compilers)
+    lowered = lower(module, ctx, config, observer, machine=machine, compilers=compilers, begun=begun)
     memory, compilation = lowered.memory, lowered.compilation
     with timed(ctx, "weights"), memory_for(f"{lowered.weights.nbytes} bytes of weights"):
         weights = device.hold(lowered.weights)

@@ -18,6 +18,7 @@ from ..compute_device import compute_device
 from ..config import EngineConfig
 from ..engine import CompiledModel, Engine
 from ..file_cache import FileCache
+from ..kept.begun_model import BegunModel
 from ..limits import give_back_memory, memory_for
 from ..native.cpu_targets import host_target
 from ..progress import LOG, Progress, StepCounter
@@ -41,9 +42,21 @@ class Builder:
     """A CPU as targets.cpu_target names it, "" being this one: then code is linked for a file, and not loaded."""
     objects: FileCache | None = None
     """The cache of compiled parts of modules."""
+    models: FileCache | None = None
+    """The cache in whose folder the file of the compiled model is begun."""
 
     def __call__(self, best: Best | None = None) -> CompiledModel:
         """Compiles the model. Raises as `compile` does."""
+        begun = None if self.models is None else BegunModel.within(self.models)
+        try:
+            return self._compiled(best, begun)
+        except BaseException:
+            if begun is not None:
+                begun.drop()
+            raise
+
+    def _compiled(self, best: Best | None, begun: BegunModel | None) -> CompiledModel:
+        """The compiled model, whose weights are in the file that was begun if any was."""
         start, config = time.perf_counter(), self.config
         compute_device(config.place).open()
         steps = StepCounter(("import", *pass_names(config), "machine code"), self.progress)
@@ -67,10 +80,11 @@ class Builder:
                     observer,
                     machine=self.machine or "",
                     compilers=compilers,
+                    begun=begun,
                     loaded=self.machine is None,
                 )
             guards.add(guards_of_module(module))
-            made = CompiledModel(plan, pass_statistics(ctx), guards if config.is_dynamic else None)
+            made = CompiledModel(plan, pass_statistics(ctx), guards if config.is_dynamic else None, begun)
             ctx.blobs.check_unchanged()
             del module, ctx
             give_back_memory()

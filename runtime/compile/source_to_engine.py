@@ -44,9 +44,12 @@ def compile_source(
     def builder() -> Builder:
         from .plan_builder import Builder
 
-        return Builder(source, config, progress, objects=None if folder is None else folder.objects)
+        if folder is None:
+            return Builder(source, config, progress)
+        return Builder(source, config, progress, objects=folder.objects, models=folder.models if keeps else None)
 
-    if folder is None or compute_device(config.place).kind != "cpu" or config.check_memory:
+    keeps = compute_device(config.place).kind == "cpu" and not config.check_memory
+    if folder is None or not keeps:
         return build_engine(builder())
     kept = CachedBuild(source, config, folder, lambda best: builder()(best), progress)
     return start_engine(config, kept, kept.input_names, compiled_once=source.compiled_once)

@@ -1,6 +1,6 @@
 """A file of sections: small ones for code and plans, page-aligned large ones for weights.
 
-    magic, version, the header's length and SHA-256, the header (JSON), then the sections
+    magic, version, the header's place, length and SHA-256, then the sections, then the header (JSON)
 
 All of it is checked before any of it is used. The header and the small sections have SHA-256. Weights, which are
 memory-mapped, have the SHA-256 of sums of their words: at memory bandwidth (14 GB/s on Zen 3, where SHA-256 does 1.6),
@@ -15,10 +15,11 @@ import json
 import mmap
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, BinaryIO, cast
+from functools import partial
+from typing import Any, BinaryIO, TypeAlias, cast
 
 import numpy as np
 
@@ -26,13 +27,17 @@ from ...dialects.json_text import read_json
 from ..device import Array
 from .records import KeptError
 
-MAGIC, VERSION = b"mini_inf", 3
+MAGIC, VERSION = b"mini_inf", 4
 _ROW = 1021  # 64-bit words: the prime below two pages
 _BLOCK = 256  # rows whose words are summed, 2 MB
-PAGE = 4096  # bytes: where sections begin; what is mapped begins where the file does
-_HEAD = struct.Struct("<8sIIQ32s")
+PAGE = 4096  # bytes: where sections begin, the first one in the second page; all of the file is mapped
+HEAD = struct.Struct("<8sIIQQ32s")
 _MOST_HEADER = 2**30  # bytes
 _POPULATE = 22  # Linux's MADV_POPULATE_READ: all pages at once, in an eighth of the time that asking for each takes
+
+
+Advise: TypeAlias = Callable[[int, int, int], None]
+"""Gives advice to the system about a range: the advice, its first byte, and its length in bytes."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,10 @@ class Blob:
 
     data: Array  # uint8, contiguous
     large: bool = False
+    written: bool = False
+    """Whether the file begins with it."""
+    advise: Advise | None = None
+    """Gives advice about its pages, if it is mapped."""
 
     @classmethod
     def of(cls, data: bytes) -> Blob:
@@ -50,45 +59,72 @@ class Blob:
     @property
     def digest(self) -> str:
         """The digest of the bytes, in hexadecimal."""
-        return (
-            summed_digest(self.data) if self.large else hashlib.sha256(memoryview(cast("Any", self.data))).hexdigest()
-        )
+        if self.large:
+            return summed_digest(self.data, self.advise)
+        return hashlib.sha256(memoryview(cast("Any", self.data))).hexdigest()
 
 
-def summed_digest(data: Array) -> str:
+def summed_digest(data: Array, advise: Advise | None = None) -> str:
     """The SHA-256 of sums of 64-bit words whose distance is a multiple of _ROW, by blocks of rows, and of the rest.
 
     Sums don't detect an exchange of two words of one sum, but no two words within 8 KB belong to one; and as _ROW is
-    prime, an exchange of pages changes sums.
+    prime, an exchange of pages changes sums. Of mapped bytes, which `advise` is for, one block is resident at a time.
     """
     rows = data[: data.nbytes // (8 * _ROW) * 8 * _ROW].view(np.uint64).reshape(-1, _ROW)
     digest = hashlib.sha256()
     for start in range(0, len(rows), _BLOCK):
-        digest.update(rows[start : start + _BLOCK].sum(axis=0, dtype=np.uint64).tobytes())
+        block = rows[start : start + _BLOCK]
+        if advise is not None:
+            advise(_POPULATE, start * 8 * _ROW, block.nbytes)
+        digest.update(block.sum(axis=0, dtype=np.uint64).tobytes())
+        if advise is not None:
+            advise(mmap.MADV_DONTNEED, start * 8 * _ROW, block.nbytes)
     digest.update(memoryview(cast("Any", data[rows.nbytes :])))
     return digest.hexdigest()
 
 
 def write(file: BinaryIO, about: dict[str, Any], blobs: Sequence[Blob]) -> None:
-    """Writes a header and sections, numbered in order; equal sections are stored once."""
+    """Writes sections, numbered in order, and a header; equal sections are stored once.
+
+    The one that the file begins with, if any, is left as it is.
+    """
+    begun = [number for number, blob in enumerate(blobs) if blob.written]
     digests = [(blob.digest, blob.data.nbytes) for blob in blobs]
-    first = {each: number for number, each in reversed([*enumerate(digests)])}
-    rooms: list[int] = []
-    end = 0
-    for number, each in enumerate(digests):
-        start = end if first[each] == number else rooms[first[each]]
-        rooms.append(start)
-        end = max(end, -(-(start + each[1]) // PAGE) * PAGE)
-    listed = [[at, size, digest, blob.large] for at, (digest, size), blob in zip(rooms, digests, blobs, strict=True)]
-    header = json.dumps({"about": about, "sections": listed, "bytes": end}, separators=(",", ":")).encode()
-    start = -(-(_HEAD.size + len(header)) // PAGE) * PAGE
-    file.write(_HEAD.pack(MAGIC, VERSION, 0, len(header), hashlib.sha256(header).digest()))
-    file.write(header)
-    for number, each in enumerate(digests):
-        if first[each] == number:
-            file.seek(start + rooms[number])
+    places: dict[tuple[str, int], int] = {}
+    end = PAGE
+    for number in dict.fromkeys([*begun, *range(len(blobs))]):
+        if digests[number] in places:
+            continue
+        places[digests[number]] = end
+        if number not in begun:
+            file.seek(end)
             file.write(memoryview(cast("Any", blobs[number].data)))
-    file.truncate(start + end)
+        end += -(-digests[number][1] // PAGE) * PAGE
+    listed = [[places[each], each[1], each[0], blob.large] for each, blob in zip(digests, blobs, strict=True)]
+    header = json.dumps({"about": about, "sections": listed}, separators=(",", ":")).encode()
+    file.truncate(end)
+    file.seek(end)
+    file.write(header)
+    file.seek(0)
+    file.write(HEAD.pack(MAGIC, VERSION, 0, end, len(header), hashlib.sha256(header).digest()))
+
+
+class Mapped:
+    """The bytes of a whole file, mapped."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.bytes = np.frombuffer(self._map, np.uint8)
+
+    def blob(self, at: int, size: int, *, large: bool, written: bool = False) -> Blob:
+        """A section of it."""
+        return Blob(self.bytes[at : at + size], large, written, partial(self._advise, at))
+
+    def _advise(self, at: int, advice: int, start: int, nbytes: int) -> None:
+        """Gives advice about pages, ignoring errors."""
+        first = (at + start) // mmap.PAGESIZE * mmap.PAGESIZE
+        with suppress(OSError, ValueError):
+            self._map.madvise(advice, first, at + start + nbytes - first)
 
 
 class Container:
@@ -96,43 +132,34 @@ class Container:
 
     def __init__(self, file: BinaryIO) -> None:
         size = os.fstat(file.fileno()).st_size
-        if size < _HEAD.size:
+        if size < HEAD.size:
             raise KeptError("it is cut short")
-        self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._bytes = np.frombuffer(self._map, np.uint8)
-        magic, version, _, length, digest = _HEAD.unpack(self._bytes[: _HEAD.size].tobytes())
+        self._mapped = Mapped(file)
+        whole = self._mapped.bytes
+        magic, version, _, start, length, digest = HEAD.unpack(whole[: HEAD.size].tobytes())
         if magic != MAGIC:
             raise KeptError("it is no compiled model")
         if version != VERSION:
             raise KeptError(f"it is of version {version}; this is for version {VERSION}")
-        if length > min(size - _HEAD.size, _MOST_HEADER):
+        if start + length > size:
             raise KeptError("it is cut short")
-        text = self._bytes[_HEAD.size : _HEAD.size + length].tobytes()
+        if start + length < size:
+            raise KeptError(f"it has {size} bytes instead of {start + length}")
+        if length > _MOST_HEADER:
+            raise KeptError("its header is damaged")
+        text = whole[start : start + length].tobytes()
         if hashlib.sha256(text).digest() != digest:
             raise KeptError("its header is damaged")
         header = read_json(text)
-        self._start = -(-(_HEAD.size + length) // PAGE) * PAGE
         self.about: dict[str, Any] = header["about"]
         self._sections: list[tuple[int, int, str, bool]] = [tuple(each) for each in header["sections"]]
-        if size != self._start + header["bytes"]:
-            raise KeptError(f"it has {size} bytes instead of {self._start + header['bytes']}")
 
     def section(self, number: object) -> Array:
-        """The bytes of a section, read-only and checked."""
+        """The bytes of a section, read-only and checked; of a large one, none is resident afterwards."""
         if type(number) is not int or not 0 <= number < len(self._sections):
             raise KeptError(f"it has no section {number!r}")
         at, size, digest, large = self._sections[number]
-        found = self._bytes[self._start + at : self._start + at + size]
-        if large:
-            self._advise(_POPULATE, at, found.nbytes)
-        if found.nbytes != size or Blob(found, large).digest != digest:
+        found = self._mapped.blob(at, size, large=large)
+        if found.data.nbytes != size or found.digest != digest:
             raise KeptError(f"its section {number} is damaged")
-        if large:  # what is never read, as most of a table of words, is no memory of this process
-            self._advise(mmap.MADV_DONTNEED, at, size)
-        return found
-
-    def _advise(self, advice: int, at: int, nbytes: int) -> None:
-        """Gives advice to the system about pages, ignoring errors."""
-        if nbytes:
-            with suppress(OSError, ValueError):
-                self._map.madvise(advice, self._start + at, nbytes)
+        return found.data

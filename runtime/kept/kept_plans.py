@@ -43,6 +43,8 @@ def plain_plan(made: CompiledModel, blobs: list[Blob], team: Image | None) -> An
     """
     plan, guards = made.plan, made.guards
     assert isinstance(plan.code, LoadedImage | UnloadedImage) and plan.weights.host is not None
+    begun = None if made.begun is None else made.begun.weights
+    weights = Blob(plan.weights.host, large=True) if begun is None else begun
     writer = Writer()
     report = writer.plain(plan.memory)
     found = {
@@ -53,7 +55,7 @@ def plain_plan(made: CompiledModel, blobs: list[Blob], team: Image | None) -> An
         "image": _plain_image(plan.code.image, blobs),
         "team": None if plan.threads == 1 or team is None else _plain_image(team, blobs),
         "report": _added(blobs, Blob.of(json.dumps(report, separators=(",", ":")).encode())),
-        "weights": _added(blobs, Blob(plan.weights.host, large=True)),
+        "weights": _added(blobs, weights),
         "rewrites": [[*names, times] for names, times in made.statistics.counts.items()],
         "isolated": made.statistics.isolated,
     }

@@ -59,7 +59,7 @@ def keep(folder: CacheFolder, key: str, name: str, made: CompiledModel) -> bool:
     def fill(file: BinaryIO) -> None:
         write(file, about, blobs)
 
-    if not folder.models.write(key, fill):
+    if not (made.begun.keep(key, fill) if made.begun is not None else folder.models.write(key, fill)):
         LOG.info("the compiled model can't be kept in %s", folder.folder)
         return False
     return True

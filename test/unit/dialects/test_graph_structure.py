@@ -189,6 +189,8 @@ def test_a_weight_is_made_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = store.add_made(panels, [(scaled, LARGE)], "panels", pack, 24)
     np.testing.assert_array_equal(store.read(packed, panels), PanelPacking(24, True).pack(array * 2))
     assert len(calls) == 6
+    parts = [part.copy() for part in store.parts(packed)]
+    assert len(parts) == 6 and b"".join(map(bytes, parts)) == store.bytes(packed).tobytes()
 
 
 def test_made_weights_are_written_under_the_digest_of_their_bytes(tmp_path: Path) -> None:
@@ -201,7 +203,7 @@ def test_made_weights_are_written_under_the_digest_of_their_bytes(tmp_path: Path
     np.testing.assert_array_equal(BlobStore(tmp_path).read(written, LARGE), array * 2)
 
 
-def test_a_blob_in_a_file_is_mapped(tmp_path: Path) -> None:
+def test_a_blob_in_a_file_is_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     array = random(8)
     (tmp_path / "w.bin").write_bytes(b"abc" + array.tobytes())
     store = BlobStore(tmp_path)
@@ -209,6 +211,8 @@ def test_a_blob_in_a_file_is_mapped(tmp_path: Path) -> None:
     assert blob.digest == store.add(array).digest
     fresh = BlobStore(tmp_path)
     np.testing.assert_array_equal(fresh.read(blob, tensor(f32, (8,))), array)
+    monkeypatch.setattr(blobs, "PART_BYTES", 20)
+    assert [bytes(part) for part in fresh.parts(blob)] == [array.tobytes()[:20], array.tobytes()[20:]]
 
 
 def test_broken_weight_files(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import struct
 import subprocess
 import sys
 from dataclasses import replace
@@ -22,7 +21,7 @@ from models.small import mlp
 import mini_infer as mi
 from mini_infer.runtime.kept import artifact, keys
 from mini_infer.runtime.kept import kept_plans as plans
-from mini_infer.runtime.kept.container import MAGIC, VERSION, summed_digest
+from mini_infer.runtime.kept.container import HEAD, MAGIC, VERSION, summed_digest
 from mini_infer.runtime.kept.cpu_levels import level_named, usual_levels
 from mini_infer.runtime.kept.cpus import host_cpu
 
@@ -129,8 +128,8 @@ def test_broken_files_are_refused_by_name(tmp_path: Path) -> None:
     pages = range(0, len(whole), 4096)
     places = [next((at for at in range(page, page + 4096) if whole[at]), None) for page in pages]
     broken = {
-        "is cut short": [b"", whole[:50], whole[:200]],
-        "bytes instead of": [whole[:-1], whole + b"\0"],
+        "is cut short": [b"", whole[:50], whole[:200], whole[:-1]],
+        "bytes instead of": [whole + b"\0"],
         "is no compiled model": [b"x" * 5000],
         f"is of version 7; this is for version {VERSION}": [whole[:8] + b"\7" + whole[9:]],
         "damaged|cut short": [whole[:at] + bytes([whole[at] ^ 8]) + whole[at + 1 :] for at in places[1:] if at],
@@ -165,7 +164,7 @@ def test_words_that_changed_places_are_seen() -> None:
 
 def test_a_header_nested_too_deeply_is_refused(tmp_path: Path) -> None:
     text = b"[" * 100_000 + b"]" * 100_000
-    head = struct.pack("<8sIIQ32s", MAGIC, VERSION, 0, len(text), hashlib.sha256(text).digest())
+    head = HEAD.pack(MAGIC, VERSION, 0, HEAD.size, len(text), hashlib.sha256(text).digest())
     (tmp_path / "deep.mi").write_bytes(head + text)
     with pytest.raises(mi.InvalidModelError, match=r"deep\.mi: is no compiled model: .*nested too deeply"):
         mi.load(tmp_path / "deep.mi")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -444,6 +445,32 @@ def test_what_cannot_be_kept_is_compiled(tmp_path: Path) -> None:
     mi.compile(model, 1, check_memory=True, cache=tmp_path)
     mi.compile(model, device="cuda-emulated", cache=tmp_path)
     assert not entries(tmp_path)
+
+
+def test_weights_that_cannot_be_written_at_once_are_kept_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, full = mlp(), OSError(errno.ENOSPC, "no space left")
+
+    def failing(*_: object) -> int:
+        raise full
+
+    given = example_inputs(model)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", failing)
+        made = mi.compile(model, 1, cache=tmp_path)(given)
+    assert len(entries(tmp_path)) == 1
+    assert same(made, mi.compile(model, 1, cache=tmp_path)(given)) and same(made, mi.compile(model, 1)(given))
+
+
+def test_what_is_not_finished_leaves_no_file(tmp_path: Path) -> None:
+    def stop(now: mi.Progress) -> None:
+        if now.step == "machine code":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mi.compile(mlp(), 1, cache=tmp_path, progress=stop)
+    assert not [*(tmp_path / "models").iterdir()]
 
 
 def test_parts_in_which_nothing_changed_are_not_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
