@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from .asynchronous.batch_axis import BatchAxis
     from .asynchronous.batching import BatchingQueue
     from .asynchronous.run_handle import RunHandle
-    from .kept.begun_model import BegunModel
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,6 @@ class CompiledModel:
     statistics: PassStatistics
     guards: Guards | None = None
     """The conditions on symbolic sizes under which the code is valid; None for a model with static shapes."""
-    begun: BegunModel | None = None
-    """The file that its weights are in, which the rest may follow."""
 
 
 _BACKGROUND = ForkSafeLock()

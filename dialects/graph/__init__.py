@@ -5,8 +5,10 @@ implementation in numpy. A name is imported from the file that defines it; diale
 package repairs xDSL's parsing, printing, construction and verification of operations (see ../xdsl_repairs.py).
 """
 
+from .. import lazy_formats
 from ..xdsl_repairs import repair_construction, repair_sizes, repair_text, repair_verification
 
+del lazy_formats
 repair_construction()
 repair_sizes()
 repair_text()

@@ -11,7 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from ...dialects import lazy_formats  # before the first of xDSL's dialects
 from ...dialects.arguments import check_kind, checked_mapping, checked_sizes, is_integer, wrong
+
+del lazy_formats
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

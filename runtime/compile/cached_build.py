@@ -15,8 +15,9 @@ from ...dialects.errors import MiniInferError
 from ...dialects.json_text import read_json
 from ...dialects.regular_file import open_inside, open_regular
 from ..config import EngineConfig
-from ..engine import Build, CompiledModel
+from ..engine import CompiledModel
 from ..file_cache import key_of
+from ..kept.begun_model import BegunModel
 from ..kept.cache_folders import CacheFolder
 from ..kept.keys import Digests, compiler_text, machine_text, options_text, stamp
 from ..kept.model_cache import find, keep
@@ -60,7 +61,8 @@ class CachedBuild:
     source: Source
     config: EngineConfig
     folder: CacheFolder
-    build: Build
+    build: Callable[[Best, BegunModel | None], CompiledModel]
+    """Compiles it, with its weights in the file that is begun, if one is."""
     progress: Callable[[Progress], None] | None = None
     _settled: list[EngineConfig] = field(default_factory=list[EngineConfig])
     """The configuration that code is kept for, once the first is there."""
@@ -72,19 +74,26 @@ class CachedBuild:
             StepCounter(("load",), self.progress).next()
             return found
         self.folder.warn_where_unwritable()
-        made = self.build(best)
+        begun = None if before is None else BegunModel.within(self.folder.models)
+        try:
+            return self._built(before, best, begun)
+        finally:
+            if begun is not None:
+                begun.drop()
+
+    def _built(self, before: Identity | None, best: Best, begun: BegunModel | None) -> CompiledModel:
+        """The model compiled, and stored if it is still the one whose identity was `before`."""
+        made = self.build(best, begun)
         if not self._settled:
             self._settled.append(self.config if self._is_cut(made) else replace(self.config, cache_memory=None))
         if before is not None and before == self.identity():  # so this is what was compiled
             key = self._key(before, best, self._settled[0])
-            if keep(self.folder, key, self.source.name, made):
+            if keep(self.folder, key, self.source.name, made, begun):
                 # Weights are those of the file then, mapped; the ones in memory go first.
                 statistics = made.statistics
                 del made
                 found = find(self.folder, key, self.config)
-                return self.build(best) if found is None else replace(found, statistics=statistics)
-        if made.begun is not None:
-            made.begun.drop()
+                return self.build(best, None) if found is None else replace(found, statistics=statistics)
         return made
 
     def _is_cut(self, made: CompiledModel) -> bool:

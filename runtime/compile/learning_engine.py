@@ -188,7 +188,7 @@ class LearningEngine:
             self._facts.put(self._key, self._record_text().encode())
 
 
-def _build_nothing(best: object) -> Any:
+def _build_nothing(best: object, begun: object) -> Any:
     raise AssertionError(best)  # only the identity is asked for
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.garbage_collection import collection_paused
+from ...dialects.garbage_collection import collection_paused, count_all_as_old
 from ...dialects.graph.blobs import MiniContext
 from ...dialects.sizes.guards import Guards
 from ...dialects.sizes.size_attributes import guards_of_module
@@ -42,24 +42,15 @@ class Builder:
     """A CPU as targets.cpu_target names it, "" being this one: then code is linked for a file, and not loaded."""
     objects: FileCache | None = None
     """The cache of compiled parts of modules."""
-    models: FileCache | None = None
-    """The cache in whose folder the file of the compiled model is begun."""
+    begun: BegunModel | None = None
+    """The file that the weights are written to; else they are in memory."""
 
     def __call__(self, best: Best | None = None) -> CompiledModel:
         """Compiles the model. Raises as `compile` does."""
-        begun = None if self.models is None else BegunModel.within(self.models)
-        try:
-            return self._compiled(best, begun)
-        except BaseException:
-            if begun is not None:
-                begun.drop()
-            raise
-
-    def _compiled(self, best: Best | None, begun: BegunModel | None) -> CompiledModel:
-        """The compiled model, whose weights are in the file that was begun if any was."""
         start, config = time.perf_counter(), self.config
         compute_device(config.place).open()
         steps = StepCounter(("import", *pass_names(config), "machine code"), self.progress)
+        count_all_as_old()
         with collection_paused(), memory_for("compiling the model"), Guards().collecting() as guards:
             module, ctx = self.source.load(config, best)
             if self.prepare is not None:
@@ -80,11 +71,11 @@ class Builder:
                     observer,
                     machine=self.machine or "",
                     compilers=compilers,
-                    begun=begun,
+                    begun=self.begun,
                     loaded=self.machine is None,
                 )
             guards.add(guards_of_module(module))
-            made = CompiledModel(plan, pass_statistics(ctx), guards if config.is_dynamic else None, begun)
+            made = CompiledModel(plan, pass_statistics(ctx), guards if config.is_dynamic else None)
             ctx.blobs.check_unchanged()
             del module, ctx
             give_back_memory()

@@ -14,6 +14,7 @@ from ...dialects.garbage_collection import collection_paused
 from ..compute_device import compute_device
 from ..config import EngineConfig
 from ..engine import Engine
+from ..kept.begun_model import BegunModel
 from ..kept.cache_folders import Cache, cache_folder
 from ..progress import LOG, Progress
 from ..shapes.start_engine import start_engine
@@ -41,17 +42,14 @@ def compile_source(
         measure_kernels(source, config, seconds, now=lambda what: LOG.info("tuning: %s", what))
     folder = cache_folder(cache)
 
-    def builder() -> Builder:
+    def builder(begun: BegunModel | None = None) -> Builder:
         from .plan_builder import Builder
 
-        if folder is None:
-            return Builder(source, config, progress)
-        return Builder(source, config, progress, objects=folder.objects, models=folder.models if keeps else None)
+        return Builder(source, config, progress, objects=None if folder is None else folder.objects, begun=begun)
 
-    keeps = compute_device(config.place).kind == "cpu" and not config.check_memory
-    if folder is None or not keeps:
+    if folder is None or compute_device(config.place).kind != "cpu" or config.check_memory:
         return build_engine(builder())
-    kept = CachedBuild(source, config, folder, lambda best: builder()(best), progress)
+    kept = CachedBuild(source, config, folder, lambda best, begun: builder(begun)(best), progress)
     return start_engine(config, kept, kept.input_names, compiled_once=source.compiled_once)
 
 

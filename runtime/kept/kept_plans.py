@@ -36,15 +36,13 @@ def can_be_kept(plan: InferencePlan) -> bool:
     return isinstance(plan.code, LoadedImage | UnloadedImage)
 
 
-def plain_plan(made: CompiledModel, blobs: list[Blob], team: Image | None) -> Any:
+def plain_plan(made: CompiledModel, blobs: list[Blob], team: Image | None, weights: Blob | None = None) -> Any:
     """A compiled model as plain values; large parts are appended to `blobs` and represented by their numbers.
 
-    `team` is needed if the plan is for several threads.
+    `team` is needed if the plan is for several threads; `weights` are those of a file that begins with them.
     """
     plan, guards = made.plan, made.guards
     assert isinstance(plan.code, LoadedImage | UnloadedImage) and plan.weights.host is not None
-    begun = None if made.begun is None else made.begun.weights
-    weights = Blob(plan.weights.host, large=True) if begun is None else begun
     writer = Writer()
     report = writer.plain(plan.memory)
     found = {
@@ -55,7 +53,7 @@ def plain_plan(made: CompiledModel, blobs: list[Blob], team: Image | None) -> An
         "image": _plain_image(plan.code.image, blobs),
         "team": None if plan.threads == 1 or team is None else _plain_image(team, blobs),
         "report": _added(blobs, Blob.of(json.dumps(report, separators=(",", ":")).encode())),
-        "weights": _added(blobs, weights),
+        "weights": _added(blobs, Blob(plan.weights.host, large=True) if weights is None else weights),
         "rewrites": [[*names, times] for names, times in made.statistics.counts.items()],
         "isolated": made.statistics.isolated,
     }

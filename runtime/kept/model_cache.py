@@ -9,6 +9,7 @@ from ..config import EngineConfig
 from ..engine import CompiledModel
 from ..native.team import team_image
 from ..progress import LOG
+from .begun_model import BegunModel
 from .cache_folders import CacheFolder
 from .container import Blob, Container, write
 from .cpus import host_cpu
@@ -38,28 +39,29 @@ def find(folder: CacheFolder, key: str, config: EngineConfig) -> CompiledModel |
             return None
 
 
-def keep(folder: CacheFolder, key: str, name: str, made: CompiledModel) -> bool:
+def keep(folder: CacheFolder, key: str, name: str, made: CompiledModel, begun: BegunModel | None = None) -> bool:
     """Stores a compiled model, unless its device has no code that can be stored or the folder can't be written.
 
-    Whether it was stored.
+    In the file `begun` if given. Whether it was stored.
     """
     plan = made.plan
     if not can_be_kept(plan):
         return False
     blobs: list[Blob] = []
+    team = team_image() if plan.threads > 1 else None
     about: dict[str, Any] = {
         "key": key,
         "model": name,
         "cpu": host_cpu().title,
         "threads": plan.threads,
         "cache_bytes": sum(bounds_of(cache.room.nbytes)[1] for cache in plan.caches),
-        "plan": plain_plan(made, blobs, team_image() if plan.threads > 1 else None),
+        "plan": plain_plan(made, blobs, team, None if begun is None else begun.weights),
     }
 
     def fill(file: BinaryIO) -> None:
         write(file, about, blobs)
 
-    if not (made.begun.keep(key, fill) if made.begun is not None else folder.models.write(key, fill)):
+    if not (folder.models.write(key, fill) if begun is None else begun.keep(key, fill)):
         LOG.info("the compiled model can't be kept in %s", folder.folder)
         return False
     return True
