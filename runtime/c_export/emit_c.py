@@ -144,7 +144,7 @@ def _interface(
     name: str, source: str, cpu: str, lowered: Lowered, embedded: bool
 ) -> tuple[CInterface, list[bytes | memoryview]]:
     """The interface, and the weights as byte pieces after a header."""
-    weights = memoryview(cast("Any", lowered.weights))
+    weights = memoryview(cast("Any", lowered.weights()))
     padding = bytes(-weights.nbytes % BLOCK_BYTES if weights.nbytes else BLOCK_BYTES)
     digest = xxhash.xxh64(weights)
     digest.update(padding)

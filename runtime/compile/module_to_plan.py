@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -37,7 +38,7 @@ from ..kept.begun_model import BegunModel
 from ..kept.cpus import host_cpu
 from ..kept.tuning_store import TuningStore
 from ..limits import check_fits, memory_for
-from ..module_interface import check_signature, entry_of, run_checks, signature_of, weight_segment
+from ..module_interface import check_signature, entry_of, run_checks, signature_of
 from ..native.images.linked import link
 from ..native.images.loaded import UnloadedImage
 from ..native.llvm_processes import Compilers
@@ -47,6 +48,7 @@ from ..option_declarations import options_of
 from ..plan import InferencePlan
 from ..specs import Compilation, Signature, values_of
 from .source import Source
+from .weight_packing import WeightPacking
 
 WORTH_COMPILERS = 80
 """Ops of a module: about those of 25 kernels before they are fused. Processes start while its passes run."""
@@ -121,8 +123,8 @@ class Lowered:
     signature: Signature
     memory: MemoryPlan
     arena: Arena | None
-    weights: Array
-    """All weights in one read-only block."""
+    weights: Callable[[], Array]
+    """Waits for all weights, in one read-only block. Raises InvalidModelError if their files have changed."""
     compilation: Compilation
 
 
@@ -135,13 +137,13 @@ def lower(
     *,
     machine: str = "",
     compilers: Compilers | None = None,
-    begun: BegunModel | None = None,
+    packing: WeightPacking | None = None,
 ) -> Lowered:
     """Lowers a module at any level to what is compiled, for the configuration's device or a named machine.
 
-    Weights are written to the file `begun` if given. Modules below the arena level have no information on tensors.
+    Modules below the arena level have no information on tensors.
     """
-    device = compute_device(config.place)
+    device, packing = compute_device(config.place), packing or WeightPacking(ctx)
     path = PATHS[device.kind]
     below = path[max(path.index(level_of(module)), path.index("arena")) + 1 :]
     started_below = level_of(module) not in path[: path.index("arena") + 1]
@@ -152,12 +154,10 @@ def lower(
     if config.max_workspace_size is None:
         check_fits(memory.arena_bytes, signature.inputs, signature.outputs, device.memory_bytes())
     left = [phase for phase in engine_phases(config) if phase.level in below]
-    compilation = device.start_compiling(ctx, module, config, left, observer, compilers)
+    compilation = device.start_compiling(ctx, module, config, left, packing.after_passes(observer), compilers)
     check_signature(module)
     signature = replace(signature, checks=run_checks(module))
-    with timed(ctx, "weights"):
-        weights = weight_segment(module, ctx, begun)
-    return Lowered(signature, memory, arena, weights, compilation)
+    return Lowered(signature, memory, arena, partial(packing.weights, module), compilation)
 
 
 @own_errors()
@@ -175,17 +175,20 @@ def build_plan(
     """Lowers a module at any level, as `lower` does, and loads its code.
 
     The caller must know whether code for another machine runs here: an unknown instruction kills the process. Unless
-    `loaded`, it is only linked, for a file.
+    `loaded`, it is only linked, for a file. Weights are written to the file `begun` if given.
     """
     device = compute_device(config.place)
     device.open()
-    lowered = lower(module, ctx, config, observer, machine=machine, compilers=compilers, begun=begun)
-    memory, compilation = lowered.memory, lowered.compilation
-    with timed(ctx, "weights"), memory_for(f"{lowered.weights.nbytes} bytes of weights"):
-        weights = device.hold(lowered.weights)
-    if not loaded and isinstance(compilation, MachineCode):
-        check_kept(compilation.kernels, "a file of a compiled model")
-    objects = compilation.objects()
+    with WeightPacking(ctx, begun, beside=config.compiler_count > 1) as packing:
+        lowered = lower(module, ctx, config, observer, machine=machine, compilers=compilers, packing=packing)
+        memory, compilation = lowered.memory, lowered.compilation
+        if not loaded and isinstance(compilation, MachineCode):
+            check_kept(compilation.kernels, "a file of a compiled model")
+        objects = compilation.objects()
+        with timed(ctx, "weights"):
+            packed = lowered.weights()
+            with memory_for(f"{packed.nbytes} bytes of weights"):
+                weights = device.hold(packed)
     with timed(ctx, "load"):
         code = device.load(objects) if loaded else UnloadedImage(link(objects))
     return InferencePlan(

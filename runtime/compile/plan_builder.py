@@ -76,7 +76,6 @@ class Builder:
                 )
             guards.add(guards_of_module(module))
             made = CompiledModel(plan, pass_statistics(ctx), guards if config.is_dynamic else None)
-            ctx.blobs.check_unchanged()
             del module, ctx
             give_back_memory()
         steps.next()

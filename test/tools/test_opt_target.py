@@ -55,7 +55,7 @@ def code_of(file: Path) -> tuple[list[bytes], bytes]:
     config = EngineConfig(compile_threads=1)
     module, ctx = source_of(str(file)).load(config)
     lowered = lower(module, ctx, config)
-    return [bytes(each) for each in lowered.compilation.objects()], np.asarray(lowered.weights).tobytes()
+    return [bytes(each) for each in lowered.compilation.objects()], lowered.weights().tobytes()
 
 
 def test_a_model_is_compiled_for_this_machine_as_an_engine_does_it(
