@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -154,10 +153,11 @@ def lower(
     if config.max_workspace_size is None:
         check_fits(memory.arena_bytes, signature.inputs, signature.outputs, device.memory_bytes())
     left = [phase for phase in engine_phases(config) if phase.level in below]
+    packing.module = module
     compilation = device.start_compiling(ctx, module, config, left, packing.after_passes(observer), compilers)
     check_signature(module)
     signature = replace(signature, checks=run_checks(module))
-    return Lowered(signature, memory, arena, partial(packing.weights, module), compilation)
+    return Lowered(signature, memory, arena, packing.weights, compilation)
 
 
 @own_errors()

@@ -28,6 +28,8 @@ class WeightPacking:
         self._ctx, self._begun = ctx, begun
         self._threads = ThreadPoolExecutor(1) if beside else None
         self._packed: Future[Array] | None = None
+        self.module: ModuleOp | None = None
+        """Whose weights they are."""
 
     def __enter__(self) -> WeightPacking:
         return self
@@ -38,22 +40,24 @@ class WeightPacking:
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
 
-    def after_passes(self, observer: Observer | None) -> Observer:
+    def after_passes(self, then: Observer | None) -> Observer:
         """An observer that starts packing when weights have their places, after telling another one."""
 
-        def observe(run: PassRun, module: ModuleOp) -> None:
-            if observer is not None:
-                observer(run, module)
+        def observer(run: PassRun, module: ModuleOp) -> None:
+            if then is not None:
+                then(run, module)
             if self._threads is not None and run.name == PlaceWeights.name:
-                self._packed = self._threads.submit(self._pack, module)
+                self._packed = self._threads.submit(self.pack)
 
-        return observe
+        return observer
 
-    def weights(self, module: ModuleOp) -> Array:
-        """The weights. Raises InvalidModelError if the files that they are read from have changed."""
-        return self._pack(module) if self._packed is None else self._packed.result()
+    def weights(self) -> Array:
+        """Waits for the weights. Raises as `pack`."""
+        return self.pack() if self._packed is None else self._packed.result()
 
-    def _pack(self, module: ModuleOp) -> Array:
-        weights = weight_segment(module, self._ctx, self._begun)
+    def pack(self) -> Array:
+        """The weights of `module`. Raises InvalidModelError if the files that they are read from have changed."""
+        assert self.module is not None
+        weights = weight_segment(self.module, self._ctx, self._begun)
         self._ctx.blobs.check_unchanged()
         return weights
