@@ -37,16 +37,14 @@ from ...dialects.sizes.polynomials import Symbol
 from ...dialects.sizes.size_attributes import SIZES, symbols_of_module
 from ...passes.memory.analysis.buffers import PLAN, argument_with_role
 from ..op_facts import fail
-from . import amx_tiles, arith_ops, bf16_dots, byte_dots, control_flow, memref_ops, vector_ops
+from . import arith_ops, control_flow, memref_ops, products, vector_ops
 from .body import FunctionBody, Handler
 from .half_floats import as_integers
 from .types import POINTER, Types, is_half
 
 HANDLERS: dict[str, Handler] = {
     **arith_ops.HANDLERS,
-    **byte_dots.HANDLERS,
-    **bf16_dots.HANDLERS,
-    **amx_tiles.HANDLERS,
+    **products.HANDLERS,
     **memref_ops.HANDLERS,
     **vector_ops.HANDLERS,
     **control_flow.HANDLERS,

@@ -148,11 +148,10 @@ def _kernel_calls(module: ModuleOp, main: Operation) -> tuple[KernelCall, ...]:
 
 def _check_instructions(text: str, lacking: Sequence[str], target: CpuAttr) -> None:
     """Raises CompileError if the text has instructions, of those `lacking`, that the target CPU doesn't have."""
-    from ...lowering.loops_to_llvm import amx_tiles, bf16_dots, byte_dots
+    from ...lowering.loops_to_llvm.products import INTRINSICS
 
-    intrinsics = {**byte_dots.INTRINSICS, **bf16_dots.INTRINSICS, **amx_tiles.INTRINSICS}
     for name in lacking:
-        if any(each in text for each in intrinsics.get(name, ())):
+        if any(each in text for each in INTRINSICS.get(name, ())):
             raise CompileError(
                 f"the module's kernels are for a CPU that has {name} with {target.vector_bits.data} bits, and "
                 f"{target.cpu.data} hasn't: compile the model for it again"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from xdsl.dialects import llvm
 from xdsl.ir import SSAValue
 
-from .body import FunctionBody
-from .instructions import integer_list
-from .types import element_of, lanes_of, vector_type
+from ..body import FunctionBody
+from ..instructions import integer_list
+from ..types import element_of, lanes_of, vector_type
 
 
 def lanes_in(vector: SSAValue) -> int:

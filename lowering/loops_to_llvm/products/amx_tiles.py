@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects.builtin import i16, i64
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.amx import TileLoadOp, TileMulFOp, TileMulIOp, TileStoreOp, TileType, TileZeroOp
-from .body import FunctionBody, Handler
-from .types import X86_AMX
+from ....dialects.amx import TileLoadOp, TileMulFOp, TileMulIOp, TileStoreOp, TileType, TileZeroOp
+from ..body import FunctionBody, Handler
+from ..types import X86_AMX
 
 INTRINSICS: Mapping[str, Sequence[str]] = {
     "tdpbf16ps": ("llvm.x86.tdpbf16ps.",),

@@ -15,10 +15,10 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import bf16, f32, i32
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.bf16_dot import PAIR, Bf16DotOp
-from .body import FunctionBody, Handler
-from .instructions import NO_FAST_MATH
-from .types import vector_type
+from ....dialects.bf16_dot import PAIR, Bf16DotOp
+from ..body import FunctionBody, Handler
+from ..instructions import NO_FAST_MATH
+from ..types import vector_type
 from .vector_parts import called, joined, lanes_in, part
 
 INTRINSICS: Mapping[str, Sequence[str]] = {

@@ -17,9 +17,9 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import i16, i32
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.byte_dot import GROUP, DotOp
-from .body import FunctionBody, Handler
-from .types import element_of, vector_type
+from ....dialects.byte_dot import GROUP, DotOp
+from ..body import FunctionBody, Handler
+from ..types import element_of, vector_type
 from .vector_parts import called, joined, lanes_in, part
 
 INTRINSICS: Mapping[str, Sequence[str]] = {
