@@ -3,8 +3,9 @@
 Without branches and calls, but for sin and cos far from 0, so that LLVM vectorises loops that contain them.
 Coefficients are minimax fits of the relative error (iteratively reweighted least squares), rounded to f32. expand-math
 writes `exp` to `log1p`, for any argument. Their errors, in units in the last place: exp and exp2 1, expm1 2, log 1,
-log1p 2, tanh 3, erf 2, atan 2, sin and cos 2. Subnormal results are flushed to 0; infinities and NaN are as in the C
-library. Kernels write `gelu` and `shifted_exp`, whose range or error is known, with shorter polynomials.
+log1p 2, tanh 3, erf 2, atan 2, sin and cos 2. Subnormal results are flushed to 0, as are those of exp and exp2 below
+2**-125.5; infinities and NaN are as in the C library. Kernels write `gelu` and `shifted_exp`, whose range or error is
+known, with shorter polynomials.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from xdsl.dialects.arith import ExtFOp, TruncFOp
 from xdsl.dialects.builtin import f32, f64, i32
 from xdsl.ir import SSAValue
 
-from ...dialects.extensions.arith import CmpfOp, FPToSIOp, SIToFPOp
+from ...dialects.extensions.arith import FPToSIOp, SIToFPOp
 from ...dialects.extensions.replace import shaped_like
 from ...dialects.extensions.vector import ReductionOp
 from .arithmetic import Arithmetic
@@ -27,6 +28,7 @@ _LN2_LOW = -2.1219444005469057e-4
 _ROUND = 12582912.0  # 1.5 * 2**23: adding it rounds to an integer, which appears in the low bits
 _MANTISSA_BITS = 23
 _BIAS = 127
+_HALF_BIAS = _BIAS - 1  # for half a power of two: 0 up to 2**-126, infinite from 2**129 on
 _SMALLEST_NORMAL = 1.1754943508222875e-38
 
 # exp(r) = 1 + r + r**2 * (...) where |r| <= log(2) / 2, and the same fitted for exp(r) - 1
@@ -135,25 +137,18 @@ _MOST_SCALE = 1024.0  # whose fifth power, or that of its inverse, is in a polyn
 _LEAST_EXPONENT = -87.3365  # exp of it is the smallest normal number
 
 
-def _nearest(m: Arithmetic, x: SSAValue, factor: float) -> tuple[SSAValue, SSAValue]:
-    """n = x * factor rounded to an integer: as a float, and as an integer in the low bits of a second float."""
-    offset = m.constant(_ROUND)
+def _nearest(m: Arithmetic, x: SSAValue, factor: float, bias: int = 0) -> tuple[SSAValue, SSAValue]:
+    """n = x * factor rounded to an integer: as a float; and n + bias as an integer in the low bits of a second one."""
+    offset = m.constant(_ROUND + bias)
     shifted = m.add(x, offset) if factor == 1.0 else m.fma(x, m.constant(factor), offset)
-    return m.sub(shifted, m.constant(_ROUND)), shifted
+    return m.sub(shifted, offset), shifted
 
 
-def _reduce(m: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """r with x = n * log(2) + r, and n in the low bits as _nearest returns it."""
-    n, shifted = _nearest(m, x, _LOG2_E)
+def _reduce(m: Arithmetic, x: SSAValue, bias: int = 0) -> tuple[SSAValue, SSAValue]:
+    """r with x = n * log(2) + r, and n + bias in the low bits as _nearest returns it."""
+    n, shifted = _nearest(m, x, _LOG2_E, bias)
     r = m.fma(n, m.constant(-_LN2_HIGH), x)
     return m.fma(n, m.constant(-_LN2_LOW), r), shifted
-
-
-def _scale(m: Arithmetic, x: SSAValue, shifted: SSAValue) -> SSAValue:
-    """x * 2**n by adding n to the exponent; the result must be a normal number."""
-    i = _integers(m)
-    exponent = i.binary("shl", m.bits(shifted, i32), i.constant(_MANTISSA_BITS))
-    return i.bits(i.add(m.bits(x, i32), exponent), f32)
 
 
 def _power_of_two(m: Arithmetic, shifted: SSAValue, bias: int = 0) -> SSAValue:
@@ -174,24 +169,23 @@ def _at_most(m: Arithmetic, a: SSAValue, limit: float) -> SSAValue:
     return m.select(m.compare("gt", a, bound), bound, a)
 
 
-def _within(m: Arithmetic, x: SSAValue, result: SSAValue, lowest: float, highest: float) -> SSAValue:
-    """`result`, replaced by 0 where x < lowest, infinity where x > highest, NaN where x is NaN."""
-    result = m.select(m.b.make(CmpfOp, x, m.constant(highest), extra=("ugt",)), m.add(x, m.constant(inf)), result)
-    return m.select(m.compare("lt", x, m.constant(lowest)), m.constant(0.0), result)
+def _between(m: Arithmetic, x: SSAValue, lowest: float, highest: float) -> SSAValue:
+    """x, or the limit that it is beyond; NaN for NaN."""
+    bound = m.constant(lowest)
+    return _at_most(m, m.select(m.compare("lt", x, bound), bound, x), highest)
 
 
 def exp(m: Arithmetic, x: SSAValue) -> SSAValue:
-    """e**x"""
-    r, n = _reduce(m, x)
-    power = m.polynomial((1.0, 1.0, *_EXP), r)
-    return _within(m, x, _scale(m, power, n), -87.3365, 88.72283)
+    """e**x, as twice a polynomial times half a power of two, which is 0 or infinite for arguments at the limits."""
+    r, n = _reduce(m, _between(m, x, -87.3, 89.4), _HALF_BIAS)
+    return m.mul(m.polynomial((2.0, 2.0, *(2 * each for each in _EXP)), r), _power_of_two(m, n))
 
 
 def exp2(m: Arithmetic, x: SSAValue) -> SSAValue:
     """2**x"""
-    n, shifted = _nearest(m, x, 1.0)
-    power = m.polynomial((1.0, *_EXP2), m.sub(x, n))
-    return _within(m, x, _scale(m, power, shifted), -126.0, 127.99999)
+    x = _between(m, x, -126.0, 129.0)
+    n, shifted = _nearest(m, x, 1.0, _HALF_BIAS)
+    return m.mul(m.polynomial((2.0, *(2 * each for each in _EXP2)), m.sub(x, n)), _power_of_two(m, shifted))
 
 
 def _expm1_reduced(m: Arithmetic, r: SSAValue) -> SSAValue:

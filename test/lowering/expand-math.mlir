@@ -4,10 +4,10 @@
 // A function becomes arithmetic, on vectors as on scalars.
 // CHECK-LABEL: @exp_of_a_vector
 // CHECK-NOT:     math.exp
+// CHECK:         arith.cmpf olt, %x
 // CHECK:         math.fma %{{.*}} : vector<8xf32>
 // CHECK:         arith.shli %{{.*}} : vector<8xi32>
-// CHECK:         arith.cmpf olt, %x
-// CHECK:         %[[R:.*]] = arith.select %{{.*}} : vector<8xi1>, vector<8xf32>
+// CHECK:         %[[R:.*]] = arith.mulf %{{.*}} : vector<8xf32>
 // CHECK-NEXT:    func.return %[[R]]
 func.func @exp_of_a_vector(%x: vector<8xf32>) -> vector<8xf32> {
   %y = math.exp %x : vector<8xf32>

@@ -95,6 +95,7 @@ def cases(direction: str) -> list[Case]:
         lstm(steps=0, states="hc"),
         lstm(inputs=0),
         lstm(batch=17, steps=3),
+        lstm(batch=30, steps=2, states="hc"),
         lstm(batch=17, mask=True, states="hc", clip=0.5),
         lstm(batch=3, input_forget=True, peephole=True, mask=True, results=(1, 2)),
     ]
