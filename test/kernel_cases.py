@@ -116,6 +116,13 @@ def suppressed(m: Model, boxes: int, classes: int = 3) -> SSAValue:
     return m(ChosenRowsOp(op.chosen, op.counts))
 
 
+def one_row(m: Model, columns: int, depth: int, transpose_b: bool = False) -> SSAValue:
+    """Products of one row each, minus an input, times a number for each of them."""
+    matrix = m.input(2, *((columns, depth) if transpose_b else (depth, columns)), dtype=np.float32)
+    y = m(MatmulOp(m.input(2, 1, depth, dtype=np.float32), matrix, transpose_b=transpose_b))
+    return m(MulOp(m(SubOp(y, m.input(1, 1, columns, dtype=np.float32))), m.input(2, 1, 1, dtype=np.float32)))
+
+
 def pictures(m: Model, *sizes: int) -> SSAValue:
     return m.input(2, *sizes, dtype=np.float32)
 
@@ -354,6 +361,12 @@ CASES: dict[str, dict[str, Sized]] = {
     "linear_attention": {
         "columns": graph(lambda m, n: linear_attention(m, 3, n)),
         "rows": graph(lambda m, n: linear_attention(m, n, 5)),
+    },
+    "one_row": {
+        "dots": graph(lambda m, n: one_row(m, 5, n, transpose_b=True)),
+        "columns": graph(lambda m, n: one_row(m, n, 33, transpose_b=True)),
+        "sums": graph(lambda m, n: one_row(m, n, 9)),
+        "blocks": graph(lambda m, n: one_row(m, 2040 + n, 3)),
     },
     "pool": {
         "largest": graph(lambda m, n: m(MaxPoolOp(pictures(m, 5, n, 7), [9, 1], strides=[1, 5], pads=[4, 0, 4, 0]))),

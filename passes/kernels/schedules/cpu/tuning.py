@@ -90,6 +90,9 @@ PANELS_INLINE_EPILOGUE = 6
 """Epilogues of more operations than this run in a second pass over the tile instead of once per register: code size and
 compile time grow with rows x operations (14 x 9 of them took LLVM 0.4 s on Zen 5). So do epilogues with an operation
 whose code is long."""
+ONE_ROW_COLUMNS = 2048
+"""Columns whose sums are in scratch while rows of a matrix are added up: 8 KB, beside rows of as many bytes; chosen."""
+
 PANELS_FEW_ROWS = 8
 """Products of more rows than this prefetch the next panel while they use one.
 

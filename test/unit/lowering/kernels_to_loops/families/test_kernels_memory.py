@@ -23,6 +23,7 @@ NEVER_IN_PLACE = {
     "attention_blocks",
     "bands",
     "linear_attention",
+    "one_row",
     "pool",
     "pooled_panels",
     "recurrence",
