@@ -145,11 +145,12 @@ def domain_for(trial: Trial, shape: Sequence[Sequence[int]], element: Element, *
     loops.
     """
     domain = Domain([[size for size in group if size != 1] or [1] for group in shape])
+    written = trial.write(domain, element)
     for _ in range(_MOST_TRIALS):
-        written = trial.write(domain, element)
         if not (_split(domain, written) or (cuts and _cut(domain, written))):
             break
-    _merge(domain, trial.write(domain, element))
+        written = trial.write(domain, element)
+    _merge(domain, written)
     return domain
 
 

@@ -39,7 +39,7 @@ class Box:
         """A contiguous row-major box."""
         return cls(offset, tuple(sizes), row_major(sizes))
 
-    @property
+    @cached_property
     def count(self) -> int:
         """Number of elements of the box."""
         return prod(self.sizes)

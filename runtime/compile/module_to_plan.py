@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.garbage_collection import collection_paused
+from ...dialects.garbage_collection import collected_beside, collection_paused
 from ...dialects.graph.blobs import MiniContext
 from ...dialects.kernel.kernel_attributes import ScheduleAttr
 from ...dialects.sizes.guards import unguarded
@@ -89,7 +89,9 @@ def plan_memory(
     _set_target(module, ctx, config, machine)
     disabled_ops("disable_inplace", config.disable_inplace)
     if level_of(module) != "arena":
-        run_phases(ctx, module, remaining_phases(module, "arena", engine_phases(config)), observer)
+        for phase in remaining_phases(module, "arena", engine_phases(config)):
+            # What a model is to blame for is found in its graph; the rest would be errors of passes.
+            run_phases(ctx, module, [phase], observer, verify=phase.level in ("graph", "arena"))
     with unguarded():
         return memory_plan(module)
 
@@ -184,7 +186,8 @@ def build_plan(
         memory, compilation = lowered.memory, lowered.compilation
         if not loaded and isinstance(compilation, MachineCode):
             check_kept(compilation.kernels, "a file of a compiled model")
-        objects = compilation.objects()
+        with collected_beside(threads=config.compiler_count):
+            objects = compilation.objects()
         with timed(ctx, "weights"):
             packed = lowered.weights()
             with memory_for(f"{packed.nbytes} bytes of weights"):

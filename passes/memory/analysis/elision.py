@@ -73,6 +73,7 @@ class Elision:
         self.buffers: dict[SSAValue, RootBuffer] = {}
         self.moves: dict[int, tuple[SSAValue, SSAValue]] = {}  # the roots of a move's source and target
         self.journal: list[_Undo] = []
+        self._known: dict[tuple[int, int], tuple[BoxAccess, Box, BoxAccess | None]] = {}
 
     def add(self, buffer: RootBuffer) -> None:
         """Adds a buffer with its accesses; for the caller's memory, accesses at entry and exit are appended."""
@@ -159,10 +160,10 @@ class Elision:
             return False
         moved: list[BoxAccess] = []
         for access in child.accesses:
-            box = placed(access.box, home) if access.move != move else home
-            if box is None or not (access.move == move or _acceptable(access, box, parent)):
+            there = self._placed(access, home) if access.move != move else replace(access, box=home)
+            if there is None or not (access.move == move or _acceptable(access, there.box, parent)):
                 return False
-            moved.append(replace(access, box=box))
+            moved.append(there)
         step = next(access.step for access in moved if access.move == move)
         child_side = [access for access in moved if access.move != move]
         parent_side = [access for access in parent.accesses if access.move != move]
@@ -177,6 +178,17 @@ class Elision:
         child.part_of, child.home = parent.root, home
         self._count(parent, 1)
         return True
+
+    def _placed(self, access: BoxAccess, home: Box) -> BoxAccess | None:
+        """The access of an element of `home`'s buffer instead; None where it is to no box.
+
+        Known by the identity of its arguments: merges that were undone are tried again with most of them.
+        """
+        key = (id(access), id(home))
+        if key not in self._known:
+            box = placed(access.box, home)
+            self._known[key] = access, home, None if box is None else replace(access, box=box)
+        return self._known[key][2]
 
     def _count(self, buffer: RootBuffer, sign: int) -> None:
         """Adds (sign 1) or removes (-1) the buffer's bytes at the steps of its lifetime."""
