@@ -19,6 +19,7 @@ from mini_infer.dialects.graph.blobs import MiniContext, blob_store
 from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.onnx_to_graph import import_onnx
+from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
 
 WAYS: list[dict[str, Any]] = [
     {"threads": 2, "check_memory": True},
@@ -103,6 +104,21 @@ def test_non_max_suppression(center: str) -> None:
             }
         )
     judge(model, *calls, ways=[{"threads": 2}])
+
+
+def test_any_number_of_boxes_by_one_compile() -> None:
+    model = model_of("""
+        g (float[2,n,4] boxes, float[2,3,n] scores, float[1] overlap) => (int64[m,3] chosen) {
+            most = Constant <value = int64[1] {7}> ()
+            chosen = NonMaxSuppression(boxes, scores, most, overlap)
+        }""")
+    engine = mi.compile(model, threads=1, profile=mi.OptimizationProfile(dims={"n": (7, 64, 150)}))
+    random = np.random.default_rng(2)
+    for count in (7, 63, 64, 65, 150):
+        boxes, scores = random.random((2, count, 4), np.float32), random.random((2, 3, count), np.float32)
+        call = {"boxes": boxes, "scores": scores, "overlap": np.array([0.4], np.float32)}
+        np.testing.assert_array_equal(engine(call)["chosen"], onnxruntime(model, call)[0])
+    assert isinstance(engine, DynamicEngine) and engine.compiles == 1
 
 
 def test_a_loop_that_ends_early_has_collected_so_many_rows() -> None:
