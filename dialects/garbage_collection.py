@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator
 from contextlib import contextmanager
-from threading import Thread
 
 
 @contextmanager
@@ -31,20 +30,3 @@ def count_all_as_old() -> None:
     if not gc.get_freeze_count():  # else they are frozen for a reason of the caller's
         gc.freeze()
         gc.unfreeze()
-
-
-@contextmanager
-def collected_beside(*, threads: int) -> Generator[None]:
-    """Collects what was made lately and is garbage in a thread, if there are cores for one.
-
-    The body's work should be done without the interpreter's lock, by LLVM or other processes.
-    """
-    if threads == 1:
-        yield
-        return
-    thread = Thread(target=gc.collect, args=(0,))
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.garbage_collection import collected_beside, collection_paused
+from ...dialects.garbage_collection import collection_paused
 from ...dialects.graph.blobs import MiniContext
 from ...dialects.kernel.kernel_attributes import ScheduleAttr
 from ...dialects.sizes.guards import unguarded
@@ -37,7 +40,7 @@ from ..kept.begun_model import BegunModel
 from ..kept.cpus import host_cpu
 from ..kept.tuning_store import TuningStore
 from ..limits import check_fits, memory_for
-from ..module_interface import check_signature, entry_of, run_checks, signature_of
+from ..module_interface import check_signature, entry_of, run_checks, signature_of, weight_segment
 from ..native.images.linked import link
 from ..native.images.loaded import UnloadedImage
 from ..native.llvm_processes import Compilers
@@ -47,7 +50,6 @@ from ..option_declarations import options_of
 from ..plan import InferencePlan
 from ..specs import Compilation, Signature, values_of
 from .source import Source
-from .weight_packing import WeightPacking
 
 WORTH_COMPILERS = 80
 """Ops of a module: about those of 25 kernels before they are fused. Processes start while its passes run."""
@@ -125,7 +127,7 @@ class Lowered:
     memory: MemoryPlan
     arena: Arena | None
     weights: Callable[[], Array]
-    """Waits for all weights, in one read-only block. Raises InvalidModelError if their files have changed."""
+    """Packs all weights, in one read-only block. Raises InvalidModelError if their files have changed."""
     compilation: Compilation
 
 
@@ -138,13 +140,13 @@ def lower(
     *,
     machine: str = "",
     compilers: Compilers | None = None,
-    packing: WeightPacking | None = None,
+    begun: BegunModel | None = None,
 ) -> Lowered:
     """Lowers a module at any level to what is compiled, for the configuration's device or a named machine.
 
-    Modules below the arena level have no information on tensors.
+    Weights will be written to the file `begun` if given. Modules below the arena level have no information on tensors.
     """
-    device, packing = compute_device(config.place), packing or WeightPacking(ctx)
+    device = compute_device(config.place)
     path = PATHS[device.kind]
     below = path[max(path.index(level_of(module)), path.index("arena")) + 1 :]
     started_below = level_of(module) not in path[: path.index("arena") + 1]
@@ -155,11 +157,18 @@ def lower(
     if config.max_workspace_size is None:
         check_fits(memory.arena_bytes, signature.inputs, signature.outputs, device.memory_bytes())
     left = [phase for phase in engine_phases(config) if phase.level in below]
-    packing.module = module
-    compilation = device.start_compiling(ctx, module, config, left, packing.after_passes(observer), compilers)
+    compilation = device.start_compiling(ctx, module, config, left, observer, compilers)
     check_signature(module)
     signature = replace(signature, checks=run_checks(module))
-    return Lowered(signature, memory, arena, packing.weights, compilation)
+    return Lowered(signature, memory, arena, partial(_pack, module, ctx, begun), compilation)
+
+
+def _pack(module: ModuleOp, ctx: MiniContext, begun: BegunModel | None) -> Array:
+    """All weights. Raises InvalidModelError if the files that they are read from have changed."""
+    gc.collect(0)  # what was lowered
+    weights = weight_segment(module, ctx, begun)
+    ctx.blobs.check_unchanged()
+    return weights
 
 
 @own_errors()
@@ -181,17 +190,19 @@ def build_plan(
     """
     device = compute_device(config.place)
     device.open()
-    with WeightPacking(ctx, begun, beside=config.compiler_count > 1) as packing:
-        lowered = lower(module, ctx, config, observer, machine=machine, compilers=compilers, packing=packing)
-        memory, compilation = lowered.memory, lowered.compilation
-        if not loaded and isinstance(compilation, MachineCode):
-            check_kept(compilation.kernels, "a file of a compiled model")
-        with collected_beside(threads=config.compiler_count):
-            objects = compilation.objects()
+    lowered = lower(module, ctx, config, observer, machine=machine, compilers=compilers, begun=begun)
+    memory, compilation = lowered.memory, lowered.compilation
+    if not loaded and isinstance(compilation, MachineCode):
+        check_kept(compilation.kernels, "a file of a compiled model")
+    with ThreadPoolExecutor(
+        1
+    ) as beside:  # LLVM and copies run without the interpreter's lock, passes would fight for it
+        packing = beside.submit(lowered.weights) if config.compiler_count > 1 else None
+        objects = compilation.objects()
         with timed(ctx, "weights"):
-            packed = lowered.weights()
-            with memory_for(f"{packed.nbytes} bytes of weights"):
-                weights = device.hold(packed)
+            packed = lowered.weights() if packing is None else packing.result()
+    with memory_for(f"{packed.nbytes} bytes of weights"):
+        weights = device.hold(packed)
     with timed(ctx, "load"):
         code = device.load(objects) if loaded else UnloadedImage(link(objects))
     return InferencePlan(
