@@ -194,9 +194,8 @@ def build_plan(
     memory, compilation = lowered.memory, lowered.compilation
     if not loaded and isinstance(compilation, MachineCode):
         check_kept(compilation.kernels, "a file of a compiled model")
-    with ThreadPoolExecutor(
-        1
-    ) as beside:  # LLVM and copies run without the interpreter's lock, passes would fight for it
+    # LLVM and copies run without the interpreter's lock, for which passes and copies would fight.
+    with ThreadPoolExecutor(1) as beside:
         packing = beside.submit(lowered.weights) if config.compiler_count > 1 else None
         objects = compilation.objects()
         with timed(ctx, "weights"):
