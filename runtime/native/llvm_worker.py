@@ -64,12 +64,19 @@ class Compiled(NamedTuple):
 
 @cache
 def binding() -> Any:
-    """llvmlite, initialised for all its architectures."""
+    """llvmlite, initialised for this machine's architecture."""
     import llvmlite.binding as llvm
 
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
     return llvm
+
+
+@cache
+def _know_all_architectures() -> None:
+    """Initialises all architectures, which makes 10 MB more of LLVM resident."""
+    binding().initialize_all_targets()
+    binding().initialize_all_asmprinters()
 
 
 @cache
@@ -78,7 +85,10 @@ def target_machine(triple: str, cpu: str, features: str, opt_level: int) -> Any:
 
     Raises RuntimeError for an architecture that LLVM doesn't support.
     """
-    target = binding().Target.from_triple(triple or binding().get_default_triple())
+    here = binding().get_default_triple()
+    if triple and triple.partition("-")[0] != here.partition("-")[0]:
+        _know_all_architectures()
+    target = binding().Target.from_triple(triple or here)
     return target.create_target_machine(opt=opt_level, cpu=cpu, features=features, reloc="pic", codemodel="small")
 
 
