@@ -153,6 +153,7 @@ class Draft:
         self.file = file
         self._cache, self._path = cache, path
         self._delete = weakref.finalize(self, _delete, path)
+        self._delete.atexit = False  # it isn't for a forked child to delete
 
     def keep(self, key: str, fill: Callable[[BinaryIO], object]) -> bool:
         """Stores the file under a key, after `fill` has written to it; returns whether that succeeded."""
