@@ -2,19 +2,21 @@
 
 Without branches and calls, but for sin and cos far from 0, so that LLVM vectorises loops that contain them.
 Coefficients are minimax fits of the relative error (iteratively reweighted least squares), rounded to f32. expand-math
-writes `exp` to `log1p`, for any argument. Their errors, in units in the last place: exp and exp2 1, expm1 2, log 1,
-log1p 2, tanh 3, erf 2, atan 2, sin and cos 2. Subnormal results are flushed to 0, as are those of exp and exp2 below
-2**-125.5; infinities and NaN are as in the C library. Kernels write `gelu` and `shifted_exp`, whose range or error is
-known, with shorter polynomials.
+writes `exp` to `log1p`, and `power`, for any argument. Their errors, in units in the last place: exp and exp2 1, expm1
+2, log 1, log1p 2, tanh 3, erf 2, atan 2, sin and cos 2, power 1. Subnormal results but power's are flushed to 0, as are
+those of exp and exp2 below 2**-125.5; infinities and NaN are as in the C library. Kernels write `gelu` and
+`shifted_exp`, whose range or error is known, with shorter polynomials.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from math import inf, nan, pi
+from math import factorial, inf, nan, pi
 
+from xdsl.dialects import arith
 from xdsl.dialects.arith import ExtFOp, TruncFOp
-from xdsl.dialects.builtin import f32, f64, i32
+from xdsl.dialects.builtin import f32, f64, i32, i64
 from xdsl.ir import SSAValue
 
 from ...dialects.extensions.arith import FPToSIOp, SIToFPOp
@@ -28,7 +30,8 @@ _LN2_LOW = -2.1219444005469057e-4
 _ROUND = 12582912.0  # 1.5 * 2**23: adding it rounds to an integer, which appears in the low bits
 _MANTISSA_BITS = 23
 _BIAS = 127
-_HALF_BIAS = _BIAS - 1  # for half a power of two: 0 up to 2**-126, infinite from 2**129 on
+_HALF_BIAS = _BIAS - 1  # of the exponent of half a power of two
+_SMALLEST_HALF = 1 << 22  # the bits of 2**-127
 _SMALLEST_NORMAL = 1.1754943508222875e-38
 
 # exp(r) = 1 + r + r**2 * (...) where |r| <= log(2) / 2, and the same fitted for exp(r) - 1
@@ -169,23 +172,29 @@ def _at_most(m: Arithmetic, a: SSAValue, limit: float) -> SSAValue:
     return m.select(m.compare("gt", a, bound), bound, a)
 
 
-def _between(m: Arithmetic, x: SSAValue, lowest: float, highest: float) -> SSAValue:
-    """x, or the limit that it is beyond; NaN for NaN."""
-    bound = m.constant(lowest)
-    return _at_most(m, m.select(m.compare("lt", x, bound), bound, x), highest)
-
-
 def exp(m: Arithmetic, x: SSAValue) -> SSAValue:
-    """e**x, as twice a polynomial times half a power of two, which is 0 or infinite for arguments at the limits."""
-    r, n = _reduce(m, _between(m, x, -87.3, 89.4), _HALF_BIAS)
-    return m.mul(m.polynomial((2.0, 2.0, *(2 * each for each in _EXP)), r), _power_of_two(m, n))
+    """e**x"""
+    r, n = _reduce(m, _at_most(m, x, 88.9), _HALF_BIAS)
+    return _doubled(m, (1.0, 1.0, *_EXP), r, n, m.compare("lt", x, m.constant(-87.3365)))
 
 
 def exp2(m: Arithmetic, x: SSAValue) -> SSAValue:
     """2**x"""
-    x = _between(m, x, -126.0, 129.0)
-    n, shifted = _nearest(m, x, 1.0, _HALF_BIAS)
-    return m.mul(m.polynomial((2.0, *(2 * each for each in _EXP2)), m.sub(x, n)), _power_of_two(m, shifted))
+    y = _at_most(m, x, 128.4)
+    n, shifted = _nearest(m, y, 1.0, _HALF_BIAS)
+    return _doubled(m, (1.0, *_EXP2), m.sub(y, n), shifted, m.compare("lt", x, m.constant(-126.0)))
+
+
+def _doubled(
+    m: Arithmetic, coefficients: Sequence[float], r: SSAValue, shifted: SSAValue, is_zero: SSAValue
+) -> SSAValue:
+    """P(r) * 2**n for n up to 128, as 2 P(r) times half a power of two; infinite where that is too large.
+
+    The smallest half, of n = -126, is no normal number, and its bits are not made by a shift.
+    """
+    half = m.b.make(arith.MaxSIOp, m.bits(_power_of_two(m, shifted), i32), _integers(m).constant(_SMALLEST_HALF))
+    product = m.mul(m.polynomial([2 * each for each in coefficients], r), _integers(m).bits(half, f32))
+    return m.select(is_zero, m.constant(0.0), product)
 
 
 def _expm1_reduced(m: Arithmetic, r: SSAValue) -> SSAValue:
@@ -351,3 +360,73 @@ def shifted_exp(m: Arithmetic, x: SSAValue, peak: SSAValue, scale: float = 1.0) 
     scaled = [coefficient * scale**power for power, coefficient in enumerate(_SHORT_EXP)]
     power = _times_power_of_two(m, m.polynomial(scaled, rest), shifted)
     return m.select(m.compare("lt", below, m.constant(_LEAST_EXPONENT / scale)), m.constant(0), power)
+
+
+# log2((1 + z) / (1 - z)) / z, in z**2, and 2**g: truncated series, whose relative errors are 2e-12 and 2e-10
+_LOG2_RATIO = [2 / _LN2 / (2 * k + 1) for k in range(7)]
+_EXP2_WIDE = [_LN2**k / factorial(k) for k in range(9)]
+_ROUND_WIDE = 1.5 * 2.0**52  # as _ROUND, of f64
+_BIAS_WIDE, _MANTISSA_BITS_WIDE = 1023, 52
+
+
+def power(m: Arithmetic, x: SSAValue, y: SSAValue) -> SSAValue:
+    """x**y within one unit in the last place, special cases as in C; by 2**(y * log2(|x|)) in f64.
+
+    Without fused multiply-adds, so with the same bits on every CPU.
+    """
+    d, zero, one = Arithmetic(m.b, shaped_like(f64, m.type), contract=False), m.constant(0.0), m.constant(1.0)
+    size, exponent = m.abs(x), m.b.insert(ExtFOp(y, d.type))
+    magnitude = m.b.insert(TruncFOp(_exp2_wide(d, d.mul(exponent, _log2_wide(m, d, size))), m.type))
+    # The base 1, and -1, is 1 to infinite powers too.
+    magnitude = m.select(m.b.conjunction(m.compare("eq", size, one), m.compare("eq", y, y)), one, magnitude)
+    i = _integers(m)
+    is_whole, is_odd = _whole_and_odd(d, exponent)
+    sign = i.select(is_odd, i.binary("and", m.bits(x, i32), i.constant(-(1 << 31))), i.constant(0))
+    result = i.bits(i.binary("or", m.bits(magnitude, i32), sign), f32)
+    is_negative = m.b.conjunction(m.compare("lt", x, zero), m.compare("gt", x, m.constant(-inf)))
+    result = m.select(is_negative, m.select(is_whole, result, m.constant(nan)), result)
+    result = m.select(m.compare("eq", x, one), one, result)
+    return m.select(m.compare("eq", y, zero), one, result)
+
+
+def _between(m: Arithmetic, x: SSAValue, lowest: float, highest: float) -> SSAValue:
+    """x, or the limit that it is beyond; NaN for NaN."""
+    bound = m.constant(lowest)
+    return _at_most(m, m.select(m.compare("lt", x, bound), bound, x), highest)
+
+
+def _log2_wide(m: Arithmetic, d: Arithmetic, x: SSAValue) -> SSAValue:
+    """log2 of f32 numbers that are not negative, in f64: -infinity of 0, NaN of NaN."""
+    is_tiny = m.compare("lt", x, m.constant(_SMALLEST_NORMAL))
+    scaled = m.select(is_tiny, m.mul(x, m.constant(2.0**_MANTISSA_BITS)), x)
+    shift = m.select(is_tiny, m.constant(float(_MANTISSA_BITS)), m.constant(0.0))
+    i, bits = _integers(m), m.bits(scaled, i32)
+    exponent = i.binary("shr", i.sub(bits, i.constant(_SQRT_HALF_BITS)), i.constant(_MANTISSA_BITS))
+    mantissa = i.bits(i.sub(bits, i.binary("shl", exponent, i.constant(_MANTISSA_BITS))), f32)
+    whole = m.sub(m.b.insert(SIToFPOp(exponent, m.type)), shift)
+    wide, whole = (m.b.insert(ExtFOp(each, d.type)) for each in (mantissa, whole))
+    z = d.div(d.sub(wide, d.constant(1.0)), d.add(wide, d.constant(1.0)))
+    result = d.add(whole, d.mul(z, d.polynomial(_LOG2_RATIO, d.mul(z, z))))
+    given = m.b.insert(ExtFOp(x, d.type))
+    result = d.select(d.compare("lt", given, d.constant(inf)), result, given)
+    return d.select(d.compare("eq", given, d.constant(0.0)), d.constant(-inf), result)
+
+
+def _exp2_wide(d: Arithmetic, y: SSAValue) -> SSAValue:
+    """2**y in f64; of what is infinite or 0 in f32, a number that is so when it is rounded; NaN of NaN."""
+    offset = d.constant(_ROUND_WIDE + _BIAS_WIDE)
+    y = _between(d, y, -200.0, 200.0)
+    shifted = d.add(y, offset)
+    powers = d.polynomial(_EXP2_WIDE, d.sub(y, d.sub(shifted, offset)))
+    i = Arithmetic(d.b, shaped_like(i64, d.type))
+    return d.mul(powers, i.bits(i.binary("shl", d.bits(shifted, i64), i.constant(_MANTISSA_BITS_WIDE)), f64))
+
+
+def _whole_and_odd(d: Arithmetic, y: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """Whether numbers that come from f32 are integers, and whether odd ones: the large ones are even."""
+    y = _between(d, y, -(2.0**30), 2.0**30)
+    shifted = d.add(y, d.constant(_ROUND_WIDE))
+    i = Arithmetic(d.b, shaped_like(i64, d.type))
+    low = i.binary("and", d.bits(shifted, i64), i.constant(1))
+    is_whole = d.compare("eq", d.sub(shifted, d.constant(_ROUND_WIDE)), y)
+    return is_whole, d.b.conjunction(is_whole, i.compare("ne", low, i.constant(0)))

@@ -8,10 +8,10 @@ Rounding to integers and fused multiply-adds are expanded, too, if the module's 
 them: `vector.fma`, and `math.fma` with the flag `contract`, to a product and a sum, other `math.fma` to an emulation of
 single rounding.
 
-In f32, scalar or vector: exp, exp2, expm1, tanh, erf, log, log1p, atan, sin, cos, and powf with a constant exponent
-such as 2 or 0.5. In f16 and bf16 these and the other C library functions are computed in f32. Everything else is
-unchanged: sqrt and the like are instructions, and the rest calls the C library. Where results are reproducible, that
-rest is an error, and fused multiply-adds are exact on every CPU.
+In f32, scalar or vector: exp, exp2, expm1, tanh, erf, log, log1p, atan, sin, cos and powf. In f16 and bf16 these and
+the other C library functions are computed in f32. Everything else is unchanged: sqrt and the like are instructions, and
+the rest calls the C library. Where results are reproducible, that rest is an error, and fused multiply-adds are exact
+on every CPU.
 """
 
 from collections.abc import Callable
@@ -117,8 +117,10 @@ def _expand(op: Operation, fused: bool) -> None:
         return
     elif op.name in _EXPANSIONS:
         replacement = _EXPANSIONS[op.name](m, op.operands[0])
-    elif op.name == _POWER and (exponent := _constant_of(op.operands[1])) is not None:
-        replacement = m.known_power(op.operands[0], exponent)
+    elif op.name == _POWER:
+        exponent = _constant_of(op.operands[1])
+        replacement = None if exponent is None else m.known_power(op.operands[0], exponent)
+        replacement = replacement or approximations.power(m, *op.operands)
     if replacement is not None:
         _replace(op, replacement)
 

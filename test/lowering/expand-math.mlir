@@ -4,10 +4,12 @@
 // A function becomes arithmetic, on vectors as on scalars.
 // CHECK-LABEL: @exp_of_a_vector
 // CHECK-NOT:     math.exp
-// CHECK:         arith.cmpf olt, %x
 // CHECK:         math.fma %{{.*}} : vector<8xf32>
+// CHECK:         arith.cmpf olt, %x
 // CHECK:         arith.shli %{{.*}} : vector<8xi32>
-// CHECK:         %[[R:.*]] = arith.mulf %{{.*}} : vector<8xf32>
+// CHECK:         arith.mulf %{{.*}} : vector<8xf32>
+// CHECK-NEXT:    arith.constant
+// CHECK-NEXT:    %[[R:.*]] = arith.select %{{.*}} : vector<8xi1>, vector<8xf32>
 // CHECK-NEXT:    func.return %[[R]]
 func.func @exp_of_a_vector(%x: vector<8xf32>) -> vector<8xf32> {
   %y = math.exp %x : vector<8xf32>
@@ -53,12 +55,14 @@ func.func @half(%x: f16) -> f16 {
   func.return %y : f16
 }
 
-// A known exponent saves the library call; the exponent may be spread over a vector.
+// A known exponent is a product or two, and may be spread over a vector; with any other a power goes by way of f64.
 // CHECK-LABEL: @powers
 // CHECK:         %[[SQUARE:.*]] = arith.mulf %[[A:.*]], %[[A]] : f32
 // CHECK:         %[[CUBE_OF:.*]] = arith.mulf %[[V:.*]], %[[V]] : vector<4xf32>
 // CHECK-NEXT:    arith.mulf %[[CUBE_OF]], %[[V]]
-// CHECK:         math.powf
+// CHECK:         arith.truncf %{{.*}} : f64 to f32
+// CHECK-NOT:     math.powf
+// CHECK:         func.return
 func.func @powers(%x: f32, %v: vector<4xf32>) -> f32 {
   %two = arith.constant 2.0 : f32
   %three = arith.constant 3.0 : f32

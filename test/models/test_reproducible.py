@@ -131,7 +131,7 @@ def test_what_differs_by_cpu_is_refused(option: str, value: object) -> None:
 
 
 def test_what_the_c_library_computes_is_refused() -> None:
-    b = ModelBuilder("power")
-    model = b.model([b.node("Pow", b.input("x", [3]), b.input("y", [3]))])
-    with pytest.raises(mi.UnsupportedError, match=r"power/pow_0 \(math.powf\): the C library computes it"):
+    b = ModelBuilder("tangent")
+    model = b.model([b.node("Tan", b.input("x", [3]))])
+    with pytest.raises(mi.UnsupportedError, match=r"tangent/tan_0 \(math.tan\): the C library computes it"):
         mi.compile(model, reproducible=True)

@@ -98,12 +98,23 @@ def test_power_with_a_constant_exponent(exponent: float) -> None:
 
 def test_power_in_general() -> None:
     random = np.random.default_rng(0)
-    bases = random.uniform(0, 20, COUNT).astype(np.float32)
-    exponents = random.uniform(-9, 9, COUNT).astype(np.float32)
+    inf, most = np.inf, 3.4e38
+    special = [0, -0.0, 1, -1, inf, -inf, np.nan, 0.5, -2, 3, -3, 2.5, 1e-40, -1e-40, most, -most, 16777215, 8388607.5]
+    beside = [1.0000001, 0.9999999, 1e9, -1e9]
+    pairs = np.array([(x, y) for x in (*special, *beside) for y in (*special, *beside)]).T
+    some = (
+        random.uniform([[-20], [-9]], [[20], [9]], (2, 2000)),
+        random.uniform([[0.9], [-700]], [[1.1], [700]], (2, 900)),
+    )
+    whole = random.uniform(-3, 3, 500), random.integers(-30, 30, 500)
+    bases, exponents = np.concatenate([pairs, *some, whole], 1).astype(np.float32)
     results = np.empty_like(bases)
-    Code(elementwise("%r = math.powf %a, %b : f32", inputs=2))("f", bases, exponents, results, 4096)
-    exact = np.power(bases[:4096].astype(np.float64), exponents[:4096])
-    np.testing.assert_allclose(results[:4096], exact, rtol=2e-7)
+    Code(elementwise("%r = math.powf %a, %b : f32", inputs=2))("f", bases, exponents, results, bases.size)
+    with np.errstate(all="ignore"):
+        exact = np.power(bases.astype(np.float64), exponents.astype(np.float64))
+        np.testing.assert_allclose(results, exact.astype(np.float32), rtol=1.3e-7, atol=1.5e-45)
+    given = ~np.isnan(exact)
+    np.testing.assert_array_equal(np.signbit(results[given]), np.signbit(exact[given]))
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
