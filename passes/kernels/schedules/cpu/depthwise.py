@@ -87,7 +87,7 @@ class Depthwise(Schedule[CpuAttr]):
         several = taps <= DEPTHWISE_WRITTEN_OUT and group.channels == 1
         row = min(g.kernel[1], DEPTHWISE_COLUMNS)  # a pixel is read by one tap of each column's row
         held = taps if several and taps < registers // 2 else row
-        wide = DEPTHWISE_COLUMNS if group.channels == 1 else 2 * DEPTHWISE_COLUMNS
+        wide = DEPTHWISE_COLUMNS if several else 2 * DEPTHWISE_COLUMNS
         columns = min(wide, now(g.out_width), max(1, registers - held - 2))
         rows = max(1, min(3, now(g.out_height), (registers - held - 1) // columns)) if several else 1
         if is_fixed(g.out_height) and g.out_height > DEPTHWISE_TALL:
