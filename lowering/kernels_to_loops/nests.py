@@ -316,11 +316,16 @@ class _Nest:
             first, last = (0, rows) if share is None else share(rows)
 
             def block(r: Index, _: Sequence[SSAValue]) -> None:
-                end_of_block = b.min(b.add(r, together), last)
-
                 def column(c: Index, _: Sequence[SSAValue]) -> None:
                     at = b.add(b.mul(c, size), low)
-                    b.loop(r, end_of_block, lambda i, _: tile(index, at, b.add(b.mul(i, size), other_low)))
+
+                    def one(i: Index, _: Sequence[SSAValue]) -> None:
+                        tile(index, at, b.add(b.mul(i, size), other_low))
+
+                    if together == 1:
+                        one(r, ())
+                    else:
+                        b.loop(r, b.min(b.add(r, together), last), one)
 
                 b.loop(0, columns, column)
 
