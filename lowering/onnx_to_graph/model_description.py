@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from typing import TypedDict
 
-from onnx import ModelProto, TensorProto, TypeProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
 from ...dialects.errors import InvalidModelError
 from .check import opset_versions, ordered_nodes
@@ -37,6 +37,9 @@ class ModelDescription(TypedDict):
     metadata: dict[str, str]
     version: int | None
     custom: dict[str, str]
+
+
+_HIDDEN = "HiddenTreeEnsemble"
 
 
 def describe(model: ModelSource) -> ModelDescription:
@@ -81,9 +84,37 @@ def _inferred(proto: ModelProto) -> dict[str, ValueInfoProto]:
     for each in bare.graph.output:
         each.type.tensor_type.ClearField("shape")
     try:
-        return {each.name: each for each in shape_inference.infer_shapes(bare).graph.output}
+        return {each.name: each for each in with_inferred_shapes(bare).graph.output}
     except (RuntimeError, ValueError, shape_inference.InferenceError):  # of a model that may be valid all the same
         return {}
+
+
+def with_inferred_shapes(proto: ModelProto) -> ModelProto:
+    """The model with the shapes that ONNX's inference finds. Raises RuntimeError, ValueError and InferenceError.
+
+    ONNX 1.23 ends the process at a TreeEnsemble whose input has no known shape: to the inference it is an operator that
+    nobody knows.
+    """
+    from onnx import shape_inference
+
+    hidden = ModelProto()
+    hidden.CopyFrom(proto)
+    trees = [node for node in _nodes(hidden.graph) if node.op_type == "TreeEnsemble"]
+    for node in trees:
+        node.op_type = _HIDDEN
+    inferred = shape_inference.infer_shapes(hidden)
+    for node in _nodes(inferred.graph):
+        node.op_type = "TreeEnsemble" if node.op_type == _HIDDEN else node.op_type
+    return inferred
+
+
+def _nodes(graph: GraphProto) -> Iterator[NodeProto]:
+    """The nodes of a graph and of those within it."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _nodes(inner)
 
 
 def _has_sizes(value: ValueInfoProto) -> bool:

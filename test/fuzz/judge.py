@@ -16,10 +16,11 @@ from everything_tiled import everything_tiled
 from fuzz.growth import BFLOAT16, Case, distance, wide_array, widened
 from fuzz.growth import onnx_type as type_number
 from fuzz.reference import evaluate, runtime_of
-from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper, shape_inference
+from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper
 
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
+from mini_infer.lowering.onnx_to_graph.model_description import with_inferred_shapes
 from mini_infer.runtime.plan import InferencePlan
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
@@ -96,7 +97,7 @@ def expected(case: Case) -> tuple[Results, list[Results], Mapping[str, float]]:
 def tolerances(model: ModelProto) -> dict[str, float]:
     """What a value may be off by as the coarsest float lets it that is on the way to it; 0 where there is none."""
     found: dict[str, float] = {}
-    _tolerances(shape_inference.infer_shapes(model).graph, found)
+    _tolerances(with_inferred_shapes(model).graph, found)
     return found
 
 

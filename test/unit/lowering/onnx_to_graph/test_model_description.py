@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import onnxruntime_models as models
 import pytest
-from onnx import TensorProto, TypeProto, helper
+from onnx import TensorProto, TypeProto, ValueInfoProto, helper
 
 from mini_infer.dialects.errors import InvalidModelError, UnsupportedError
-from mini_infer.lowering.onnx_to_graph.model_description import describe, type_text
+from mini_infer.lowering.onnx_to_graph.model_description import describe, type_text, with_inferred_shapes
 
 FLOATS = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
 
@@ -50,6 +50,22 @@ def test_sizes_that_are_inferred_stand_in_place_of_names() -> None:
     node = helper.make_node("Relu", ["x"], ["y"])
     made = models.model([node], {"x": (models.FLOAT, [2, 4])}, {"y": (models.FLOAT, ["Relu_dim_0", 4])})
     assert [each["shape"] for each in describe(made)["outputs"]] == [[2, 4]]
+
+
+def test_a_tree_ensemble_whose_input_has_no_known_shape() -> None:
+    """ONNX's own inference ends the process there, and knows the shapes of everything else."""
+    nodes = [
+        helper.make_node("Foo", ["x"], ["v"], domain="unknown"),
+        helper.make_node("TreeEnsemble", ["v"], ["y"], domain="ai.onnx.ml"),
+        helper.make_node("Transpose", ["w"], ["z"]),
+    ]
+    given = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in ("x", "w")]
+    outputs = [ValueInfoProto(name=name) for name in ("y", "z")]
+    opsets = [helper.make_opsetid(domain, version) for domain, version in (("", 22), ("ai.onnx.ml", 5), ("unknown", 1))]
+    proto = helper.make_model(helper.make_graph(nodes, "trees", given, outputs), opset_imports=opsets)
+    found = with_inferred_shapes(proto)
+    assert [node.op_type for node in found.graph.node] == ["Foo", "TreeEnsemble", "Transpose"]
+    assert [each.dim_value for each in found.graph.output[1].type.tensor_type.shape.dim] == [3, 2]
 
 
 def test_unsupported_operators_are_refused() -> None:
