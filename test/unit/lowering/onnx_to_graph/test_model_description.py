@@ -54,9 +54,10 @@ def test_sizes_that_are_inferred_stand_in_place_of_names() -> None:
 
 def test_a_tree_ensemble_whose_input_has_no_known_shape() -> None:
     """ONNX's own inference ends the process there, and knows the shapes of everything else."""
+    splits = helper.make_tensor("splits", TensorProto.FLOAT, [1], [0.5])
     nodes = [
         helper.make_node("Foo", ["x"], ["v"], domain="unknown"),
-        helper.make_node("TreeEnsemble", ["v"], ["y"], domain="ai.onnx.ml"),
+        helper.make_node("TreeEnsemble", ["v"], ["y"], domain="ai.onnx.ml", nodes_splits=splits),
         helper.make_node("Transpose", ["w"], ["z"]),
     ]
     given = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in ("x", "w")]
