@@ -64,7 +64,7 @@ def test_a_file_is_built_and_run(model: Path, tmp_path: Path) -> None:
     assert "model.onnx compiled for native in " in said and f"{file}: " in said
     assert "model.mi: " in told("run", file, "--repeat", "1")
     file.write_bytes(file.read_bytes()[:-1])
-    assert f"{file}: it has" in complaint("run", file)
+    assert f"{file}: it is cut short" in complaint("run", file)
 
 
 def test_a_file_is_compiled_already(model: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""flatten-pointwise: a 1x1 convolution of pictures that are channels-first before and behind it becomes a product.
+"""flatten-pointwise: a 1x1 convolution between transposes of its pictures becomes a product.
 
 before:  %0 = graph.transpose %x {permutation = array<i64: 0, 2, 3, 1>}       %x: [N, C, H, W], %w: [F, C, 1, 1]
          %1 = graph.conv %0, %w, %b {layout = "NHWC", ..}    %2 = graph.relu %1

@@ -108,7 +108,7 @@ CASES: dict[str, tuple[Build, int, int]] = {
     "conv 1-D": (conv(line=True), 99, 999),
     "conv in groups": (conv(groups=2), 33, 99),
     "conv of single channels": (conv(channels=8, filters=8, groups=8), 33, 99),
-    "depthwise": (depthwise, 11, 31),
+    "depthwise": (depthwise, 33, 99),
     "pool of a convolution": (pooled, 9, 31),
     "conv_transpose": (transposed(1), 5, 33),
     "conv_transpose, strided": (transposed(3), 5, 63),

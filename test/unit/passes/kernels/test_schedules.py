@@ -35,7 +35,10 @@ def test_flags_are_flags_and_what_is_usual_is_left_out() -> None:
     ("options", "fact"),
     [
         ({"mr": 6}, "the schedule 'panels' needs a number 'nr'"),
-        ({**PANELS, "rows": 1}, "the schedule 'panels' has no option 'rows'; it has mr, nr, lanes, inline, prefetch$"),
+        (
+            {**PANELS, "rows": 1},
+            "the schedule 'panels' has no option 'rows'; it has mr, nr, lanes, inline, prefetch, matrix$",
+        ),
         ({**PANELS, "mr": 0}, "the schedule 'panels' has mr = 0; it must be at least 1"),
         ({**PANELS, "nr": 1025}, "the schedule 'panels' has nr = 1025; it must be at most 1024"),
         ({**PANELS, "inline": 2}, "the schedule 'panels' has inline = 2; it must be at most 1"),
