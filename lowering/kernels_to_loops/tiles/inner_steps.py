@@ -51,16 +51,8 @@ class InnerStep(Protocol):
         """As `row`, with all elements equal to the padding value of the image."""
         ...
 
-    def padding_value(self, value: int) -> float:
-        """The padding value of the image as an element of the left-hand side."""
-        ...
-
     def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
         """Adds the step's products to the accumulators of `lanes` columns."""
-        ...
-
-    def tiles(self, rows: SSAValue, columns: SSAValue, total: SSAValue) -> Operation:
-        """The product of two tiles (see amx.py) of several steps, added to a tile of accumulators."""
         ...
 
 
@@ -88,17 +80,9 @@ class MultiplyAdd:
         """Floats are padded with 0, which contributes nothing."""
         raise AssertionError(value)
 
-    def padding_value(self, value: int) -> float:
-        """Floats are padded with 0, which contributes nothing."""
-        raise AssertionError(value)
-
     def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
         """A fused multiply-add."""
         return b.fma(row, column, total)
-
-    def tiles(self, rows: SSAValue, columns: SSAValue, total: SSAValue) -> Operation:
-        """No CPU has such products of f32 or f64."""
-        raise AssertionError(rows, columns, total)
 
 
 @dataclass(frozen=True)
@@ -140,7 +124,7 @@ class ByteDot:
         return b.constant(self.padding_value(value), vector_of(i8, GROUP))
 
     def padding_value(self, value: int) -> float:
-        """The number as the bits of a signed byte."""
+        """The padding value of the image as an element of the left-hand side: the bits of a signed byte."""
         return (value + 128) % 256 - 128
 
     def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
@@ -148,7 +132,7 @@ class ByteDot:
         return b.insert(DotOp(row, column, total, self.unsigned_row, self.unsigned_columns))
 
     def tiles(self, rows: SSAValue, columns: SSAValue, total: SSAValue) -> Operation:
-        """A product of bytes."""
+        """The product of two tiles (see amx.py) of several steps, added to a tile of accumulators."""
         return TileMulIOp(rows, columns, total, zext_lhs=self.unsigned_row, zext_rhs=self.unsigned_columns)
 
 
@@ -187,7 +171,7 @@ class Bf16Dot:
         return b.constant(self.padding_value(value), vector_of(bf16, PAIR))
 
     def padding_value(self, value: int) -> float:
-        """The number."""
+        """The padding value of the image as an element of the left-hand side."""
         return float(value)
 
     def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
@@ -195,5 +179,5 @@ class Bf16Dot:
         return b.insert(Bf16DotOp(row, column, total))
 
     def tiles(self, rows: SSAValue, columns: SSAValue, total: SSAValue) -> Operation:
-        """A product of bf16."""
+        """The product of two tiles (see amx.py) of several steps, added to a tile of accumulators."""
         return TileMulFOp(rows, columns, total)

@@ -252,7 +252,8 @@ class _TileWriter:
     def _product_of_tiles(self) -> SSAValue:
         """The tile's sums from zero, by products of matrices in registers of their own, in memory."""
         b, tile, strip = self.b, self.tile, self.strip
-        group, sums = tile.step.depth, tile.step.sums
+        multiplying, group, sums = tile.step, tile.step.depth, tile.step.sums
+        assert isinstance(multiplying, ByteDot | Bf16Dot)
         element = signless(memref_type(self.a).element_type)
         taps, words, step = len(tile.taps), b.div(strip.depth, group), tile.matrix // group
         rows = [(first, min(ROWS, tile.rows - first)) for first in range(0, tile.rows, ROWS)]
@@ -285,7 +286,7 @@ class _TileWriter:
             at = b.add(b.mul(tap, words), word)
             right = [load(panel, [kh, at, column * group], step, ROWS * group) for column in columns]
             return [
-                b.insert(tile.step.tiles(x, y, total))
+                b.insert(multiplying.tiles(x, y, total))
                 for (x, y), total in zip(product(left, right), totals, strict=True)
             ]
 
@@ -296,7 +297,7 @@ class _TileWriter:
             """From a copy of the rows whose tap lies inside the picture, among others of the padding value."""
             low, high = tile.taps[tap]
             copy = b.alloca(element, [tile.rows, tile.matrix])
-            padding = b.constant(tile.step.padding_value(tile.padding), vector_of(element, tile.matrix))
+            padding = b.constant(multiplying.padding_value(tile.padding), vector_of(element, tile.matrix))
             for row in (*range(low), *range(high, tile.rows)):
                 b.vstore(padding, copy, [row, 0])
 
