@@ -39,7 +39,7 @@ class ModelDescription(TypedDict):
     custom: dict[str, str]
 
 
-_HIDDEN = "HiddenTreeEnsemble"
+_HIDDEN = "hidden:"
 
 
 def describe(model: ModelSource) -> ModelDescription:
@@ -92,19 +92,19 @@ def _inferred(proto: ModelProto) -> dict[str, ValueInfoProto]:
 def with_inferred_shapes(proto: ModelProto) -> ModelProto:
     """The model with the shapes that ONNX's inference finds. Raises RuntimeError, ValueError and InferenceError.
 
-    ONNX 1.23 ends the process at a TreeEnsemble whose input has no known shape: to the inference it is an operator that
-    nobody knows.
+    ONNX 1.23 ends the process at operators of ai.onnx.ml whose input has no known type, such as TreeEnsemble and
+    LabelEncoder: to the inference they are operators that nobody knows.
     """
     from onnx import shape_inference
 
     hidden = ModelProto()
     hidden.CopyFrom(proto)
-    trees = [node for node in _nodes(hidden.graph) if node.op_type == "TreeEnsemble"]
-    for node in trees:
-        node.op_type = _HIDDEN
+    for node in _nodes(hidden.graph):
+        if node.domain == "ai.onnx.ml":
+            node.op_type = _HIDDEN + node.op_type
     inferred = shape_inference.infer_shapes(hidden)
     for node in _nodes(inferred.graph):
-        node.op_type = "TreeEnsemble" if node.op_type == _HIDDEN else node.op_type
+        node.op_type = node.op_type.removeprefix(_HIDDEN)
     return inferred
 
 

@@ -52,12 +52,13 @@ def test_sizes_that_are_inferred_stand_in_place_of_names() -> None:
     assert [each["shape"] for each in describe(made)["outputs"]] == [[2, 4]]
 
 
-def test_a_tree_ensemble_whose_input_has_no_known_shape() -> None:
-    """ONNX's own inference ends the process there, and knows the shapes of everything else."""
+def test_classical_operators_whose_input_has_no_known_type() -> None:
+    """ONNX's own inference ends the process at each, and knows the shapes of everything else."""
     splits = helper.make_tensor("splits", TensorProto.FLOAT, [1], [0.5])
     nodes = [
         helper.make_node("Foo", ["x"], ["v"], domain="unknown"),
         helper.make_node("TreeEnsemble", ["v"], ["y"], domain="ai.onnx.ml", nodes_splits=splits),
+        helper.make_node("LabelEncoder", ["v"], ["l"], domain="ai.onnx.ml", keys_floats=[1.0], values_floats=[2.0]),
         helper.make_node("Transpose", ["w"], ["z"]),
     ]
     given = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in ("x", "w")]
@@ -65,7 +66,7 @@ def test_a_tree_ensemble_whose_input_has_no_known_shape() -> None:
     opsets = [helper.make_opsetid(domain, version) for domain, version in (("", 22), ("ai.onnx.ml", 5), ("unknown", 1))]
     proto = helper.make_model(helper.make_graph(nodes, "trees", given, outputs), opset_imports=opsets)
     found = with_inferred_shapes(proto)
-    assert [node.op_type for node in found.graph.node] == ["Foo", "TreeEnsemble", "Transpose"]
+    assert [node.op_type for node in found.graph.node] == ["Foo", "TreeEnsemble", "LabelEncoder", "Transpose"]
     assert [each.dim_value for each in found.graph.output[1].type.tensor_type.shape.dim] == [3, 2]
 
 
