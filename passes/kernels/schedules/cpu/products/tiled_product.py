@@ -135,6 +135,8 @@ class TiledProduct(Schedule[CpuAttr]):
 
         LLVM makes poor code of three registers, and with one all rows are read again for each register.
         """
+        if self.matrix:  # four tiles of sums leave four registers for those of rows and columns
+            return
         form = contraction_form(kernel)
         registers = target.registers.data - _beside_sums(form.root, target) + 2
         rows = (registers - PANELS_WIDE) // PANELS_WIDE
