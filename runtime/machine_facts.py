@@ -30,7 +30,7 @@ def cache_bytes(level: int) -> int:
 def may_use_amx() -> bool:
     """Asks Linux for the registers of AMX, which no process has before it asks; False where it gets none.
 
-    All threads have them that begin later, and those of this process. Source: "Using XSTATE features in user space
+    All threads of the process have them from then on. Source: "Using XSTATE features in user space
     applications", Linux's documentation for x86.
     """
     if platform.system() != "Linux" or platform.machine() != "x86_64":

@@ -3,9 +3,9 @@
 Without branches and calls, but for sin and cos far from 0, so that LLVM vectorises loops that contain them.
 Coefficients are minimax fits of the relative error (iteratively reweighted least squares), rounded to f32. expand-math
 writes `exp` to `log1p`, and `power`, for any argument. Their errors, in units in the last place: exp and exp2 1, expm1
-2, log 1, log1p 2, tanh 3, erf 2, atan 2, sin and cos 2, power 1. Subnormal results but power's are flushed to 0, as are
-those of exp and exp2 below 2**-125.5; infinities and NaN are as in the C library. Kernels write `gelu` and
-`shifted_exp`, whose range or error is known, with shorter polynomials.
+2, log 1, log1p 2, tanh 3, erf 2, atan 2, sin and cos 2, power 1. Subnormal results but power's are flushed to 0;
+infinities and NaN are as in the C library. Kernels write `gelu` and `shifted_exp`, whose range or error is known, with
+shorter polynomials.
 """
 
 from __future__ import annotations
@@ -283,14 +283,20 @@ def _on_the_circle(m: Arithmetic, x: SSAValue, name: str, quarters: int) -> SSAV
     return b.when(every, lambda: [result], lambda: [m.select(near, result, m.unary(name, x))])[0]
 
 
-def log(m: Arithmetic, x: SSAValue) -> SSAValue:
-    """The natural logarithm."""
+def _taken_apart(m: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """mantissa, exponent and shift of x > 0 = mantissa * 2**(exponent - shift): a float near 1, an integer, a float."""
     is_tiny = m.compare("lt", x, m.constant(_SMALLEST_NORMAL))
     scaled = m.select(is_tiny, m.mul(x, m.constant(2.0**_MANTISSA_BITS)), x)
     shift = m.select(is_tiny, m.constant(float(_MANTISSA_BITS)), m.constant(0.0))
     i, bits = _integers(m), m.bits(scaled, i32)
     exponent = i.binary("shr", i.sub(bits, i.constant(_SQRT_HALF_BITS)), i.constant(_MANTISSA_BITS))
     mantissa = i.bits(i.sub(bits, i.binary("shl", exponent, i.constant(_MANTISSA_BITS))), f32)
+    return mantissa, exponent, shift
+
+
+def log(m: Arithmetic, x: SSAValue) -> SSAValue:
+    """The natural logarithm."""
+    mantissa, exponent, shift = _taken_apart(m, x)
     f = m.sub(mantissa, m.constant(1.0))
     e = m.sub(m.b.insert(SIToFPOp(exponent, m.type)), shift)
     square = m.mul(f, f)
@@ -397,12 +403,7 @@ def _between(m: Arithmetic, x: SSAValue, lowest: float, highest: float) -> SSAVa
 
 def _log2_wide(m: Arithmetic, d: Arithmetic, x: SSAValue) -> SSAValue:
     """log2 of f32 numbers that are not negative, in f64: -infinity of 0, NaN of NaN."""
-    is_tiny = m.compare("lt", x, m.constant(_SMALLEST_NORMAL))
-    scaled = m.select(is_tiny, m.mul(x, m.constant(2.0**_MANTISSA_BITS)), x)
-    shift = m.select(is_tiny, m.constant(float(_MANTISSA_BITS)), m.constant(0.0))
-    i, bits = _integers(m), m.bits(scaled, i32)
-    exponent = i.binary("shr", i.sub(bits, i.constant(_SQRT_HALF_BITS)), i.constant(_MANTISSA_BITS))
-    mantissa = i.bits(i.sub(bits, i.binary("shl", exponent, i.constant(_MANTISSA_BITS))), f32)
+    mantissa, exponent, shift = _taken_apart(m, x)
     whole = m.sub(m.b.insert(SIToFPOp(exponent, m.type)), shift)
     wide, whole = (m.b.insert(ExtFOp(each, d.type)) for each in (mantissa, whole))
     z = d.div(d.sub(wide, d.constant(1.0)), d.add(wide, d.constant(1.0)))

@@ -75,10 +75,10 @@ class CEntry:
             f"  %args = alloca [{len(taken)} x ptr]",
             f"  %status = alloca [{max(self.checks, 1)} x i64]",
             *_judged((self.weights, self.arena, *self.buffers)),
+            *self._ask_for_amx(),
             f"  %known = call i1 @{self.name}_has_header(ptr %weights)",
             "  br i1 %known, label %ready, label %strange",
             "ready:",
-            *self._ask_for_amx(),
             f"  %body = getelementptr i8, ptr %weights, i64 {HEADER_BYTES}",
             f"  call void @llvm.memset.p0.i64(ptr %status, i8 0, i64 {8 * max(self.checks, 1)}, i1 false)",
         ]
@@ -89,12 +89,10 @@ class CEntry:
             ]
         lines += [
             f"  call void @mini_infer_run(ptr %args, ptr {'%share' if several else 'null'})",
-            "  br label %start",
-            "start:",
             "  br label %look",
             "look:",
-            "  %i = phi i64 [ 0, %start ], [ %next, %look ]",
-            "  %seen = phi i64 [ 0, %start ], [ %all, %look ]",
+            "  %i = phi i64 [ 0, %ready ], [ %next, %look ]",
+            "  %seen = phi i64 [ 0, %ready ], [ %all, %look ]",
             "  %place = getelementptr i64, ptr %status, i64 %i",
             "  %word = load i64, ptr %place",
             "  %all = or i64 %seen, %word",
