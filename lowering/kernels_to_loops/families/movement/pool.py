@@ -28,6 +28,7 @@ from ....kernel_code.loop_builder import INDEX, Index
 from ....kernel_code.reductions import Reduction
 from ....kernel_code.register_transposes import transposed
 from ...kernel_instance import KernelInstance
+from .vector_cover import cover
 
 _WRITTEN_OUT = 16  # taps whose code is written out
 
@@ -71,8 +72,8 @@ class _Pictures:
         def register(group: Index) -> None:
             first = b.mul(group, self.lanes)
             rows = [b.min(b.add(first, lane), b.sub(self.count, 1)) for lane in range(self.lanes)]
-            self._cover(prod(self.sizes), lambda at, valid: self._take(rows, at, valid))
-            self._cover(prod(self.results), lambda at, valid: self._give(rows, at, valid, divisor))
+            cover(b, prod(self.sizes), self.lanes, lambda at, valid: self._take(rows, at, valid))
+            cover(b, prod(self.results), self.lanes, lambda at, valid: self._give(rows, at, valid, divisor))
 
         self.k.items(-(-self.count // self.lanes), register)
 
@@ -88,14 +89,6 @@ class _Pictures:
 
     def _at(self, table: SSAValue, i: Index) -> Index:
         return self.b.insert(IndexCastOp(self.b.load(table, [i]), INDEX))
-
-    def _cover(self, count: int, run: Callable[[Index, int], None]) -> None:
-        """run(first, valid) for vectors that cover [0, count): the last one overlaps others where that is possible."""
-        lanes = self.lanes
-        whole = count // lanes * lanes
-        self.b.loop(0, whole, lambda at, _: run(at, lanes), step=lanes)
-        if whole < count:
-            run(*((count - lanes, lanes) if whole else (0, count)))
 
     def _take(self, rows: Sequence[Index], at: Index, valid: int) -> None:
         """Brings `valid` pixels of pictures into scratch."""

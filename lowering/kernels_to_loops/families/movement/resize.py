@@ -32,6 +32,7 @@ from ....kernel_code.index_expr import Expr, Var
 from ....kernel_code.loop_builder import INDEX, Index
 from ....kernel_code.register_transposes import transposed
 from ...kernel_instance import KernelInstance
+from .vector_cover import cover
 
 _WRITTEN_OUT = 4  # neighbours whose sums are written out: those of a cubic
 _REGISTERS = 4  # of sums of rows at a time, which hide the latency of additions
@@ -100,7 +101,7 @@ class _Pictures:
                 for offset, column in enumerate(transposed(b, vectors)):
                     b.vstore(column, self.columns, [b.add(at, offset), 0])
 
-            _cover(self, self.width, lanes, columns)
+            cover(b, self.width, lanes, columns)
 
             def results(j: Index, _: Sequence[SSAValue]) -> None:
                 sums = self.along.sums(
@@ -131,18 +132,7 @@ class _Pictures:
         whole = self.new_width // wide * wide
         b.loop(0, whole, lambda j, _: some(wide)(j, wide), step=wide)
         if not is_fixed(whole) or whole < self.new_width:
-            _cover(self, self.new_width, self.lanes, some(self.lanes), whole)
-
-
-def _cover(of: _Pictures, size: int, lanes: int, run: Callable[[Index, Index], None], start: int = 0) -> None:
-    """run(first, valid) for vectors that cover [start, size): the last one overlaps others where that is possible."""
-    b = of.b
-    whole = start + (size - start) // lanes * lanes
-    b.loop(start, whole, lambda at, _: run(at, lanes), step=lanes)
-    if not is_fixed(size):
-        run(whole, size - whole)
-    elif whole < size:
-        run(*((size - lanes, lanes) if size >= lanes else (0, size)))
+            cover(b, self.new_width, self.lanes, some(self.lanes), whole)
 
 
 class _Neighbours:
