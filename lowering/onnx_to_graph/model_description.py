@@ -93,19 +93,36 @@ def with_inferred_shapes(proto: ModelProto) -> ModelProto:
     """The model with the shapes that ONNX's inference finds. Raises RuntimeError, ValueError and InferenceError.
 
     ONNX 1.23 ends the process at operators of ai.onnx.ml whose input has no known type, such as TreeEnsemble and
-    LabelEncoder: to the inference they are operators that nobody knows.
+    LabelEncoder: to the inference they are operators that nobody knows until their inputs have one.
     """
     from onnx import shape_inference
 
-    hidden = ModelProto()
-    hidden.CopyFrom(proto)
-    for node in _nodes(hidden.graph):
-        if node.domain == "ai.onnx.ml":
-            node.op_type = _HIDDEN + node.op_type
-    inferred = shape_inference.infer_shapes(hidden)
-    for node in _nodes(inferred.graph):
-        node.op_type = node.op_type.removeprefix(_HIDDEN)
-    return inferred
+    inferred = ModelProto()
+    inferred.CopyFrom(proto)
+    hidden = [node for node in _nodes(inferred.graph) if node.domain == "ai.onnx.ml"]
+    for node in hidden:
+        node.op_type = _HIDDEN + node.op_type
+    while True:
+        inferred = shape_inference.infer_shapes(inferred)
+        typed = set(_typed_names(inferred.graph))
+        hidden = [node for node in _nodes(inferred.graph) if node.op_type.startswith(_HIDDEN)]
+        ready = [node for node in hidden if typed.issuperset(filter(None, node.input))]
+        for node in ready or hidden:
+            node.op_type = node.op_type.removeprefix(_HIDDEN)
+        if not ready:
+            return inferred
+
+
+def _typed_names(graph: GraphProto) -> Iterator[str]:
+    """The names of a graph's values whose type is known, and of those within it."""
+    yield from (tensor.name for tensor in graph.initializer)
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        if value.type.tensor_type.elem_type or value.type.WhichOneof("value") not in ("tensor_type", None):
+            yield value.name
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _typed_names(inner)
 
 
 def _nodes(graph: GraphProto) -> Iterator[NodeProto]:

@@ -17,10 +17,11 @@ from typing import Any, TypeAlias, cast
 import ml_dtypes
 import numpy as np
 from fuzz.reference import evaluate
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, defs, helper, numpy_helper, shape_inference
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, defs, helper, numpy_helper
 
 from mini_infer.dialects.graph.narrow_types import narrow_types
 from mini_infer.dialects.graph.values import Array
+from mini_infer.lowering.onnx_to_graph.model_description import with_inferred_shapes
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16), BFLOAT16)
@@ -149,7 +150,7 @@ def as_inferred(model: ModelProto, results: Sequence[Array], wide: bool = False)
 
     The reference has its own mind on windows that are rounded up beside padding on one side only, for example.
     """
-    for value, array in zip(shape_inference.infer_shapes(model).graph.output, results, strict=True):
+    for value, array in zip(with_inferred_shapes(model).graph.output, results, strict=True):
         kind = value.type.tensor_type
         is_wide = wide and array.dtype == np.float64 and kind.elem_type in WIDE
         if kind.elem_type and kind.elem_type != onnx_type(array.dtype) and not is_wide:

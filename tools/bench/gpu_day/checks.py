@@ -27,8 +27,10 @@ def checked(choice: str, day: Day, deadline: float) -> Result:
         raise ConfigError(f"there is no {TESTS} here: tests are run in the folder of a checkout")
     command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", str(TESTS), "-k", choice]
     command += ["-n", str(WORKERS)] if find_spec("xdist") else []
+    paths = os.pathsep.join(filter(None, (str(Path.cwd()), os.environ.get("PYTHONPATH"))))
+    env = {**os.environ, "PYTHONPATH": paths}  # for programs that tests start, where the checkout is not installed
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, process_group=0
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, process_group=0, env=env
     ) as process:
         try:
             text, _ = process.communicate(timeout=max(0.0, deadline - time.monotonic()))

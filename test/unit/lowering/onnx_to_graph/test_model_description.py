@@ -70,6 +70,21 @@ def test_classical_operators_whose_input_has_no_known_type() -> None:
     assert [each.dim_value for each in found.graph.output[1].type.tensor_type.shape.dim] == [3, 2]
 
 
+def test_classical_operators_whose_input_has_a_known_type() -> None:
+    """They are known to ONNX's inference as soon as what is before them is."""
+    nodes = [
+        helper.make_node("LabelEncoder", ["x"], ["l"], domain="ai.onnx.ml", keys_floats=[1.0], values_floats=[2.0]),
+        helper.make_node("Binarizer", ["l"], ["b"], domain="ai.onnx.ml"),
+        helper.make_node("Transpose", ["b"], ["z"]),
+    ]
+    given = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])]
+    opsets = [helper.make_opsetid(domain, version) for domain, version in (("", 22), ("ai.onnx.ml", 4))]
+    graph = helper.make_graph(nodes, "labels", given, [ValueInfoProto(name="z")])
+    found = with_inferred_shapes(helper.make_model(graph, opset_imports=opsets))
+    assert [node.op_type for node in found.graph.node] == ["LabelEncoder", "Binarizer", "Transpose"]
+    assert [each.dim_value for each in found.graph.output[0].type.tensor_type.shape.dim] == [3, 2]
+
+
 def test_unsupported_operators_are_refused() -> None:
     with pytest.raises(UnsupportedError, match=r"operators that are not supported: Foo in opset 17 \(Foo_0\)"):
         describe(models.broken(helper.make_node("Foo", ["x"], ["y"])))
