@@ -72,6 +72,7 @@ DEVICE_GRAPH = _text(
     "cse",  # what the patterns before have written more than once
     "dce",  # of dead ops form-kernels would make kernels without results
     "tile-batch",  # last: what fits a cache depends on types and layouts
+    "stream-rows",  # likewise
 )
 """How the target's kernels are fastest: layouts, borders, types, and products that are done together."""
 KERNELS = _text(

@@ -1,0 +1,196 @@
+"""In which order a stream makes which rows.
+
+A stream makes its values a band of rows at a time. What makes the last value asks for the rows that its next band reads;
+what makes those asks in turn, so that rows are made no earlier than they are read. Rows that a later band reads again
+are kept, and none is computed twice. Bands may differ from value to value: where a picture is wide a few rows, where it
+is small all of them at once.
+
+Layers fused like this, with rows kept instead of computed again, are those of Alwani, Chen, Ferdman and Milder, "Fused-
+layer CNN accelerators", 2016; asking for what the next result reads is how synchronous dataflow graphs are scheduled
+for small buffers (Lee and Messerschmitt, 1987).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from xdsl.ir import SSAValue
+
+from ....dialects.graph.base import GraphOp
+from ....dialects.graph.values import nbytes_of, shape_of, type_of
+from ....dialects.sizes.sizes import now
+from .row_reach import Reach
+
+
+@dataclass
+class Stream:
+    """Ops that compute rows, in order; for each the rows that its operands are read by, and for each value its axis."""
+
+    ops: list[GraphOp]
+    reads: dict[GraphOp, list[Reach | None]]
+    axis: dict[SSAValue, int]
+
+    def rows(self, value: SSAValue) -> int:
+        """The rows of a whole value."""
+        return shape_of(value)[self.axis[value]]
+
+    def row_bytes(self, value: SSAValue) -> int:
+        """Bytes of one row."""
+        return now(nbytes_of(type_of(value))) // self.rows(value)
+
+    def operands(self, op: GraphOp) -> list[tuple[SSAValue, Reach]]:
+        """The operands that an op reads by rows."""
+        return [(v, reach) for v, reach in zip(op.operands, self.reads[op], strict=True) if reach is not None]
+
+    @cached_property
+    def made(self) -> set[SSAValue]:
+        """The values that it makes."""
+        return {op.results[0] for op in self.ops}
+
+    @cached_property
+    def readers(self) -> dict[SSAValue, list[tuple[GraphOp, Reach]]]:
+        """The ops of the stream that read rows of each value it makes."""
+        found: dict[SSAValue, list[tuple[GraphOp, Reach]]] = {value: [] for value in self.made}
+        for op in self.ops:
+            for value, reach in self.operands(op):
+                if value in found:
+                    found[value].append((op, reach))
+        return found
+
+    @cached_property
+    def outputs(self) -> list[SSAValue]:
+        """The values with users outside."""
+        inside = set(self.ops)
+        made = (op.results[0] for op in self.ops)
+        return [value for value in made if any(use.operation not in inside for use in value.uses)]
+
+
+@dataclass(frozen=True)
+class Firing:
+    """Rows start..stop of an op's result are computed."""
+
+    op: GraphOp
+    start: int
+    stop: int
+
+
+@dataclass
+class Progress:
+    """How far a stream has come: the rows made of each value, and the first row of it that is still there."""
+
+    stream: Stream
+    rows: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    kept: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+
+    def made(self, value: SSAValue) -> int:
+        """The rows of a value that were made."""
+        return self.rows.get(value, 0)
+
+    def needed(self, value: SSAValue) -> int:
+        """The first row of a value that is still to be read; all its rows if none is."""
+        rows = self.stream.rows(value)
+        places = [
+            reach.first(done)
+            for op, reach in self.stream.readers[value]
+            if (done := self.made(op.results[0])) < self.stream.rows(op.results[0])
+        ]
+        return max(0, min([rows, *places]))
+
+
+def bands(stream: Stream, nbytes: int) -> dict[SSAValue, int]:
+    """The rows of each value's bands: a power of two of at most `nbytes`, or of its operands; all that it makes at once."""
+    found: dict[SSAValue, int] = {}
+    for op in stream.ops:
+        value, reading = op.results[0], stream.operands(op)
+        widest = max(stream.row_bytes(value), *(int(stream.row_bytes(v) * reach.scale) for v, reach in reading))
+        alike = [found[v] for v, reach in reading if v in found and reach == Reach(reach.axis)]
+        multiple = max(reach.multiple for _, reach in reading)
+        rows = 1
+        while 2 * rows * widest <= nbytes:
+            rows *= 2
+        if alike:
+            rows = max(alike)  # what is done element by element goes with what makes the elements
+        rows = -(-rows // multiple) * multiple
+        found[value] = stream.rows(value) if 3 * rows >= 2 * stream.rows(value) else rows
+    return found
+
+
+def firings(stream: Stream, rows: Mapping[SSAValue, int]) -> Iterator[Firing]:
+    """The firings of a stream in order, for bands of so many rows."""
+    shifts = dict[SSAValue, int]()
+    for op in reversed(stream.ops):
+        value = op.results[0]
+        wanted = (reach.end(shifts[other.results[0]]) for other, reach in stream.readers[value])
+        shifts[value] = max(0, *wanted, 0)
+    progress = Progress(stream)
+    producers = {op.results[0]: op for op in stream.ops}
+
+    def next_stop(op: GraphOp) -> int:
+        """Where the next band of an op ends: bands end where those of their readers need them to."""
+        value, band = op.results[0], rows[op.results[0]]
+        total, done = stream.rows(value), progress.made(value)
+        multiple = max(reach.multiple for _, reach in stream.operands(op))
+        stop = done + band - (done - shifts[value]) % band
+        if stop - done < (band + 1) // 2:
+            stop += band
+        stop = -(-stop // multiple) * multiple
+        return total if total - stop < (band + 1) // 2 else stop
+
+    def ask(op: GraphOp, wanted: int) -> Iterator[Firing]:
+        """Fires an op until `wanted` rows are made."""
+        value = op.results[0]
+        while (start := progress.made(value)) < wanted:
+            stop = next_stop(op)
+            for operand, reach in stream.operands(op):
+                if operand in producers:
+                    yield from ask(producers[operand], min(reach.end(stop), stream.rows(operand)))
+            progress.rows[value] = stop
+            yield Firing(op, start, stop)
+
+    while True:
+        left = [value for value in stream.outputs if progress.made(value) < stream.rows(value)]
+        if not left:
+            return
+        value = min(left, key=lambda v: progress.made(v) / stream.rows(v))
+        yield from ask(producers[value], progress.made(value) + 1)
+
+
+def peak(stream: Stream, rows: Mapping[SSAValue, int]) -> tuple[int, int]:
+    """An estimate of the bytes of rows that are live at once, and the number of firings.
+
+    What stands whole before or after the stream, and scratch, are not counted. An op that works element by element is
+    taken to work in place.
+    """
+    progress, live, most, count = Progress(stream), 0, 0, 0
+    held: dict[SSAValue, int] = {}
+    outputs = set(stream.outputs)
+    for firing in firings(stream, rows):
+        op, value = firing.op, firing.op.results[0]
+        count += 1
+        row = 0 if value in outputs and not stream.readers[value] else stream.row_bytes(value)
+        reading = stream.operands(op)
+        inplace = any(
+            reach == Reach(reach.axis) and v in held and len(stream.readers[v]) == 1 and v not in outputs
+            and stream.row_bytes(v) == stream.row_bytes(value)
+            for v, reach in reading
+        ) and not op.products
+        progress.rows[value] = firing.stop
+        old = held.get(value, 0)
+        band = old + (firing.stop - firing.start) * row
+        added = band - (firing.stop - firing.start) * row if inplace else band
+        most = max(most, live + added)
+        live += band - old
+        held[value] = band
+        for operand in {v for v, _ in reading} | {value}:
+            if operand in held:
+                left = (progress.made(operand) - progress.needed(operand)) * stream.row_bytes(operand)
+                left = max(0, min(left, held[operand]))
+                if operand is not value and left:
+                    most = max(most, live + left)
+                if operand is value and not row:
+                    left = 0
+                live -= held[operand] - left
+                held[operand] = left
+    return most, count
