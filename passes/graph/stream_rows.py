@@ -76,19 +76,9 @@ def _parts(s: Stream, nb: int) -> list[Stream]:
 
 def _write(stream: Stream, nb: int) -> None:
     last = stream.ops[-1]
-    here = InsertPoint.after(last)
-
-    place = [here]
-    names = {}
-
-    def insert(op: Operation) -> SSAValue:
-        op.location = op.location or last.location
-        Rewriter.insert_op(op, place[0])
-        place[0] = InsertPoint.after(op)
-        return op.results[0]
-
-    whole = StreamWriter(stream, insert).write(firings(stream, bands(stream, nb)))
+    assert last.next_op is not None
+    whole = StreamWriter(stream, last.next_op).write(firings(stream, bands(stream, nb)))
     for old, new in whole.items():
-        old.replace_by(new) if hasattr(old, "replace_by") else old.replace_all_uses_with(new)
+        old.replace_all_uses_with(new)
     for op in reversed(stream.ops):
         Rewriter.erase_op(op, safe_erase=False)

@@ -171,11 +171,17 @@ def peak(stream: Stream, rows: Mapping[SSAValue, int]) -> tuple[int, int]:
         count += 1
         row = 0 if value in outputs and not stream.readers[value] else stream.row_bytes(value)
         reading = stream.operands(op)
-        inplace = any(
-            reach == Reach(reach.axis) and v in held and len(stream.readers[v]) == 1 and v not in outputs
-            and stream.row_bytes(v) == stream.row_bytes(value)
-            for v, reach in reading
-        ) and not op.products
+        inplace = (
+            any(
+                reach == Reach(reach.axis)
+                and v in held
+                and len(stream.readers[v]) == 1
+                and v not in outputs
+                and stream.row_bytes(v) == stream.row_bytes(value)
+                for v, reach in reading
+            )
+            and not op.products
+        )
         progress.rows[value] = firing.stop
         old = held.get(value, 0)
         band = old + (firing.stop - firing.start) * row

@@ -1,78 +1,159 @@
-"""Writes the ops of a stream: bands of rows in place of whole values."""
+"""Writes the ops of a stream: bands of rows in place of whole values, and loops over what is repeated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 
-from xdsl.ir import Operation, SSAValue
+import numpy as np
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
-from ....dialects.graph.ops.movement import ConcatOp, SliceOp
-from ....dialects.graph.values import shape_of
+from ....dialects.graph.ops.elementwise import AddOp, MulOp
+from ....dialects.graph.ops.indexing import GatherOp, ScatterNdOp
+from ....dialects.graph.ops.movement import BroadcastToOp, ConcatOp, ReshapeOp, SliceOp
+from ....dialects.graph.ops.structure import ConstantOp
+from ....dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
 from ..support.pattern_utils import with_operands
-from .row_reach import part_properties
-from .row_schedule import Firing, Progress, Stream
+from .row_schedule import Firing, Stream
+from .steps import Rows, Step, Turns, repetitions, steps_of
 
 
 class StreamWriter:
-    """Writes firings, and keeps the rows that are still to be read."""
+    """Writes the steps of a stream in front of an op."""
 
-    def __init__(self, stream: Stream, insert: Callable[[Operation], SSAValue]) -> None:
+    def __init__(self, stream: Stream, before: Operation) -> None:
         self.stream = stream
-        self.insert = insert
-        self.progress = Progress(stream)
-        self.band: dict[SSAValue, tuple[SSAValue, int]] = {}  # the rows that are there, and the number of the first
-        self.parts: dict[SSAValue, list[SSAValue]] = {value: [] for value in stream.outputs}
+        self.here = InsertPoint.before(before)
+        self.location = stream.ops[-1].location
+        self.band: dict[SSAValue, SSAValue] = {}
+        """Of each value the rows that are there."""
+        self.parts: dict[SSAValue, list[SSAValue]] = {}
+        """Of outputs that no loop writes, what was made of them."""
+        self.whole: dict[SSAValue, SSAValue] = {}
+        """Outputs that loops write, as far as they are made."""
+        self.turn: SSAValue | None = None
+        """In a loop the number of the turn, a tensor of i64."""
+        self.strides: dict[SSAValue, int] = {}
+        """In a loop the rows of each value that are made in a turn."""
 
     def write(self, firings: Iterable[Firing]) -> dict[SSAValue, SSAValue]:
         """Writes all firings; returns the outputs of the stream, whole."""
-        for firing in firings:
-            self.fire(firing)
-        return {
-            value: self.insert(ConcatOp(parts, self.stream.axis[value])) if len(parts) > 1 else parts[0]
-            for value, parts in self.parts.items()
-        }
+        turns = repetitions(steps_of(self.stream, firings))
+        looped = {step.firing.op.results[0] for each in turns if each.count > 1 for step in each.steps}
+        for value in self.stream.outputs:
+            if value in looped:
+                nothing = self.insert(ConstantOp.from_numpy(np.zeros((), numpy_dtype(element_type_of_value(value)))))
+                self.whole[value] = self.insert(BroadcastToOp(nothing, self.rowwise(value)))
+            else:
+                self.parts[value] = []
+        for each in turns:
+            if each.count > 1:
+                self.loop(each)
+            else:
+                self.steps(each.steps)
+        found = {value: self.insert(ReshapeOp(whole, shape_of(value))) for value, whole in self.whole.items()}
+        for value, parts in self.parts.items():
+            found[value] = self.insert(ConcatOp(parts, self.stream.axis[value])) if len(parts) > 1 else parts[0]
+        return found
 
-    def fire(self, firing: Firing) -> None:
+    def insert(self, op: Operation) -> SSAValue:
+        """Inserts an op; returns its result."""
+        op.location = op.location or self.location
+        Rewriter.insert_op(op, self.here)
+        return op.results[0]
+
+    def rowwise(self, value: SSAValue) -> tuple[int, ...]:
+        """A value's shape from its rows on; axes before them have one element."""
+        return shape_of(value)[self.stream.axis[value] :]
+
+    def loop(self, turns: Turns) -> None:
+        """Writes a loop over steps that are repeated."""
+        first, stream = turns.steps[0], self.stream
+        carried = [value for value, _ in first.held if self.is_changed(value, turns.steps)]
+        made = {step.firing.op.results[0] for step in turns.steps}
+        wholes = [value for value in self.whole if value in made]
+        start = self.insert(ConstantOp.from_numpy(np.array(0, np.int64)))
+        given = [start, *(self.band[value] for value in carried), *(self.whole[value] for value in wholes)]
+        bounds = [self.insert(arith.ConstantOp(IntegerAttr(n, IndexType()))) for n in (0, turns.count, 1)]
+        block = Block(arg_types=[IndexType(), *(value.type for value in given)])
+        outside, self.here = self.here, InsertPoint.at_end(block)
+        _, self.turn, *arguments = block.args
+        self.band.update(zip(carried, arguments, strict=False))
+        self.whole.update(zip(wholes, arguments[len(carried) :], strict=True))
+        self.strides = {op.results[0]: 0 for op in stream.ops}
+        for step in turns.steps:
+            self.strides[step.firing.op.results[0]] += step.count
+        self.steps(turns.steps)
+        one = self.insert(ConstantOp.from_numpy(np.array(1, np.int64)))
+        after = self.insert(AddOp(self.turn, one))
+        block.add_op(scf.YieldOp(after, *(self.band[v] for v in carried), *(self.whole[v] for v in wholes)))
+        self.here, self.turn, self.strides = outside, None, {}
+        loop = scf.ForOp(bounds[0], bounds[1], bounds[2], given, block)
+        self.insert(loop)
+        results = loop.results[1:]
+        self.band.update(zip(carried, results, strict=False))
+        self.whole.update(zip(wholes, results[len(carried) :], strict=True))
+
+    def is_changed(self, value: SSAValue, steps: Sequence[Step]) -> bool:
+        """Whether steps make rows of a value, or drop some."""
+        return any(step.firing.op.results[0] is value or any(v is value for v, _ in step.keeps) for step in steps)
+
+    def steps(self, steps: Sequence[Step]) -> None:
+        """Writes steps."""
+        for step in steps:
+            self.step(step)
+
+    def step(self, step: Step) -> None:
         """Writes an op that computes a band, and drops the rows that were read for the last time."""
-        op, stream = firing.op, self.stream
+        op, stream = step.firing.op, self.stream
         value = op.results[0]
-        reads = stream.reads[op]
-        operands = [
-            each if reach is None else self.rows(each, reach.first(firing.start), reach.end(firing.stop))
-            for each, reach in zip(op.operands, reads, strict=True)
-        ]
-        changed = part_properties(op, stream.axis[value], reads[0], firing.start, firing.stop)
-        new = self.insert(with_operands(op, operands, **changed))
+        operands = list(op.operands)
+        for place, (inside, outside) in enumerate(zip(step.reads, step.sources, strict=True)):
+            operand, reach = operands[place], stream.reads[op][place]
+            if inside is not None:
+                operands[place] = self.slice(self.band[operand], stream.axis[operand], *inside)
+            elif outside is not None and reach is not None:
+                operands[place] = self.source(operand, outside, int(self.strides.get(value, 0) * reach.scale))
+        new = self.insert(with_operands(op, operands, **dict(step.properties)))
         if value in self.parts:
             self.parts[value].append(new)
-        self.progress.rows[value] = firing.stop
+        elif value in self.whole:
+            self.output(value, new, step.firing)
         if stream.readers[value]:
-            if value in self.band:
-                old, start = self.band[value]
-                self.band[value] = self.insert(ConcatOp([old, new], stream.axis[value])), start
+            joined = [self.band[value], new] if step.joins else [new]
+            self.band[value] = self.insert(ConcatOp(joined, stream.axis[value])) if step.joins else new
+        for each, rows in step.keeps:
+            if rows is None:
+                del self.band[each]
             else:
-                self.band[value] = new, firing.start
-        for each in dict.fromkeys((value, *op.operands)):
-            if each in self.band:
-                self.trim(each)
+                self.band[each] = self.slice(self.band[each], stream.axis[each], *rows)
 
-    def rows(self, value: SSAValue, start: int, stop: int) -> SSAValue:
-        """Rows start..stop of a value, as far as it has them."""
-        start, stop = max(0, start), min(stop, self.stream.rows(value))
-        band, first = self.band[value] if value in self.stream.made else (value, 0)
-        return self.slice(band, self.stream.axis[value], start - first, stop - first)
+    def numbers(self, start: int, count: int, stride: int) -> SSAValue:
+        """The numbers of rows: `start` and those that follow, `stride` more in each turn of a loop."""
+        numbers = self.insert(ConstantOp.from_numpy(np.arange(start, start + count)))
+        if self.turn is None or not stride:
+            return numbers
+        by = self.insert(ConstantOp.from_numpy(np.array(stride, np.int64)))
+        return self.insert(AddOp(numbers, self.insert(MulOp(self.turn, by))))
 
-    def trim(self, value: SSAValue) -> None:
-        """Drops the rows of a band that nothing is going to read."""
-        band, first = self.band[value]
-        needed = self.progress.needed(value)
-        if needed >= self.progress.made(value):
-            del self.band[value]
-        elif needed > first:
-            rows = self.slice(band, self.stream.axis[value], needed - first, self.progress.made(value) - first)
-            self.band[value] = rows, needed
+    def source(self, value: SSAValue, rows: Rows, stride: int) -> SSAValue:
+        """Rows of a value from outside of the stream."""
+        axis = self.stream.axis[value]
+        if self.turn is None or not stride:
+            return self.slice(value, axis, *rows)
+        return self.insert(GatherOp(value, self.numbers(rows[0], rows[1] - rows[0], stride), axis))
+
+    def output(self, value: SSAValue, new: SSAValue, firing: Firing) -> None:
+        """Writes rows of an output to where they stay."""
+        count = firing.stop - firing.start
+        rows = self.insert(ReshapeOp(new, (count, *self.rowwise(value)[1:])))
+        numbers = self.insert(ReshapeOp(self.numbers(firing.start, count, self.strides.get(value, 0)), (count, 1)))
+        self.whole[value] = self.insert(ScatterNdOp(self.whole[value], numbers, rows))
 
     def slice(self, value: SSAValue, axis: int, start: int, stop: int) -> SSAValue:
+        """Elements start..stop of an axis."""
         shape = shape_of(value)
         if (start, stop) == (0, shape[axis]):
             return value
