@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
 from ...dialects.graph.host import main_of
 from ...dialects.graph.values import nbytes_of, type_of
 from ...dialects.sizes.sizes import now
 from ..statistics import count
-from .streams.find_streams import find_stream, until
+from .streams.find_streams import find_stream
 from .streams.row_schedule import Stream, bands, firings, peak
 from .streams.write_stream import StreamWriter
 

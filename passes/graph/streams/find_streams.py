@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects.graph.base import GraphOp
+from ....dialects.graph.ops.movement import ReshapeOp
 from ....dialects.graph.values import shape_of
 from ....dialects.sizes.sizes import is_fixed
 from .row_reach import reaches, row_axis
@@ -35,22 +36,30 @@ def _join(stream: Stream, op: GraphOp) -> bool:
     if len(op.results) != 1 or not is_fixed(*shape_of(op.results[0])):
         return False
     made = {each.results[0] for each in stream.ops}
-    axis = row_axis(op.results[0])
-    if axis is None or (found := reaches(op, axis)) is None or not any(found):
+    within = [place for place, value in enumerate(op.operands) if value in made]
+    if stream.ops and not within:
         return False
-    pairs = [(v, r) for v, r in zip(op.operands, found, strict=True) if r is not None]
-    read = {value for value, _ in pairs}
-    if any(value in made and value not in read for value in op.operands):
-        return False  # as a whole
-    if stream.ops and not (read & made):
+    axis = _result_axis(stream, op, within)
+    if axis is None or shape_of(op.results[0])[axis] < 2 or (found := reaches(op, axis)) is None or not any(found):
         return False
+    if any(found[place] is None for place in within):
+        return False  # read as a whole
+    pairs = [(value, reach) for value, reach in zip(op.operands, found, strict=True) if reach is not None]
     if any(stream.axis.get(value, reach.axis) != reach.axis for value, reach in pairs):
         return False
-    stream.axis.update({value: reach.axis for value, reach in pairs if value not in stream.axis})
+    stream.axis.update((value, reach.axis) for value, reach in pairs)
     stream.ops.append(op)
     stream.reads[op] = found
     stream.axis[op.results[0]] = axis
     return True
+
+
+def _result_axis(stream: Stream, op: GraphOp, within: list[int]) -> int | None:
+    """The axis of an op's result along which it has the rows of operands that the stream makes."""
+    if not isinstance(op, ReshapeOp):
+        for place in within:
+            return op.operand_axes()[place][stream.axis[op.operands[place]]].to
+    return row_axis(op.results[0])
 
 
 def until(stream: Stream, count: int) -> Stream:

@@ -19,6 +19,7 @@ from functools import cached_property
 from xdsl.ir import SSAValue
 
 from ....dialects.graph.base import GraphOp
+from ....dialects.graph.ops.windows import PoolOp
 from ....dialects.graph.values import nbytes_of, shape_of, type_of
 from ....dialects.sizes.sizes import now
 from .row_reach import Reach
@@ -100,20 +101,31 @@ class Progress:
 
 
 def bands(stream: Stream, nbytes: int) -> dict[SSAValue, int]:
-    """The rows of each value's bands: a power of two of at most `nbytes`, or of its operands; all that it makes at once."""
+    """The rows of each value's bands, or all where those would be most of them.
+
+    Products and pools make a power of two, of at most `nbytes` or of what they read for it; other ops make what they
+    can of the bands that they read, or what is read of theirs.
+    """
     found: dict[SSAValue, int] = {}
+
+    def whole(value: SSAValue, rows: int) -> int:
+        multiple = max(reach.multiple for _, reach in reading)
+        rows, total = max(1, -(-rows // multiple)) * multiple, stream.rows(value)
+        return total if 3 * rows >= 2 * total else rows
+
     for op in stream.ops:
         value, reading = op.results[0], stream.operands(op)
-        widest = max(stream.row_bytes(value), *(int(stream.row_bytes(v) * reach.scale) for v, reach in reading))
-        alike = [found[v] for v, reach in reading if v in found and reach == Reach(reach.axis)]
-        multiple = max(reach.multiple for _, reach in reading)
-        rows = 1
-        while 2 * rows * widest <= nbytes:
-            rows *= 2
-        if alike:
-            rows = max(alike)  # what is done element by element goes with what makes the elements
-        rows = -(-rows // multiple) * multiple
-        found[value] = stream.rows(value) if 3 * rows >= 2 * stream.rows(value) else rows
+        inside = [(v, reach) for v, reach in reading if v in found]
+        if op.products or isinstance(op, PoolOp):
+            widest = max(stream.row_bytes(value), *(int(stream.row_bytes(v) * reach.scale) for v, reach in reading))
+            found[value] = whole(value, 1 << max(1, nbytes // widest).bit_length() - 1)
+        elif inside:
+            found[value] = whole(value, max(int(found[v] / reach.scale) for v, reach in inside))
+    for op in reversed(stream.ops):
+        value, reading = op.results[0], stream.operands(op)
+        if value not in found:
+            wanted = [int(found[other.results[0]] * reach.scale) for other, reach in stream.readers[value]]
+            found[value] = whole(value, max(wanted, default=1))
     return found
 
 

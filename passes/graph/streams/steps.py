@@ -41,11 +41,12 @@ class Step:
 def steps_of(stream: Stream, firings: Iterable[Firing]) -> list[Step]:
     """The steps of firings."""
     progress, place = Progress(stream), {op: number for number, op in enumerate(stream.ops)}
+    made = [op.results[0] for op in stream.ops]
     first: dict[SSAValue, int] = {}
     steps: list[Step] = []
     for firing in firings:
         op, value = firing.op, firing.op.results[0]
-        held = tuple((each, progress.made(each) - start) for each, start in first.items())
+        held = tuple((each, progress.made(each) - first[each]) for each in made if each in first)
         reads, sources = list[Rows | None](), list[Rows | None]()
         for operand, reach in zip(op.operands, stream.reads[op], strict=True):
             if reach is None:
@@ -64,12 +65,12 @@ def steps_of(stream: Stream, firings: Iterable[Firing]) -> list[Step]:
         for each in dict.fromkeys((value, *op.operands)):
             if each not in first:
                 continue
-            needed, start, made = progress.needed(each), first[each], progress.made(each)
-            if needed >= made:
+            needed, start, stop = progress.needed(each), first[each], progress.made(each)
+            if needed >= stop:
                 keeps.append((each, None))
                 del first[each]
             elif needed > start:
-                keeps.append((each, (needed - start, made - start)))
+                keeps.append((each, (needed - start, stop - start)))
                 first[each] = needed
         count = firing.stop - firing.start
         changed = tuple(sorted(properties.items()))

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.graph.ops.elementwise import AddOp, MulOp
 from ....dialects.graph.ops.indexing import GatherOp, ScatterNdOp
-from ....dialects.graph.ops.movement import BroadcastToOp, ConcatOp, ReshapeOp, SliceOp
+from ....dialects.graph.ops.movement import BroadcastToOp, ConcatOp, SliceOp
 from ....dialects.graph.ops.structure import ConstantOp
-from ....dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
+from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from ..support.pattern_utils import with_operands
 from .row_schedule import Firing, Stream
 from .steps import Rows, Step, Turns, repetitions, steps_of
@@ -45,7 +45,7 @@ class StreamWriter:
         for value in self.stream.outputs:
             if value in looped:
                 nothing = self.insert(ConstantOp.from_numpy(np.zeros((), numpy_dtype(element_type_of_value(value)))))
-                self.whole[value] = self.insert(BroadcastToOp(nothing, self.rowwise(value)))
+                self.whole[value] = self.insert(BroadcastToOp(nothing, shape_of(value)))
             else:
                 self.parts[value] = []
         for each in turns:
@@ -53,7 +53,7 @@ class StreamWriter:
                 self.loop(each)
             else:
                 self.steps(each.steps)
-        found = {value: self.insert(ReshapeOp(whole, shape_of(value))) for value, whole in self.whole.items()}
+        found = dict(self.whole)
         for value, parts in self.parts.items():
             found[value] = self.insert(ConcatOp(parts, self.stream.axis[value])) if len(parts) > 1 else parts[0]
         return found
@@ -63,10 +63,6 @@ class StreamWriter:
         op.location = op.location or self.location
         Rewriter.insert_op(op, self.here)
         return op.results[0]
-
-    def rowwise(self, value: SSAValue) -> tuple[int, ...]:
-        """A value's shape from its rows on; axes before them have one element."""
-        return shape_of(value)[self.stream.axis[value] :]
 
     def loop(self, turns: Turns) -> None:
         """Writes a loop over steps that are repeated."""
@@ -130,27 +126,28 @@ class StreamWriter:
             else:
                 self.band[each] = self.slice(self.band[each], stream.axis[each], *rows)
 
-    def numbers(self, start: int, count: int, stride: int) -> SSAValue:
-        """The numbers of rows: `start` and those that follow, `stride` more in each turn of a loop."""
-        numbers = self.insert(ConstantOp.from_numpy(np.arange(start, start + count)))
-        if self.turn is None or not stride:
-            return numbers
-        by = self.insert(ConstantOp.from_numpy(np.array(stride, np.int64)))
-        return self.insert(AddOp(numbers, self.insert(MulOp(self.turn, by))))
+    def moving(self, numbers: Array, stride: Array) -> SSAValue:
+        """Constant numbers, or in a loop numbers that are `stride` more in each turn."""
+        given = self.insert(ConstantOp.from_numpy(numbers))
+        if self.turn is None or not stride.any():
+            return given
+        by = self.insert(ConstantOp.from_numpy(stride))
+        return self.insert(AddOp(given, self.insert(MulOp(self.turn, by))))
 
     def source(self, value: SSAValue, rows: Rows, stride: int) -> SSAValue:
         """Rows of a value from outside of the stream."""
         axis = self.stream.axis[value]
         if self.turn is None or not stride:
             return self.slice(value, axis, *rows)
-        return self.insert(GatherOp(value, self.numbers(rows[0], rows[1] - rows[0], stride), axis))
+        return self.insert(GatherOp(value, self.moving(np.arange(*rows), np.array(stride)), axis))
 
     def output(self, value: SSAValue, new: SSAValue, firing: Firing) -> None:
         """Writes rows of an output to where they stay."""
-        count = firing.stop - firing.start
-        rows = self.insert(ReshapeOp(new, (count, *self.rowwise(value)[1:])))
-        numbers = self.insert(ReshapeOp(self.numbers(firing.start, count, self.strides.get(value, 0)), (count, 1)))
-        self.whole[value] = self.insert(ScatterNdOp(self.whole[value], numbers, rows))
+        axis, shape = self.stream.axis[value], shape_of(new)
+        places = np.stack(np.meshgrid(*map(np.arange, shape[: axis + 1]), indexing="ij"), -1)
+        along = np.eye(axis + 1, dtype=np.int64)[axis]
+        indices = self.moving(places + firing.start * along, self.strides.get(value, 0) * along)
+        self.whole[value] = self.insert(ScatterNdOp(self.whole[value], indices, new))
 
     def slice(self, value: SSAValue, axis: int, start: int, stop: int) -> SSAValue:
         """Elements start..stop of an axis."""
