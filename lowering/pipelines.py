@@ -80,6 +80,7 @@ KERNELS = _text(
     "form-kernels",  # ops that share a loop nest
     "limit-threads",  # before choose-schedule, which cuts work for the threads there are
     "choose-schedule",  # of kernels, which are whole now
+    "split-weights",  # after choose-schedule: parts have the whole's schedule, which tells how weights are packed
     "pack-weights",  # as interfaces of schedules ask
 )
 BUFFERS = _text(
@@ -96,6 +97,7 @@ ARENA = _text(
 LOOPS = _text(
     "insert-checks",  # before share-threads: it adds an argument to main, and stages get those
     "place-weights",  # likewise
+    "advise-weights",  # after place-weights, whose offsets it reads; before share-threads: it parts stages
     "share-threads",  # before lower-kernels: a kernel's function takes its share
     "lower-kernels",  # once calls are in the functions that make them
     "insert-cancellation-points",  # between the calls of functions that lower-kernels makes
@@ -114,6 +116,8 @@ ASKED_FOR = (
     "narrow-caches",  # likewise: what reads a cache is recognised with a cast in front of it
     "poison-dead",  # before the loops' other passes: share-threads makes stages of its calls as of others
     "profile-kernels",  # behind them: it times the functions that lower-kernels calls
+    "split-weights",  # in its place among the kernels' passes
+    "advise-weights",  # in its place among the loops' passes
 )
 """Passes that run only where a change names them."""
 BELOW: dict[str, dict[Level, str]] = {"cpu": {"loops": LOOPS, "llvm": LLVM}, "cuda": {"launches": LAUNCHES}}
@@ -131,7 +135,7 @@ PATHS: dict[str, tuple[Level, ...]] = {
 PLAIN_GRAPH = (
     "infer-shapes,quantize-weights,fold-constants,widen-halves{required=true},quantize-weights,split-concat,cse,dce"
 )
-PLAIN_KERNELS = _text("form-kernels{fuse=false}", "limit-threads", "choose-schedule", "pack-weights")
+PLAIN_KERNELS = _text("form-kernels{fuse=false}", "limit-threads", "choose-schedule", "split-weights", "pack-weights")
 PLAIN_BUFFERS = "bufferize"
 NO_REUSE = "plan-arena{strategy=naive}"
 
@@ -171,7 +175,7 @@ def phases(
     for left_out, name, given in re.findall(r"(-?)\b([\w-]+)(?:\{(.*?)\})?", named_options):
         named = dict(option.split("=", 1) for option in given.split())
         options[name] = None if left_out else {**(options.get(name) or {}), **named}
-    below, (token, caches, poison, profile) = dict(BELOW[device]), ASKED_FOR
+    below, (token, caches, poison, profile, *_) = dict(BELOW[device]), ASKED_FOR
     if "loops" in below:
         below["loops"] = _text(poison, below["loops"], profile)
     selected: list[tuple[Level, str]] = [

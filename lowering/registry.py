@@ -36,12 +36,13 @@ _OURS: dict[Level, dict[str, str]] = {
         "passes.kernels": "split-means,form-kernels",
     },
     "kernels": {
-        "passes.kernels": "limit-threads,choose-schedule,pack-weights",
+        "passes.kernels": "limit-threads,choose-schedule,split-weights,pack-weights",
         "passes.memory": "order-kernels,mark-inplace,bufferize",
     },
     "buffers": {"passes.memory": "elide-copies,plan-arena"},
     "arena": {
-        "passes.memory": "verify-arena,insert-barriers,poison-dead,insert-checks,place-weights,share-threads",
+        "passes.memory": "verify-arena,insert-barriers,poison-dead,insert-checks,place-weights,advise-weights,"
+        "share-threads",
         "lowering.kernels_to_loops": "lower-kernels",
         "lowering.kernels_to_gpu": "lower-kernels-to-gpu",
     },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -22,6 +23,7 @@ from ..dialects.arguments import (
 )
 from ..dialects.errors import ConfigError
 from ..dialects.kernel.gpus import GPUS, PRECISIONS
+from ..dialects.page_blocks import LEAST_BUDGET
 from ..dialects.threads import MOST_THREADS
 from .control_groups import cpu_limit
 from .memory.byte_sizes import bytes_of
@@ -75,6 +77,7 @@ class CompileOptions(TypedDict, total=False):
     integer_products: bool
     weights: str | None
     activations: str
+    weights_memory: int | str | None
     tuned: bool
     winograd: str
     enable_memory_planning: bool
@@ -132,6 +135,15 @@ def _strategies() -> tuple[str, ...]:
     return tuple(STRATEGIES)
 
 
+def _check_weights_memory(name: str, value: object) -> None:
+    if (nbytes := bytes_of(name, value)) < LEAST_BUDGET:
+        raise ConfigError(
+            f"{name} is {nbytes} bytes; it must be at least {LEAST_BUDGET}, as pages are mapped in blocks"
+        )
+    if sys.platform != "linux":
+        raise ConfigError(f"{name} needs Linux, which takes advice about the pages of a file")
+
+
 def _weight_types() -> tuple[str, ...]:
     from ..passes.graph.quantization.quantize_weights import WEIGHTS  # likewise
 
@@ -185,6 +197,9 @@ class EngineConfig:
         of embeddings is rounded with the product that shares it. None leaves them as they are in the model.
     activations: what the other operands of products by weights in blocks may be rounded to: "f32", unless the model
         itself permits 8 bits, or "int8", block by block. CPU only.
+    weights_memory: bytes, such as "64M", of weights that may be mapped at a time, by all contexts of a compiled model
+        together. The others stay in a file until their turn comes; runs of contexts take turns. A kernel whose weights
+        exceed it is computed in parts; one that can't be is a PlanError. CPU only, on Linux.
     tuned: use the schedules that the tuner measured on this machine (`compile(..., tune=seconds)`, `mini-infer tune`);
         off, schedules are chosen by estimates, which are the same on every machine of a kind. CPU only.
     winograd: 3x3 convolutions by Winograd's transforms, with fewer multiplications and larger rounding errors: "auto",
@@ -296,6 +311,17 @@ class EngineConfig:
         ),
         Flag("Rounding of what meets weights in blocks: f32, int8.", f"{BUFFERS} tune quantize", "TYPE"),
     ] = "f32"
+    weights_memory: Annotated[
+        int | str | None,
+        Option(
+            check=_check_weights_memory,
+            device="cpu",
+            decided="kernels",
+            passes="split-weights{budget=$},advise-weights{budget=$}",
+            as_number=bytes_of,
+        ),
+        Flag("Most memory of weights at a time, such as 64M; they stay in a file.", "run build bench", "BYTES"),
+    ] = None
     tuned: Annotated[bool, Option(device="cpu", decided="kernels")] = True
     winograd: Annotated[
         str,
@@ -448,6 +474,11 @@ class EngineConfig:
     def cache_bytes(self) -> int | None:
         """`cache_memory` in bytes."""
         return None if self.cache_memory is None else bytes_of("cache_memory", self.cache_memory)
+
+    @property
+    def weights_bytes(self) -> int | None:
+        """`weights_memory` in bytes."""
+        return None if self.weights_memory is None else bytes_of("weights_memory", self.weights_memory)
 
     @property
     def thread_count(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from tempfile import TemporaryFile
 from typing import cast
 
 import numpy as np
@@ -24,7 +25,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from ..dialects.bounded_crops import bounded_axes
-from ..dialects.errors import InvalidModelError
+from ..dialects.errors import InvalidModelError, OutOfMemoryError
 from ..dialects.graph.blobs import BlobAttr, MiniContext
 from ..dialects.graph.bounds import cuts_of
 from ..dialects.graph.host import NAME, ROLE, attributes_of_arguments
@@ -36,10 +37,11 @@ from ..dialects.sizes.size_attributes import SIZES, symbols_of_module
 from ..dialects.symbols import symbol_named
 from ..lowering.levels import argument_roles, level_of
 from ..lowering.module_text import own_errors
+from ..passes.memory.advise_weights import MAP
 from ..passes.memory.insert_checks import CHECKS, STATUS
 from ..passes.memory.report.memory_report import plan_summary
 from .device import Array
-from .kept.begun_model import BegunModel
+from .kept.begun_model import BegunModel, weights_in
 from .limits import memory_for
 from .memory.host_memory import aligned_bytes
 from .specs import CacheSpec, RunCheck, Signature, TensorSpec
@@ -194,12 +196,21 @@ def _run_check(check: Attribute) -> RunCheck:
 def weight_segment(module: ModuleOp, ctx: MiniContext, begun: BegunModel | None = None) -> Array:
     """All weights in one read-only block, laid out by place-weights.
 
-    In memory, or mapped from the file that was begun for the model.
+    In memory, or mapped from the file that was begun for the model. Code that releases weights needs them in a file: a
+    temporary one, if none was begun. Raises OutOfMemoryError if there is no room for it.
     """
     blocks = _weights(module)
     total = max((offset + blob.nbytes.data for blob, offset in blocks), default=0)
-    if total and begun is not None and (mapped := begun.write_weights(total, _parts(blocks, ctx))) is not None:
+    if begun is None and symbol_named(module, MAP) is not None:
+        with TemporaryFile() as file:
+            made = weights_in(file, total, _parts(blocks, ctx))
+        mapped = None if made is None else made.data
+    else:
+        mapped = begun.write_weights(total, _parts(blocks, ctx)) if total and begun is not None else None
+    if mapped is not None:
         return mapped
+    if symbol_named(module, MAP) is not None:
+        raise OutOfMemoryError(f"weights_memory: {total} bytes of weights must lie in a file, and there is no room")
     with memory_for(f"{total} bytes of weights"):
         segment = aligned_bytes(total, WEIGHT_ALIGNMENT)
     for blob, offset in blocks:

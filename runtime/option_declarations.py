@@ -57,6 +57,8 @@ class Option:
     """The level from which on it has no effect; "import" for what a module states itself; "" for run-time options."""
     passes: str | Mapping[Any, str] = ""
     """Changes of the pipeline (see `lowering.pipelines.phases`): by value, or a template with $ for the value."""
+    as_number: Callable[[str, Any], int] | None = None
+    """Converts the value for the template in `passes`: takes the name and the value."""
     not_in_key: str = ""
     """The reason why it is not part of the cache key; "" if it is."""
     name: str = ""
@@ -85,6 +87,8 @@ class Option:
             return ""
         if not isinstance(self.passes, str):
             return self.passes.get(value, "")
+        if self.as_number is not None:
+            value = self.as_number(self.name, value)
         text = str(value) if isinstance(value, str | int) else ",".join(op.removeprefix("graph.") for op in value)
         return text and self.passes.replace("$", text)
 

@@ -114,6 +114,8 @@ class Compilation:
     """Whether the code measures the time of each call."""
     cancellable: bool = False
     """Whether the code looks at a stop word before each call."""
+    pages_weights: bool = False
+    """Whether the code maps and releases weights, which must be mapped from a file (see advise-weights)."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +228,7 @@ class PlanRecord(Signature):
     calls: tuple[KernelCall, ...]
     profiled: bool
     cancellable: bool
+    pages_weights: bool = False
 
     @property
     def arena_bytes(self) -> int:

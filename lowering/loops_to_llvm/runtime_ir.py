@@ -1,4 +1,4 @@
-"""LLVM IR text of the model-independent entry point, the stage dispatchers, the stop word's test and the clock.
+"""LLVM IR text of the model-independent entry point, the stage dispatchers, the stop word's test, advice and the clock.
 
 `void @mini_infer_run(ptr %args, ptr %share)` calls `main`. %args is an array of pointers in the order of main's
 buffers. %share is the function of team_ir.py that distributes a stage over threads; null is always allowed and means
@@ -12,21 +12,33 @@ stage.
 `i1 @mini_infer_stopped(ptr %word)` tells whether the run is to stop: its word is 0 for a run without a limit, or the
 time of the clock at which it stops. Another thread may write it meanwhile; 1 stops a run at once.
 
+`void @mini_infer_release_weights(ptr %weights, i64 %start, i64 %end)` unmaps the pages of a range of weights, which are
+mapped from a file, from this process; `@mini_infer_map_weights` maps all of them, and waits for those that must be
+read from the disk. It is advice to Linux: where it isn't taken, pages are mapped when they are read.
+
 `i64 @mini_infer_clock()` returns nanoseconds since any fixed moment, as Python's `time.monotonic_ns`.
 """
 
 from collections.abc import Mapping
 
+from ...passes.memory.advise_weights import MAP, RELEASE
+
 
 def runtime_ir(
-    pointers: int, stages: Mapping[str, int] | None = None, *, clock: bool = False, stops: bool = False
+    pointers: int,
+    stages: Mapping[str, int] | None = None,
+    *,
+    clock: bool = False,
+    stops: bool = False,
+    advises: bool = False,
 ) -> str:
     """LLVM IR text of the runtime for a `main` with `pointers` buffers, and for each stage its number of arguments.
 
-    The clock is included for code that reads it, and with the stop word's test for code that `stops`.
+    The clock is included for code that reads it, and with the stop word's test for code that `stops`; advice on pages
+    of weights for code that `advises`.
     """
     parts = [_run(pointers), *(_stage(name, count) for name, count in (stages or {}).items())]
-    return "\n".join([*[CLOCK] * (clock or stops), *[_STOPPED] * stops, *parts])
+    return "\n".join([*[CLOCK] * (clock or stops), *[_STOPPED] * stops, *[_ADVICE] * advises, *parts])
 
 
 CLOCK = """\
@@ -56,6 +68,23 @@ on:
   ret i1 false
 }
 """
+
+# Linux's MADV_DONTNEED, and MADV_POPULATE_READ, which is there from 5.14 on.
+_ADVICE = (
+    "\n".join(
+        f"""\
+define void @{name}(ptr %weights, i64 %start, i64 %end) nounwind {{
+  %first = getelementptr i8, ptr %weights, i64 %start
+  %nbytes = sub i64 %end, %start
+  %ignored = call i32 @madvise(ptr %first, i64 %nbytes, i32 {advice})
+  ret void
+}}"""
+        for name, advice in ((RELEASE, 4), (MAP, 22))
+    )
+    + """
+declare i32 @madvise(ptr, i64, i32)
+"""
+)
 
 
 def _loads(count: int) -> str:

@@ -153,10 +153,10 @@ def schedule_kernel(
     taken, least = min(allowed, key=lambda each: each[1])
     if compact:
         near = [each for each in allowed if each[1] <= WEIGHTS_COMPACT * least]
-        taken, _ = min(near, key=lambda each: (_packed_bytes(kernel, each[0]), each[1]))
-    elif isinstance(target, CpuAttr) and _packed_bytes(kernel, taken) > WEIGHTS_KEPT:
+        taken, _ = min(near, key=lambda each: (packed_bytes(kernel, each[0]), each[1]))
+    elif isinstance(target, CpuAttr) and packed_bytes(kernel, taken) > WEIGHTS_KEPT:
         taken, _ = min(
-            allowed, key=lambda each: each[1] + WEIGHTS_PRICE * max(0, _packed_bytes(kernel, each[0]) - WEIGHTS_KEPT)
+            allowed, key=lambda each: each[1] + WEIGHTS_PRICE * max(0, packed_bytes(kernel, each[0]) - WEIGHTS_KEPT)
         )
     known = None if pick is not None or compact else tuned
     fastest = None if known is None else _found(known, kernel, target, [each for each, _ in allowed])
@@ -176,7 +176,7 @@ def _found(wanted: ScheduleAttr, kernel: KernelOp, target: Target, candidates: l
     return next((each for each in (*alike, *neighbours) if each.attribute() == wanted), None)
 
 
-def _packed_bytes(kernel: KernelOp, schedule: AnySchedule) -> int:
+def packed_bytes(kernel: KernelOp, schedule: AnySchedule) -> int:
     """Bytes of a kernel's weights in the packing of a schedule."""
     packing = schedule.interface(kernel).packing
     values = [(value, packing.get(position)) for position, value in enumerate(kernel.arguments)]

@@ -8,8 +8,9 @@ after:   builtin.module attributes {kernel.weights = [[#graph.blob<...>, 0], [#g
            %w = memref.view %weights[%0][] : memref<1064xi8> to memref<250xf32>
            %v = memref.view %weights[%1][] : memref<1064xi8> to memref<10xf32>
 
-The module's `kernel.weights` gives each blob's offset. Weights with equal bytes (one digest) share an offset; offsets
-are multiples of 64 bytes. A model without weights gets an empty segment. Needs plan-arena.
+The module's `kernel.weights` gives each blob's offset, a multiple of 64 bytes. Weights lie in the order in which they
+are read first; those with equal bytes (one digest) share an offset. A model without weights gets an empty segment.
+Needs plan-arena.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects import memref
+from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, i8
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -28,7 +29,7 @@ from ...dialects.errors import PlanError
 from ...dialects.graph.host import main_of
 from ...dialects.graph.values import int_attr
 from ...dialects.kernel.calls import WeightOp
-from .analysis.buffers import IndexConstants, add_argument, argument_with_role, memref_type
+from .analysis.buffers import VIEWS, IndexConstants, add_argument, argument_with_role, memref_type
 
 PLACE = 64  # bytes: the alignment of offsets, that of a cache line and of the widest vector
 WEIGHTS = "kernel.weights"
@@ -45,7 +46,7 @@ class PlaceWeights(ModulePass):
         main = main_of(op, self.name)
         if argument_with_role(main, "arena") is None:
             raise PlanError("place-weights: main has no argument with the role 'arena'; run plan-arena first")
-        weights = [each for each in main.body.walk() if isinstance(each, WeightOp)]
+        weights = _in_order_of_use(main)
         offsets: dict[str, int] = {}
         entries: list[Attribute] = []
         end = 0
@@ -64,3 +65,20 @@ class PlaceWeights(ModulePass):
             view.location = weight.location
             Rewriter.replace_op(weight, view)
         op.attributes[WEIGHTS] = ArrayAttr(entries)
+
+
+def _in_order_of_use(main: func.FuncOp) -> list[WeightOp]:
+    """All weights; those that nothing reads come first."""
+    weights, users = dict[WeightOp, None](), dict[WeightOp, None]()
+    views: dict[SSAValue, WeightOp] = {}
+    for op in main.body.walk():
+        if isinstance(op, WeightOp):
+            weights[op] = None
+            views[op.result] = op
+            continue
+        read = [views[operand] for operand in op.operands if operand in views]
+        if isinstance(op, VIEWS):
+            views.update(dict.fromkeys(op.results, read[0]) if read else {})
+        else:
+            users.update(dict.fromkeys(read))
+    return [*(each for each in weights if each not in users), *users]

@@ -15,7 +15,7 @@ thread without a processor delays nobody unless it has started a share. A stage 
 nanoseconds of work, as passes/cost_model.py estimates it, and at most the target's number. Stages with much more work
 are divided further, into shares of at least `chunk` nanoseconds, so that a temporarily slow thread does fewer of them.
 `share_stage_0` is a function of the runtime that calls `stage_0` for every share. With `apart` every call is a stage of
-its own. Needs insert-barriers.
+its own. A call of the runtime, such as those of advise-weights, parts stages as a barrier does. Needs insert-barriers.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class ShareThreads(ModulePass):
         """The calls of a block and its nested regions, grouped by barriers."""
         stage: list[CallOp] = []
         for op in block.ops:
-            ends = isinstance(op, BarrierOp) or op.regions or self.apart
+            ends = isinstance(op, BarrierOp | func.CallOp) or op.regions or self.apart
             if stage and ends:
                 yield stage
                 stage = []

@@ -40,6 +40,7 @@ from ..kept.begun_model import BegunModel
 from ..kept.cpus import host_cpu
 from ..kept.tuning_store import TuningStore
 from ..limits import check_fits, memory_for
+from ..memory.mapped_file import PagedWeights
 from ..module_interface import check_signature, entry_of, run_checks, signature_of, weight_segment
 from ..native.images.linked import link
 from ..native.images.loaded import UnloadedImage
@@ -201,7 +202,7 @@ def build_plan(
         with timed(ctx, "weights"):
             packed = lowered.weights() if packing is None else packing.result()
     with memory_for(f"{packed.nbytes} bytes of weights"):
-        weights = device.hold(packed)
+        weights = PagedWeights(packed, config.weights_bytes or 0) if compilation.pages_weights else device.hold(packed)
     with timed(ctx, "load"):
         code = device.load(objects) if loaded else UnloadedImage(link(objects))
     return InferencePlan(
@@ -215,6 +216,7 @@ def build_plan(
         calls=compilation.calls,
         profiled=compilation.profiled,
         cancellable=compilation.cancellable,
+        pages_weights=compilation.pages_weights,
         weights=weights,
         code=code,
         launches=compilation.launches,

@@ -9,7 +9,7 @@ from typing import BinaryIO, cast
 
 from ..device import Array
 from ..file_cache import Draft, FileCache
-from .container import PAGE, Blob, Mapped
+from .container import HEAD, Blob, Mapped, start_behind
 
 
 class BegunModel:
@@ -28,14 +28,8 @@ class BegunModel:
 
     def write_weights(self, nbytes: int, parts: Iterable[tuple[int, Array]]) -> Array | None:
         """Writes bytes at offsets of the segment of weights, and maps it; None if there is no room for it."""
-        file = self._draft.file
-        with suppress(OSError):
-            for offset, data in parts:
-                _write_at(file.fileno(), data, PAGE + offset)
-            os.truncate(file.fileno(), PAGE + nbytes)
-            self.weights = Mapped(file).blob(PAGE, nbytes, large=True, written=True)
-            return self.weights.data
-        return None
+        self.weights = weights_in(self._draft.file, nbytes, parts)
+        return None if self.weights is None else self.weights.data
 
     def keep(self, key: str, fill: Callable[[BinaryIO], object]) -> bool:
         """Stores the file under a key, after `fill` has written the rest; returns whether that succeeded."""
@@ -44,6 +38,17 @@ class BegunModel:
     def drop(self) -> None:
         """Deletes the file."""
         self._draft.drop()
+
+
+def weights_in(file: BinaryIO, nbytes: int, parts: Iterable[tuple[int, Array]]) -> Blob | None:
+    """A mapped segment of weights, of which parts are written at their offsets to a file; None if there is no room."""
+    start = start_behind(HEAD.size, nbytes)
+    with suppress(OSError):
+        for offset, data in parts:
+            _write_at(file.fileno(), data, start + offset)
+        os.truncate(file.fileno(), start + nbytes)
+        return Mapped(file).blob(start, nbytes, large=True, written=True)
+    return None
 
 
 def _write_at(descriptor: int, data: Array, place: int) -> None:

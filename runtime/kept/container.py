@@ -1,4 +1,4 @@
-"""A file of sections: small ones for code and plans, page-aligned large ones for weights.
+"""A file of sections: small ones for code and plans, large ones for weights, all aligned to the largest pages.
 
     magic, version, the header's place, length and SHA-256, then the sections, then the header (JSON)
 
@@ -15,29 +15,26 @@ import json
 import mmap
 import os
 import struct
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
 from ...dialects.json_text import read_json
+from ...dialects.page_blocks import HUGE_BLOCK, block_for
 from ..device import Array
+from ..memory.mapped_file import Advise, mapped_file
 from .records import KeptError
 
-MAGIC, VERSION = b"mini_inf", 4
+MAGIC, VERSION = b"mini_inf", 5
 _ROW = 1021  # 64-bit words: the prime below two pages
 _BLOCK = 256  # rows whose words are summed, 2 MB
-PAGE = 4096  # bytes: where sections begin, the first one in the second page; all of the file is mapped
+PAGE = 2**16  # bytes: sections begin at multiples, in the file and in memory, where all of the file is mapped
 HEAD = struct.Struct("<8sIIQQ32s")
 _MOST_HEADER = 2**30  # bytes
 _POPULATE = 22  # Linux's MADV_POPULATE_READ: all pages at once, in an eighth of the time that asking for each takes
-
-
-Advise: TypeAlias = Callable[[int, int, int], None]
-"""Gives advice to the system about a range: the advice, its first byte, and its length in bytes."""
 
 
 @dataclass(frozen=True)
@@ -91,15 +88,15 @@ def write(file: BinaryIO, about: dict[str, Any], blobs: Sequence[Blob]) -> None:
     begun = [number for number, blob in enumerate(blobs) if blob.written]
     digests = [(blob.digest, blob.data.nbytes) for blob in blobs]
     places: dict[tuple[str, int], int] = {}
-    end = PAGE
+    end = HEAD.size
     for number in dict.fromkeys([*begun, *range(len(blobs))]):
         if digests[number] in places:
             continue
-        places[digests[number]] = end
+        places[digests[number]] = end = start_behind(end, digests[number][1])
         if number not in begun:
             file.seek(end)
             file.write(memoryview(cast("Any", blobs[number].data)))
-        end += -(-digests[number][1] // PAGE) * PAGE
+        end += digests[number][1]
     listed = [[places[each], each[1], each[0], blob.large] for each, blob in zip(digests, blobs, strict=True)]
     header = json.dumps({"about": about, "sections": listed}, separators=(",", ":")).encode()
     file.truncate(end)
@@ -109,12 +106,17 @@ def write(file: BinaryIO, about: dict[str, Any], blobs: Sequence[Blob]) -> None:
     file.write(HEAD.pack(MAGIC, VERSION, 0, end, len(header), hashlib.sha256(header).digest()))
 
 
+def start_behind(end: int, nbytes: int) -> int:
+    """Where a section of so many bytes begins behind byte `end` of a file; a large one can have huge pages."""
+    alignment = max(PAGE, block_for(nbytes))
+    return -(-end // alignment) * alignment
+
+
 class Mapped:
-    """The bytes of a whole file, mapped."""
+    """The bytes of a whole file, mapped at a multiple of HUGE_BLOCK."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self.bytes = np.frombuffer(self._map, np.uint8)
+        self.bytes, self._advise_all = mapped_file(file.fileno(), os.fstat(file.fileno()).st_size, HUGE_BLOCK)
 
     def blob(self, at: int, size: int, *, large: bool, written: bool = False) -> Blob:
         """A section of it."""
@@ -123,8 +125,7 @@ class Mapped:
     def _advise(self, at: int, advice: int, start: int, nbytes: int) -> None:
         """Gives advice about pages, ignoring errors."""
         first = (at + start) // mmap.PAGESIZE * mmap.PAGESIZE
-        with suppress(OSError, ValueError):
-            self._map.madvise(advice, first, at + start + nbytes - first)
+        self._advise_all(advice, first, at + start + nbytes - first)
 
 
 class Container:

@@ -15,6 +15,7 @@ from ..config import EngineConfig
 from ..devices.cpu.cpu_device import DEVICE
 from ..engine import CompiledModel
 from ..limits import check_fits
+from ..memory.mapped_file import PagedWeights
 from ..native.allowed_calls import ALLOWED, KERNELS_MAY_CALL
 from ..native.images.image import PAGE, Image, Links
 from ..native.images.loaded import LoadedImage, UnloadedImage
@@ -81,7 +82,7 @@ def read_plan(container: Container, found: Any, config: EngineConfig) -> Compile
         config=config,
         arena=None if found["arena"] is None else _read_arena(reader, found["arena"]),
         report=cache(lambda: _read_report(reader, report.tobytes())),
-        weights=DEVICE.hold(weights),
+        weights=PagedWeights(weights, config.weights_bytes or 0) if record.pages_weights else DEVICE.hold(weights),
         code=LoadedImage(image),
     )
     guards = None

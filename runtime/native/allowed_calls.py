@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...lowering.loops_to_llvm.c_functions import C_FUNCTIONS
 
 _WAITING = {"pthread_cond_signal", "pthread_cond_wait", "pthread_mutex_lock", "pthread_mutex_unlock", "sched_yield"}
-_RUNTIME = {"clock_gettime", *_WAITING}
+_RUNTIME = {"clock_gettime", "madvise", *_WAITING}
 _MEMORY = {"memcpy", "memmove", "memset"}
 _MATH = {name + suffix for name in C_FUNCTIONS for suffix in ("", "f")}
 _JOINED = {"sincos", "sincosf"}  # LLVM combines calls of both with the same argument

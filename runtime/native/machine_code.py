@@ -23,6 +23,7 @@ from ...lowering.kernels_to_loops.lower_kernels import KERNEL
 from ...lowering.levels import argument_roles, level_of
 from ...lowering.loops_to_llvm.split_module import ModulePart, split_module
 from ...lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_passes, run_phases
+from ...passes.memory.advise_weights import MAP
 from ...passes.memory.insert_checks import STATUS
 from ...passes.memory.share_threads import SHARE, STAGE
 from ...passes.pass_counts import PassStatistics, take
@@ -64,6 +65,7 @@ def start_compiling(
     assert main is not None  # check_signature tells of a module without
     roles, calls = argument_roles(main), _kernel_calls(module, main)
     profiled, cancellable = "times" in roles, STOP in roles
+    pages_weights = symbol_named(module, MAP) is not None
     # Beside the tensors, the arena and weights, and what there is only for some: see ROLES in module_interface.py.
     pointers = sum(role in ("input", "cache", "output") for role in roles)
     pointers += 2 + bool(symbols_of_module(module)) + (STATUS in roles) + cancellable + profiled
@@ -84,7 +86,8 @@ def start_compiling(
         with timed(ctx, "LLVM: text"):
             link: list[str] = []
             if piece.module is module:
-                link = [runtime_ir(pointers, stages_of(module), clock=profiled, stops=cancellable)]
+                stages = stages_of(module)
+                link = [runtime_ir(pointers, stages, clock=profiled, stops=cancellable, advises=pages_weights)]
             text = emit_llvm_ir(piece.module, piece.shared)
             _check_instructions(text, lacking, target)
             parts.append(part_of(text, cpu.machine, link=link, as_written=piece.as_written))
@@ -101,6 +104,7 @@ def start_compiling(
         threads=threads,
         profiled=profiled,
         cancellable=cancellable,
+        pages_weights=pages_weights,
         parts=parts,
         kernels=kernels,
     )

@@ -14,6 +14,7 @@ from ...asynchronous.cancellation import NOT_LIMITED, RunControl
 from ...compute_device import ComputeDevice, LoadedPlan, Session, Wrong
 from ...device import Array, Code, Memory
 from ...memory.host_memory import HostMemory, aligned_bytes, as_array, spanned_bytes
+from ...memory.mapped_file import PagedWeights
 from ...memory.tensor import Tensor
 from ...specs import Compilation, TensorSpec, check_placed
 
@@ -43,6 +44,7 @@ class CpuSession(Session):
 
     def __init__(self, plan: LoadedPlan, arena: Memory) -> None:
         self._arena, self._weights = arena, plan.weights  # keeps memory alive that native code may access
+        self._turn = plan.weights.turn if isinstance(plan.weights, PagedWeights) else None
         self._nothing_wrong = bytes(8 * len(plan.checks))
         self._status = memoryview(bytearray(self._nothing_wrong))  # checking an array would take ten times as long
         self._times = np.zeros((len(plan.calls) if plan.profiled else 0, 2), np.int64)
@@ -150,7 +152,11 @@ class CpuSession(Session):
             self._times.fill(0)
         if self._helpers is not None and self._helpers.threads < self._threads:  # initially, and after a fork
             self._helpers.grow(self._threads)
-        self.entry(pointers, self._share)
+        if self._turn is None:
+            self.entry(pointers, self._share)
+        else:
+            with self._turn:
+                self.entry(pointers, self._share)
         if self._nothing_wrong and self._status.tobytes() != self._nothing_wrong:
             return np.frombuffer(self._status.tobytes(), np.int64)
         return None

@@ -26,6 +26,7 @@ SAMPLES: dict[str, Any] = {
     "beam_width": 3,
     "disable_inplace": ("add", "mul"),
     "weights": "int4",
+    "weights_memory": "1M",
     "cache_type": "int8",
     "next_token": 1,
 }
