@@ -11,7 +11,7 @@ import hashlib
 import os
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -52,6 +52,10 @@ class FileCache:
 
     folder: Path
     most_bytes: int | None = None  # None means MOST_BYTES
+    parts: FileCache | None = None
+    """The cache of further files of entries, which several entries may have in common."""
+    parts_of: Callable[[BinaryIO], Sequence[str]] | None = None
+    """Reads their keys from an entry."""
 
     def get(self, key: str) -> bytes | None:
         """The bytes stored by `put` under a key; None if there are none intact."""
@@ -124,17 +128,42 @@ class FileCache:
                 found.append((file.name.removesuffix(_SUFFIX), file.stat()))
         return sorted(found, key=lambda entry: -entry[1].st_mtime)
 
+    def parts_in(self, key: str) -> Sequence[str]:
+        """The keys of an entry's further files, in `parts`; they don't count as used."""
+        if self.parts_of is not None:
+            with contextlib.suppress(OSError), open_regular(self.file_of(key), links=False) as file:
+                return self.parts_of(file)
+        return ()
+
     def shrink(self) -> None:
-        """Deletes the least recently used entries beyond the size limit, and abandoned temporary files."""
+        """Deletes the least recently used entries beyond the size limit, and abandoned temporary files.
+
+        Of further files those are deleted that no entry has, unless they were used a short time ago: an entry that is
+        being made may have them.
+        """
         most, total = MOST_BYTES if self.most_bytes is None else self.most_bytes, 0
+        sizes = {} if self.parts is None else {key: status.st_size for key, status in self.parts.entries()}
+        used = set[str]()
         for key, status in self.entries():
-            total += status.st_size
+            parts = self.parts_in(key)
+            total += status.st_size + sum(sizes.get(each, 0) for each in {*parts} - used)
             if total > most:
                 self.drop(key)
+            else:
+                used.update(parts)
+        if self.parts is not None:
+            self.parts.drop_old({key for key in sizes if key not in used})
+            self.parts.shrink()
         for file in self.folder.glob(f"*{_UNFINISHED}"):
             with contextlib.suppress(OSError):
                 if time.time() - file.stat().st_mtime > _ABANDONED:
                     file.unlink()
+
+    def drop_old(self, keys: Collection[str]) -> None:
+        """Deletes those of some entries that were not used for a while."""
+        for key, status in self.entries():
+            if key in keys and time.time() - status.st_mtime > _ABANDONED:
+                self.drop(key)
 
     def file_of(self, key: str) -> Path:
         """The file of an entry."""

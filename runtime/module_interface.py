@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from tempfile import TemporaryFile
 from typing import cast
@@ -41,7 +40,7 @@ from ..passes.memory.advise_weights import MAP
 from ..passes.memory.insert_checks import CHECKS, STATUS
 from ..passes.memory.report.memory_report import plan_summary
 from .device import Array
-from .kept.begun_model import BegunModel, weights_in
+from .kept.begun_model import BegunModel, PlacedWeight, weights_in
 from .limits import memory_for
 from .memory.host_memory import aligned_bytes
 from .specs import CacheSpec, RunCheck, Signature, TensorSpec
@@ -201,12 +200,14 @@ def weight_segment(module: ModuleOp, ctx: MiniContext, begun: BegunModel | None 
     """
     blocks = _weights(module)
     total = max((offset + blob.nbytes.data for blob, offset in blocks), default=0)
+    placed = [PlacedWeight(offset, blob.nbytes.data, ctx.blobs.parts(blob)) for blob, offset in blocks]
+    mapped: Array | None = None
     if begun is None and symbol_named(module, MAP) is not None:
         with TemporaryFile() as file:
-            made = weights_in(file, total, _parts(blocks, ctx))
-        mapped = None if made is None else made.data
-    else:
-        mapped = begun.write_weights(total, _parts(blocks, ctx)) if total and begun is not None else None
+            written = weights_in(file, total, placed)
+        mapped = None if written is None else written.data
+    elif total and begun is not None:
+        mapped = begun.write_weights(total, placed)
     if mapped is not None:
         return mapped
     if symbol_named(module, MAP) is not None:
@@ -218,14 +219,6 @@ def weight_segment(module: ModuleOp, ctx: MiniContext, begun: BegunModel | None 
         ctx.blobs.release()
     segment.flags.writeable = False
     return segment
-
-
-def _parts(blocks: Sequence[tuple[BlobAttr, int]], ctx: MiniContext) -> Iterator[tuple[int, Array]]:
-    """The bytes of blobs, in parts with their offsets in the segment."""
-    for blob, offset in blocks:
-        for part in ctx.blobs.parts(blob):
-            yield offset, part
-            offset += part.nbytes
 
 
 def _weights(module: ModuleOp) -> list[tuple[BlobAttr, int]]:

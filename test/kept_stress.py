@@ -61,8 +61,10 @@ class _Slow(io.RawIOBase):
         return self._file.truncate(size)
 
 
-def _written_slowly(file: BinaryIO, about: dict[str, Any], blobs: Sequence[container.Blob]) -> None:
-    container.write(_Slow(file), about, blobs)  # pyright: ignore[reportArgumentType]
+def _written_slowly(
+    file: BinaryIO, about: dict[str, Any], blobs: Sequence[container.Blob], names: Sequence[str]
+) -> None:
+    container.write(_Slow(file), about, blobs, names)  # pyright: ignore[reportArgumentType]
 
 
 def _worker(work: Callable[[], int]) -> int:

@@ -47,16 +47,19 @@ def _list(kept: CacheFolder, console: Console) -> list[dict[str, Any]]:
     for title in ("model", "size", "used", "CPU", "threads"):
         table.add_column(title, justify="right" if title in ("size", "used", "threads") else "left")
     models: list[dict[str, Any]] = []
+    weights = {name: each.st_size for name, each in kept.weights.entries()}
+    total = sum(weights.values())
     for key, status in kept.models.entries():
+        total += status.st_size
+        nbytes = status.st_size + sum(weights.get(name, 0) for name in set(kept.models.parts_in(key)))
         about, used = _about(kept, key), datetime.fromtimestamp(int(status.st_mtime), UTC)
-        models.append({"key": key, "bytes": status.st_size, "used": used.isoformat(), **about})
+        models.append({"key": key, "bytes": nbytes, "used": used.isoformat(), **about})
         model = "(damaged)" if about["damaged"] else about["model"] or "(no file)"
         threads = "" if about["threads"] is None else str(about["threads"])
-        table.add_row(model, size_text(status.st_size), f"{_age(status.st_mtime)} ago", about["cpu"] or "", threads)
+        table.add_row(model, size_text(nbytes), f"{_age(status.st_mtime)} ago", about["cpu"] or "", threads)
     if models:
         console.print(table)
-    total = size_text(sum(each["bytes"] for each in models))
-    console.print(f"{len(models)} models, {total} of at most {size_text(kept.limit)}, in {kept.folder}")
+    console.print(f"{len(models)} models, {size_text(total)} of at most {size_text(kept.limit)}, in {kept.folder}")
     return models
 
 
@@ -77,10 +80,10 @@ def _age(then: float) -> str:
 
 def _clear(kept: CacheFolder, console: Console) -> int:
     """Clears the cache; returns the number of deleted bytes."""
-    entries = [(cache, *each) for cache in (kept.models, kept.objects, kept.facts) for each in cache.entries()]
+    entries = [(cache, *each) for cache in kept.caches for each in cache.entries()]
     for cache, key, _ in entries:
         cache.drop(key)
-    there = {(cache.folder, key) for cache in (kept.models, kept.objects, kept.facts) for key, _ in cache.entries()}
+    there = {(cache.folder, key) for cache in kept.caches for key, _ in cache.entries()}
     if left := [status.st_size for cache, key, status in entries if (cache.folder, key) in there]:
         raise MiniInferError(f"{kept.folder}: {size_text(sum(left))} in {len(left)} files can't be removed")
     forgotten = sum(status.st_size for _, _, status in entries)

@@ -9,8 +9,9 @@ after:   builtin.module attributes {kernel.weights = [[#graph.blob<...>, 0], [#g
            %v = memref.view %weights[%1][] : memref<1064xi8> to memref<10xf32>
 
 The module's `kernel.weights` gives each blob's offset, a multiple of 64 bytes. Weights lie in the order in which they
-are read first; those with equal bytes (one digest) share an offset. A model without weights gets an empty segment.
-Needs plan-arena.
+are read first; those with equal bytes (one digest) share an offset. A model without weights gets an empty segment. With
+`apart`, weights of at least so many bytes come last, each in pages of its own, so that it can be mapped from a file of
+its own. Needs plan-arena.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from ...dialects.errors import PlanError
 from ...dialects.graph.host import main_of
 from ...dialects.graph.values import int_attr
 from ...dialects.kernel.calls import WeightOp
+from ...dialects.page_blocks import alignment_for
 from .analysis.buffers import VIEWS, IndexConstants, add_argument, argument_with_role, memref_type
 
 PLACE = 64  # bytes: the alignment of offsets, that of a cache line and of the widest vector
@@ -41,6 +43,9 @@ class PlaceWeights(ModulePass):
 
     name = "place-weights"
 
+    apart: int = 0
+    """Bytes of a weight from which on it has pages of its own; 0 for none."""
+
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         main = main_of(op, self.name)
@@ -50,13 +55,13 @@ class PlaceWeights(ModulePass):
         offsets: dict[str, int] = {}
         entries: list[Attribute] = []
         end = 0
-        for weight in weights:
-            digest = weight.blob.digest.data
+        for weight in sorted(weights, key=self._is_apart):
+            digest, nbytes = weight.blob.digest.data, weight.blob.nbytes.data
             if digest not in offsets:
-                start = -(-end // PLACE) * PLACE
-                offsets[digest] = start
+                place = alignment_for(nbytes) if self._is_apart(weight) else PLACE
+                offsets[digest] = start = -(-end // place) * place
                 entries.append(ArrayAttr([weight.blob, int_attr(start)]))
-                end = start + weight.blob.nbytes.data
+                end = start + nbytes
         segment = add_argument(main, MemRefType(i8, [end]), "weights")
         constants = IndexConstants(main)
         for weight in weights:
@@ -65,6 +70,9 @@ class PlaceWeights(ModulePass):
             view.location = weight.location
             Rewriter.replace_op(weight, view)
         op.attributes[WEIGHTS] = ArrayAttr(entries)
+
+    def _is_apart(self, weight: WeightOp) -> bool:
+        return 0 < self.apart <= weight.blob.nbytes.data
 
 
 def _in_order_of_use(main: func.FuncOp) -> list[WeightOp]:

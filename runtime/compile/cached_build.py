@@ -74,7 +74,7 @@ class CachedBuild:
             StepCounter(("load",), self.progress).next()
             return found
         self.folder.warn_where_unwritable()
-        begun = None if before is None else BegunModel.within(self.folder.models)
+        begun = None if before is None else BegunModel.within(self.folder)
         try:
             return self._built(before, best, begun)
         finally:

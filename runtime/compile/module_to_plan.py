@@ -39,6 +39,7 @@ from ..file_cache import FileCache
 from ..kept.begun_model import BegunModel
 from ..kept.cpus import host_cpu
 from ..kept.tuning_store import TuningStore
+from ..kept.weight_files import OWN_BYTES
 from ..limits import check_fits, memory_for
 from ..memory.mapped_file import PagedWeights
 from ..module_interface import check_signature, entry_of, run_checks, signature_of, weight_segment
@@ -157,7 +158,8 @@ def lower(
     arena, signature = arena_of(module), signature_of(module)
     if config.max_workspace_size is None:
         check_fits(memory.arena_bytes, signature.inputs, signature.outputs, device.memory_bytes())
-    left = [phase for phase in engine_phases(config) if phase.level in below]
+    apart = [] if begun is None else [f"place-weights{{apart={OWN_BYTES}}}"]
+    left = [phase for phase in engine_phases(config, apart) if phase.level in below]
     compilation = device.start_compiling(ctx, module, config, left, observer, compilers)
     check_signature(module)
     signature = replace(signature, checks=run_checks(module))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from ...dialects.errors import ConfigError
 from ...dialects.regular_file import read_regular
 from ..file_cache import FileCache, make_private, user_cache
 from ..memory.byte_sizes import bytes_of
+from .container import names_in
 
 VARIABLE = "MINI_INFER_CACHE"
 """A folder; or "off", where nothing is to be kept that isn't asked for."""
@@ -37,8 +39,13 @@ class CacheFolder:
 
     @cached_property
     def models(self) -> FileCache:
-        """Whole models."""
-        return FileCache(self.folder / "models", self.limit)
+        """Whole models, but for the weights that lie in files of their own."""
+        return self._models_within(self.limit)
+
+    @cached_property
+    def weights(self) -> FileCache:
+        """Large weights, each in a file, which models share; those stay that a model has, whatever their size."""
+        return FileCache(self.folder / "weights", sys.maxsize)
 
     @cached_property
     def objects(self) -> FileCache:
@@ -49,6 +56,11 @@ class CacheFolder:
     def facts(self) -> FileCache:
         """Facts about files: small, and cheap to recompute."""
         return FileCache(self.folder / "facts", 2**24)
+
+    @property
+    def caches(self) -> tuple[FileCache, ...]:
+        """All of them."""
+        return self.models, self.weights, self.objects, self.facts
 
     @property
     def limit(self) -> int:
@@ -63,8 +75,11 @@ class CacheFolder:
         limit = bytes_of("a limit", text)
         make_private(self.folder)
         (self.folder / "limit").write_text(f"{limit}\n")
-        FileCache(self.folder / "models", limit).shrink()
+        self._models_within(limit).shrink()
         return limit
+
+    def _models_within(self, limit: int) -> FileCache:
+        return FileCache(self.folder / "models", limit, self.weights, names_in)
 
 
 def cache_folder(cache: Cache = None) -> CacheFolder | None:

@@ -1,6 +1,7 @@
 """A file of sections: small ones for code and plans, large ones for weights, all aligned to the largest pages.
 
-    magic, version, the header's place, length and SHA-256, then the sections, then the header (JSON)
+    magic, version, the number of further files, the header's place, length and SHA-256, the names of these files, then
+    the sections, then the header (JSON)
 
 All of it is checked before any of it is used. The header and the small sections have SHA-256. Weights, which are
 memory-mapped, have the SHA-256 of sums of their words: at memory bandwidth (14 GB/s on Zen 3, where SHA-256 does 1.6),
@@ -17,15 +18,14 @@ import os
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 
 from ...dialects.json_text import read_json
-from ...dialects.page_blocks import HUGE_BLOCK, block_for
+from ...dialects.page_blocks import alignment_for
 from ..device import Array
-from ..memory.mapped_file import Advise, mapped_file
+from ..memory.mapped_file import Advise, MappedPart, mapped_parts
 from .records import KeptError
 
 MAGIC, VERSION = b"mini_inf", 5
@@ -33,6 +33,8 @@ _ROW = 1021  # 64-bit words: the prime below two pages
 _BLOCK = 256  # rows whose words are summed, 2 MB
 PAGE = 2**16  # bytes: sections begin at multiples, in the file and in memory, where all of the file is mapped
 HEAD = struct.Struct("<8sIIQQ32s")
+NAME = struct.Struct("<16sQ")  # of a further file that belongs to this one: the digest and the number of its bytes
+MOST_NAMES = 2000  # they lie in front of the first section
 _MOST_HEADER = 2**30  # bytes
 _POPULATE = 22  # Linux's MADV_POPULATE_READ: all pages at once, in an eighth of the time that asking for each takes
 
@@ -52,6 +54,15 @@ class Blob:
     def of(cls, data: bytes) -> Blob:
         """A small section."""
         return cls(np.frombuffer(data, np.uint8))
+
+    @classmethod
+    def within(
+        cls, whole: Array, advise: Advise, at: int, size: int, *, large: bool = True, written: bool = False
+    ) -> Blob:
+        """A part of mapped bytes."""
+        return cls(
+            whole[at : at + size], large, written, lambda advice, start, nbytes: advise(advice, at + start, nbytes)
+        )
 
     @property
     def digest(self) -> str:
@@ -80,8 +91,8 @@ def summed_digest(data: Array, advise: Advise | None = None) -> str:
     return digest.hexdigest()
 
 
-def write(file: BinaryIO, about: dict[str, Any], blobs: Sequence[Blob]) -> None:
-    """Writes sections, numbered in order, and a header; equal sections are stored once.
+def write(file: BinaryIO, about: dict[str, Any], blobs: Sequence[Blob], names: Sequence[str] = ()) -> None:
+    """Writes sections, numbered in order, and a header, and names of further files; equal sections are stored once.
 
     The one that the file begins with, if any, is left as it is.
     """
@@ -103,29 +114,28 @@ def write(file: BinaryIO, about: dict[str, Any], blobs: Sequence[Blob]) -> None:
     file.seek(end)
     file.write(header)
     file.seek(0)
-    file.write(HEAD.pack(MAGIC, VERSION, 0, end, len(header), hashlib.sha256(header).digest()))
+    file.write(HEAD.pack(MAGIC, VERSION, len(names), end, len(header), hashlib.sha256(header).digest()))
+    for name in names:
+        digest, _, nbytes = name.partition("-")
+        file.write(NAME.pack(bytes.fromhex(digest), int(nbytes)))
+
+
+def names_in(file: BinaryIO) -> list[str]:
+    """The names of the further files that belong to a file; [] for a broken one. Raises OSError."""
+    data = os.pread(file.fileno(), HEAD.size + MOST_NAMES * NAME.size, 0)
+    if len(data) < HEAD.size:
+        return []
+    magic, version, count, *_ = HEAD.unpack(data[: HEAD.size])
+    listed = data[HEAD.size : HEAD.size + count * NAME.size]
+    if (magic, version) != (MAGIC, VERSION) or len(listed) != count * NAME.size:
+        return []
+    return [f"{digest.hex()}-{nbytes}" for digest, nbytes in NAME.iter_unpack(listed)]
 
 
 def start_behind(end: int, nbytes: int) -> int:
     """Where a section of so many bytes begins behind byte `end` of a file; a large one can have huge pages."""
-    alignment = max(PAGE, block_for(nbytes))
+    alignment = alignment_for(nbytes)
     return -(-end // alignment) * alignment
-
-
-class Mapped:
-    """The bytes of a whole file, mapped at a multiple of HUGE_BLOCK."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.bytes, self._advise_all = mapped_file(file.fileno(), os.fstat(file.fileno()).st_size, HUGE_BLOCK)
-
-    def blob(self, at: int, size: int, *, large: bool, written: bool = False) -> Blob:
-        """A section of it."""
-        return Blob(self.bytes[at : at + size], large, written, partial(self._advise, at))
-
-    def _advise(self, at: int, advice: int, start: int, nbytes: int) -> None:
-        """Gives advice about pages, ignoring errors."""
-        first = (at + start) // mmap.PAGESIZE * mmap.PAGESIZE
-        self._advise_all(advice, first, at + start + nbytes - first)
 
 
 class Container:
@@ -135,8 +145,9 @@ class Container:
         size = os.fstat(file.fileno()).st_size
         if size < HEAD.size:
             raise KeptError("it is cut short")
-        self._mapped = Mapped(file)
-        whole = self._mapped.bytes
+        self._descriptor = file.fileno()
+        whole, self._advise = mapped_parts([MappedPart(file.fileno(), 0, size)], size)
+        self._bytes = whole
         magic, version, _, start, length, digest = HEAD.unpack(whole[: HEAD.size].tobytes())
         if magic != MAGIC:
             raise KeptError("it is no compiled model")
@@ -157,10 +168,20 @@ class Container:
 
     def section(self, number: object) -> Array:
         """The bytes of a section, read-only and checked; of a large one, none is resident afterwards."""
-        if type(number) is not int or not 0 <= number < len(self._sections):
-            raise KeptError(f"it has no section {number!r}")
-        at, size, digest, large = self._sections[number]
-        found = self._mapped.blob(at, size, large=large)
+        at, size, digest, large = self._listed(number)
+        found = Blob.within(self._bytes, self._advise, at, size, large=large)
         if found.data.nbytes != size or found.digest != digest:
             raise KeptError(f"its section {number} is damaged")
         return found.data
+
+    def part(self, number: object) -> tuple[MappedPart, str]:
+        """A large section as a part of its file, to be mapped while that is open, and its digest."""
+        at, size, digest, _ = self._listed(number)
+        if at + size > self._bytes.nbytes:
+            raise KeptError(f"its section {number} is damaged")
+        return MappedPart(self._descriptor, at, size), digest
+
+    def _listed(self, number: object) -> tuple[int, int, str, bool]:
+        if type(number) is not int or not 0 <= number < len(self._sections):
+            raise KeptError(f"it has no section {number!r}")
+        return self._sections[number]

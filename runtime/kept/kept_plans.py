@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 import json
+import re
+from contextlib import ExitStack
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ...dialects.errors import InvalidModelError
 from ...dialects.json_text import read_json
+from ...dialects.page_blocks import BLOCK
 from ...dialects.sizes.guards import Guard, Guards
 from ...dialects.threads import MOST_THREADS
 from ...passes.pass_counts import PassStatistics
 from ..config import EngineConfig
+from ..device import Array
 from ..devices.cpu.cpu_device import DEVICE
 from ..engine import CompiledModel
 from ..limits import check_fits
-from ..memory.mapped_file import PagedWeights
+from ..memory.mapped_file import MappedPart, PagedWeights, mapped_parts
 from ..native.allowed_calls import ALLOWED, KERNELS_MAY_CALL
 from ..native.images.image import PAGE, Image, Links
 from ..native.images.loaded import LoadedImage, UnloadedImage
 from ..native.team import have_team
 from ..plan import InferencePlan
 from ..specs import PlanRecord, values_of
+from .begun_model import WrittenWeights
 from .container import Blob, Container
 from .records import KeptError, Reader, Writer
+from .weight_files import WeightFiles
 
 if TYPE_CHECKING:
     from ...passes.memory.report.memory_plan import MemoryPlan
     from ..arena import Arena
 
 ENTRY = "mini_infer_run"
+NAME = re.compile(r"[0-9a-f]{32}-\d{1,18}")
+"""Of a file of weights."""
 
 
 def can_be_kept(plan: InferencePlan) -> bool:
@@ -37,10 +45,13 @@ def can_be_kept(plan: InferencePlan) -> bool:
     return isinstance(plan.code, LoadedImage | UnloadedImage)
 
 
-def plain_plan(made: CompiledModel, blobs: list[Blob], team: Image | None, weights: Blob | None = None) -> Any:
+def plain_plan(
+    made: CompiledModel, blobs: list[Blob], team: Image | None, weights: WrittenWeights | None = None
+) -> Any:
     """A compiled model as plain values; large parts are appended to `blobs` and represented by their numbers.
 
-    `team` is needed if the plan is for several threads; `weights` are those of a file that begins with them.
+    `team` is needed if the plan is for several threads; `weights` are those of a file that begins with them, and of
+    files of their own.
     """
     plan, guards = made.plan, made.guards
     assert isinstance(plan.code, LoadedImage | UnloadedImage) and plan.weights.host is not None
@@ -54,22 +65,24 @@ def plain_plan(made: CompiledModel, blobs: list[Blob], team: Image | None, weigh
         "image": _plain_image(plan.code.image, blobs),
         "team": None if plan.threads == 1 or team is None else _plain_image(team, blobs),
         "report": _added(blobs, Blob.of(json.dumps(report, separators=(",", ":")).encode())),
-        "weights": _added(blobs, Blob(plan.weights.host, large=True) if weights is None else weights),
+        "weights": _plain_weights(Blob(plan.weights.host, large=True) if weights is None else weights, blobs),
         "rewrites": [[*names, times] for names, times in made.statistics.counts.items()],
         "isolated": made.statistics.isolated,
     }
     return found
 
 
-def read_plan(container: Container, found: Any, config: EngineConfig) -> CompiledModel:
-    """The model of such values, for a CPU that its code runs on.
+def read_plan(
+    container: Container, found: Any, config: EngineConfig, files: WeightFiles | None = None
+) -> CompiledModel:
+    """The model of such values, for a CPU that its code runs on. Weights outside of the container lie in `files`.
 
     Raises KeptError, and OutOfMemoryError for a plan of one shape that doesn't fit.
     """
     reader = Reader(found["tables"])
     record = read_record(reader, found)
     report = container.section(found["report"])
-    weights = container.section(found["weights"])
+    weights = _read_weights(container, found["weights"], files)
     if found["team"] is not None:
         have_team(LoadedImage(_read_image(container, found["team"])))
     elif record.threads > 1:
@@ -125,6 +138,42 @@ def _read_report(reader: Reader, text: bytes) -> MemoryPlan:
 def _added(blobs: list[Blob], blob: Blob) -> int:
     blobs.append(blob)
     return len(blobs) - 1
+
+
+def _plain_weights(weights: Blob | WrittenWeights, blobs: list[Blob]) -> Any:
+    if isinstance(weights, Blob):
+        return _added(blobs, weights)
+    files = [[offset, name, blob.data.nbytes, blob.digest] for offset, name, blob in weights.files]
+    return {"nbytes": weights.data.nbytes, "own": _added(blobs, weights.own), "files": files}
+
+
+def _read_weights(container: Container, found: Any, files: WeightFiles | None) -> Array:
+    """The segment of weights, mapped and checked, none of it resident."""
+    if type(found) is int or files is None:
+        return container.section(found)
+    nbytes = int(found["nbytes"])
+    own, digest = container.part(found["own"])
+    parts, digests, names = [own], [digest], [""]
+    with ExitStack() as opened:
+        for offset, name, size, digest in cast("list[tuple[int, str, int, str]]", found["files"]):
+            if offset % BLOCK or not 0 <= offset <= offset + size <= nbytes or not NAME.fullmatch(name):
+                raise KeptError(f"its weight {name} lies outside of the others")
+            file = files.open(name, size)
+            if file is None:
+                raise KeptError(f"its weight {name} is gone")
+            opened.enter_context(file)
+            parts.append(MappedPart(file.fileno(), 0, size, offset))
+            digests.append(digest)
+            names.append(name)
+        if own.nbytes > nbytes:
+            raise KeptError("its weights lie outside of their segment")
+        whole, advise = mapped_parts(parts, nbytes)
+    for part, digest, name in zip(parts, digests, names, strict=True):
+        if Blob.within(whole, advise, part.place, part.nbytes).digest != digest:
+            if name:
+                files.drop(name)
+            raise KeptError(f"its weight {name} is damaged")
+    return whole
 
 
 def _plain_image(image: Image, blobs: list[Blob]) -> dict[str, Any]:

@@ -49,7 +49,8 @@ class Digests:
         self._known = known
 
     @cached_property
-    def _seed(self) -> int:
+    def seed(self) -> int:
+        """The secret seed of the cache's folder."""
         key = key_of(b"seed")
         seed = self._known.get(key)
         if seed is None:
@@ -60,11 +61,11 @@ class Digests:
 
     def of_bytes(self, data: bytes | Array) -> bytes:
         """The digest of a model in memory."""
-        return xxhash.xxh3_128_digest(cast("bytes", data), self._seed)
+        return xxhash.xxh3_128_digest(cast("bytes", data), self.seed)
 
     def of_file(self, file: BufferedReader, ranges: Sequence[tuple[int, int]] | None = None) -> bytes:
         """The digest of a file's content, or of ranges (first byte, bytes) of it. Raises OSError if one is missing."""
-        digest, piece = xxhash.xxh3_128(seed=self._seed), memoryview(bytearray(_PIECE))
+        digest, piece = xxhash.xxh3_128(seed=self.seed), memoryview(bytearray(_PIECE))
         for start, nbytes in [(0, sys.maxsize)] if ranges is None else ranges:
             file.seek(start)
             left = nbytes

@@ -15,6 +15,7 @@ from .container import Blob, Container, write
 from .cpus import host_cpu
 from .kept_plans import can_be_kept, plain_plan, read_plan
 from .records import KeptError
+from .weight_files import WeightFiles
 
 
 def find(folder: CacheFolder, key: str, config: EngineConfig) -> CompiledModel | None:
@@ -32,7 +33,7 @@ def find(folder: CacheFolder, key: str, config: EngineConfig) -> CompiledModel |
                 raise KeptError("it was kept under another name")
             if config.cache_bytes is not None and container.about["cache_bytes"] > config.cache_bytes:
                 return None
-            return read_plan(container, container.about["plan"], config)
+            return read_plan(container, container.about["plan"], config, WeightFiles(folder.weights, folder.facts))
         except (KeptError, OSError, ValueError, KeyError, TypeError, IndexError) as error:
             LOG.info("a kept model is not used: %s", error)
             folder.models.drop(key)
@@ -58,8 +59,10 @@ def keep(folder: CacheFolder, key: str, name: str, made: CompiledModel, begun: B
         "plan": plain_plan(made, blobs, team, None if begun is None else begun.weights),
     }
 
+    names = [] if begun is None or begun.weights is None else [name for _, name, _ in begun.weights.files]
+
     def fill(file: BinaryIO) -> None:
-        write(file, about, blobs)
+        write(file, about, blobs, names)
 
     if not (folder.models.write(key, fill) if begun is None else begun.keep(key, fill)):
         LOG.info("the compiled model can't be kept in %s", folder.folder)

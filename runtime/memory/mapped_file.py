@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -22,24 +23,40 @@ Advise: TypeAlias = Callable[[int, int, int], None]
 _FIXED, _NOHUGEPAGE = 0x10, 15  # MAP_FIXED, of Linux and the BSDs; Linux's MADV_NOHUGEPAGE
 
 
-def mapped_file(descriptor: int, nbytes: int, alignment: int) -> tuple[Array, Advise]:
-    """The first bytes of a file, read-only and mapped at a multiple of `alignment`, and how to advise about them.
+@dataclass(frozen=True)
+class MappedPart:
+    """Bytes of a file at their place in memory; both places are multiples of a page."""
 
-    Advice that the system refuses is ignored. Raises OSError.
+    descriptor: int
+    start: int
+    """Of the file."""
+    nbytes: int
+    place: int = 0
+
+
+def mapped_parts(parts: Sequence[MappedPart], nbytes: int) -> tuple[Array, Advise]:
+    """Parts of files, read-only in one array of `nbytes` bytes at a multiple of HUGE_BLOCK, and how to advise about it.
+
+    Later parts lie over earlier ones; what no part covers is 0. Advice that the system refuses is ignored. Raises
+    OSError.
     """
     # The addresses are reserved first: Python's mmap takes none, and unmaps all of this once nobody uses it.
-    space = mmap.mmap(-1, max(nbytes, 1) + alignment, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)
+    space = mmap.mmap(-1, max(nbytes, 1) + HUGE_BLOCK, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)
     whole = np.frombuffer(space, np.uint8)
-    start = -int(whole.ctypes.data) % alignment
-    place = int(whole.ctypes.data) + start
-    if nbytes and _library().mmap(place, nbytes, mmap.PROT_READ, mmap.MAP_SHARED | _FIXED, descriptor, 0) != place:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    first = -int(whole.ctypes.data) % HUGE_BLOCK
+    for part in parts:
+        place, kind = int(whole.ctypes.data) + first + part.place, mmap.MAP_SHARED | _FIXED
+        if part.nbytes and place != _library().mmap(
+            place, part.nbytes, mmap.PROT_READ, kind, part.descriptor, part.start
+        ):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
-    def advise(advice: int, first: int, length: int) -> None:
+    def advise(advice: int, start: int, length: int) -> None:
+        begin = start // mmap.PAGESIZE * mmap.PAGESIZE
         with suppress(OSError, ValueError):
-            space.madvise(advice, start + first, length)
+            space.madvise(advice, first + begin, start + length - begin)
 
-    return whole[start : start + nbytes], advise
+    return whole[first : first + nbytes], advise
 
 
 @cache
