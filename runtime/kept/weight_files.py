@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import BinaryIO, cast
 
 import xxhash
 
+from ...dialects.page_blocks import HUGE_BLOCK
 from ..device import Array
 from ..file_cache import FileCache
 from .keys import Digests
 
 OWN_BYTES = 2**20
 """Bytes of a weight from which on it has a file of its own."""
+_WRITTEN = 2 * HUGE_BLOCK  # bytes at once
 
 
 class WeightFiles:
@@ -31,10 +33,12 @@ class WeightFiles:
             return None
         digest, nbytes = xxhash.xxh3_128(seed=self._seed), 0
         try:
-            for part in parts:
-                draft.file.write(memoryview(cast("bytes", part)))
-                digest.update(cast("bytes", part))
-                nbytes += part.nbytes
+            for part in _blocks(parts):
+                written = 0
+                while written < len(part):
+                    written += os.write(draft.file.fileno(), part[written:])
+                digest.update(part)
+                nbytes += len(part)
         except OSError:
             draft.drop()
             return None
@@ -43,7 +47,7 @@ class WeightFiles:
             raise
         name = f"{digest.hexdigest()}-{nbytes}"
         known = self.open(name, nbytes)
-        if known is None and draft.keep(name, lambda file: file.flush()):
+        if known is None and draft.keep(name, lambda file: None):
             known = self.open(name, nbytes)
         draft.drop()
         return None if known is None else (name, known)
@@ -61,3 +65,19 @@ class WeightFiles:
         """Deletes a file that is damaged; what is mapped of it stays."""
         with suppress(OSError):
             self._files.drop(name)
+
+
+def _blocks(parts: Iterable[Array]) -> Iterator[memoryview]:
+    """The same bytes in whole blocks: of what is written so, Linux keeps huge pages, which are quick to map."""
+    room, filled = memoryview(bytearray(_WRITTEN)), 0
+    for part in parts:
+        left = memoryview(cast("bytes", part)).cast("B")
+        while left:
+            taken = min(len(left), _WRITTEN - filled)
+            room[filled : filled + taken] = left[:taken]
+            left, filled = left[taken:], filled + taken
+            if filled == _WRITTEN:
+                yield room
+                filled = 0
+    if filled:
+        yield room[:filled]
