@@ -3,7 +3,7 @@
 before:  %y = graph.call @matmul_relu_0(%x, %w, %b)             %w : tensor<4096x25088xf32>, 411 MB
 after:   %0 = graph.call @matmul_relu_0_of_2048(%x, %w0, %b0)   %w0: tensor<2048x25088xf32>
          %1 = graph.call @matmul_relu_0_of_2048(%x, %w1, %b1)
-         %y = graph.call @concat_0(%0, %1)                      views of one buffer, once elide-copies has run
+         %y = graph.call @matmul_relu_0_concat_0(%0, %1)        views of one buffer, once elide-copies has run
 
 The weights of a call are needed together, so a budget (bytes) must hold those of each. Cut is an axis of the result
 along which the whole body computes each element by itself, such as the columns of a product or the channels of a
@@ -155,12 +155,12 @@ def _resized(value: SSAValue, axis: int, size: int) -> AnyTensor:
 
 def _resized_op(op: GraphOp, axis: int, size: int, operands: Sequence[SSAValue]) -> Operation:
     """The op for `size` elements of an axis of its result; a constant is a splat."""
-    type_ = _resized(op.results[0], axis, size)
+    type = _resized(op.results[0], axis, size)
     if isinstance(op, ConstantOp):
-        return ConstantOp.from_numpy(np.broadcast_to(op.to_numpy().flat[0], type_.get_shape()), op.location)
-    return type(op).create(
+        return ConstantOp.from_numpy(np.broadcast_to(op.to_numpy().flat[0], type.get_shape()), op.location)
+    return op.__class__.create(
         operands=operands,
-        result_types=[type_],
+        result_types=[type],
         properties={**op.properties, **op.resized(axis, size)},
         attributes=dict(op.attributes),
         location=op.location,

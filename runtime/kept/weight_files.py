@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from io import BufferedReader
 from typing import BinaryIO, cast
 
 import xxhash
@@ -24,14 +25,14 @@ class WeightFiles:
 
     def __init__(self, files: FileCache, facts: FileCache) -> None:
         self._files = files
-        self._seed = Digests(facts).seed
+        self._digests = Digests(facts)
 
     def store(self, parts: Iterable[Array]) -> tuple[str, BinaryIO] | None:
         """Stores bytes, unless a file has them already; returns its name and the open file, None if that failed."""
         draft = self._files.draft()
         if draft is None:
             return None
-        digest, nbytes = xxhash.xxh3_128(seed=self._seed), 0
+        digest, nbytes = xxhash.xxh3_128(seed=self._digests.seed), 0
         try:
             for part in _blocks(parts):
                 written = 0
@@ -46,11 +47,21 @@ class WeightFiles:
             draft.drop()
             raise
         name = f"{digest.hexdigest()}-{nbytes}"
-        known = self.open(name, nbytes)
+        known = self._intact(name, nbytes, digest.digest())
         if known is None and draft.keep(name, lambda file: None):
             known = self.open(name, nbytes)
         draft.drop()
         return None if known is None else (name, known)
+
+    def _intact(self, name: str, nbytes: int, digest: bytes) -> BinaryIO | None:
+        """A file whose bytes have that digest."""
+        file = self.open(name, nbytes)
+        with suppress(OSError):
+            if file is not None and self._digests.of_file(cast("BufferedReader", file)) == digest:
+                return file
+        if file is not None:
+            file.close()
+        return None
 
     def open(self, name: str, nbytes: int) -> BinaryIO | None:
         """A file of so many bytes, marked as recently used; None if there is none."""

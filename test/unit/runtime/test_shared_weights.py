@@ -91,6 +91,15 @@ def test_a_model_whose_weights_are_damaged_is_made_again(tmp_path: Path, damage:
     assert results(mi.compile(variant(1), cache=tmp_path)) == expected
 
 
+def test_damaged_weights_are_not_taken_for_another_model(tmp_path: Path) -> None:
+    expected = results(mi.compile(variant(2), cache=False))
+    mi.compile(variant(1), cache=tmp_path)
+    for each in files(tmp_path, "weights"):
+        each.write_bytes(bytes(each.stat().st_size))
+    assert results(mi.compile(variant(2), cache=tmp_path)) == expected
+    assert results(mi.compile(variant(2), cache=tmp_path)) == expected
+
+
 def test_weights_go_a_while_after_the_last_model_that_has_them(tmp_path: Path) -> None:
     for head in (1, 2):
         mi.compile(variant(head), cache=tmp_path)
