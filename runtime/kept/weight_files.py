@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -80,7 +81,7 @@ class WeightFiles:
 
 def _blocks(parts: Iterable[Array]) -> Iterator[memoryview]:
     """The same bytes in whole blocks: of what is written so, Linux keeps huge pages, which are quick to map."""
-    room, filled = memoryview(bytearray(_WRITTEN)), 0
+    room, filled = memoryview(mmap.mmap(-1, _WRITTEN)), 0  # which goes back to the system afterwards
     for part in parts:
         left = memoryview(cast("bytes", part)).cast("B")
         while left:
