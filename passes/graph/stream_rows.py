@@ -1,4 +1,28 @@
-"""stream-rows: runs layers a band of rows at a time."""
+"""stream-rows: runs layers a band of rows at a time, so that no value is whole.
+
+before:  %1 = graph.conv %x, %w1 {pads = array<i64: 1, 1, 1, 1>, ..} : (tensor<1x512x512x3xf32>, ..)
+         %2 = graph.conv %1, %w2 {pads = array<i64: 1, 1, 1, 1>, ..} : (tensor<1x512x512x64xf32>, ..)
+after:   %3 = graph.conv (rows 0..5 of %x), %w1 {pads = array<i64: 1, 1, 0, 1>, ..}          rows 0..4 of %1
+         %4 = graph.conv (rows 0..4 of %3), %w2 {pads = array<i64: 1, 1, 0, 1>, ..}          rows 0..3 of %2
+         %5 = graph.slice %3 (rows 2..4)                                                     what is read again
+         %.., %6, %2 = scf.for %i = %c0 to %c126 step %c1 iter_args(%n = %zero, %kept = %5, %all = %rows) {
+           %7 = graph.conv (graph.gather %x, 4 * %n + (3..9)), %w1 {pads = array<i64: 0, 1, 0, 1>, ..}
+           %8 = graph.concat %kept, %7                                                       six rows of %1
+           %9 = graph.conv %8, %w2 {pads = array<i64: 0, 1, 0, 1>, ..}                       four of %2
+           scf.yield %n + 1, (graph.slice %8, its last two rows), (graph.scatter_nd %all, 4 * %n + (3..7), %9)
+         }
+         ..                                                                                  the last rows likewise
+
+Of each value only a band is there, with the rows that windows read again: what an arena holds no longer grows with the
+height of a picture. Nothing is computed twice, and every row by the same ops from the same rows, so results have the
+bits of those of whole values under the same schedules. Weights are read for each band again, and rows that windows
+read again are copied.
+
+`band` is the size of a band in bytes; 0, the default, leaves all as it is. Bands are what an op makes or reads at
+once; where they would be most of a value, it is made whole. Where few bytes lie between two layers, what comes before
+and what comes after may be streams of their own, with that value whole: chosen is what has the lowest peak of live
+bytes by estimate. Only sizes that are known. Comes last, when ops have their layouts.
+"""
 
 from __future__ import annotations
 
@@ -7,78 +31,45 @@ from dataclasses import dataclass
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from ...dialects.errors import ConfigError
 from ...dialects.graph.host import main_of
-from ...dialects.graph.values import nbytes_of, type_of
-from ...dialects.sizes.sizes import now
 from ..statistics import count
-from .streams.find_streams import find_stream
-from .streams.row_schedule import Stream, bands, firings, peak
+from .streams.find_streams import find_streams, moved_behind
+from .streams.row_schedule import Stream, bands, firings
+from .streams.split_streams import split_stream
 from .streams.write_stream import StreamWriter
 
 
 @dataclass(frozen=True)
 class StreamRows(ModulePass):
-    """Runs layers a band of rows at a time."""
+    """Runs layers a band of rows at a time, so that no value is whole."""
 
     name = "stream-rows"
     band: int = 0
-    """Bytes."""
+    """Bytes of a band; 0 for no streams."""
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.band < 0:
+            raise ConfigError(f"stream-rows: a band of {self.band} bytes")
         if not self.band:
             return
-        block = main_of(op, self.name).body.block
-        stream, later = find_stream(block)
-        if not stream.ops:
-            return
-        for part in reversed(_parts(stream, self.band)):
-            _write(part, self.band)
-            count(ctx, self.name, "layers run by rows", len(part.ops))
+        for found in find_streams(main_of(op, self.name).body.block):
+            for stream in reversed(split_stream(found, self.band)):
+                _write(stream, self.band)
+                count(ctx, self.name, "layers run by bands of rows", len(stream.ops))
 
 
-def _part(stream: Stream, i: int, j: int) -> Stream:
-    ops = stream.ops[i:j]
-    values = {v for op in ops for v in (*op.results, *op.operands) if v in stream.axis}
-    return Stream(ops, {op: stream.reads[op] for op in ops}, {v: a for v, a in stream.axis.items() if v in values})
-
-
-def _size(v: SSAValue) -> int:
-    return now(nbytes_of(type_of(v)))
-
-
-def _parts(s: Stream, nb: int) -> list[Stream]:
-    n = len(s.ops)
-    cuts = [0]
-    for j in range(1, n + 1):
-        u = _part(s, 0, j)
-        if len(u.outputs) == 1 and (j == n or s.ops[j].products or len(s.ops[j].operands) > 1):
-            cuts.append(j)
-    best: dict[int, tuple[int, int, list[Stream]]] = {0: (0, 0, [])}
-    for b in range(1, len(cuts)):
-        for a in range(b):
-            if cuts[b] - cuts[a] > 60:
-                continue
-            u = _part(s, cuts[a], cuts[b])
-            inb = 0 if a == 0 else _size(s.ops[cuts[a] - 1].results[0])
-            out = _size(s.ops[cuts[b] - 1].results[0])
-            pk, c = peak(u, bands(u, nb))
-            prev = best[cuts[a]]
-            cand = (max(prev[0], pk + inb + out), prev[1] + c, [*prev[2], u])
-            if cuts[b] not in best or cand[:2] < best[cuts[b]][:2]:
-                best[cuts[b]] = cand
-    return best[n][2]
-
-
-def _write(stream: Stream, nb: int) -> None:
-    last = stream.ops[-1]
-    assert last.next_op is not None
-    whole = StreamWriter(stream, last.next_op).write(firings(stream, bands(stream, nb)))
+def _write(stream: Stream, nbytes: int) -> None:
+    """Replaces the ops of a stream by those that make bands."""
+    moved_behind(stream)
+    last = stream.ops[-1].next_op
+    assert last is not None
+    whole = StreamWriter(stream, last).write(firings(stream, bands(stream, nbytes)))
     for old, new in whole.items():
         old.replace_all_uses_with(new)
     for op in reversed(stream.ops):
-        Rewriter.erase_op(op, safe_erase=False)
+        Rewriter.erase_op(op)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects.graph.base import GraphOp
+from ....dialects.graph.host import read_by
 from ....dialects.graph.ops.movement import ReshapeOp
 from ....dialects.graph.values import shape_of
 from ....dialects.sizes.sizes import is_fixed
@@ -12,23 +13,49 @@ from .row_reach import reaches, row_axis
 from .row_schedule import Stream
 
 
-def find_stream(block: Block, start: Operation | None = None) -> tuple[Stream, list[Operation]]:
-    """The stream that begins with the first op from `start` on that computes rows, and the ops that must follow it.
+def find_streams(block: Block) -> list[Stream]:
+    """The streams of a block, each of several ops; the ops of one do not read what is made from those of another."""
+    left = [op for op in block.ops if op is not block.last_op]
+    found: list[Stream] = []
+    while left:
+        stream, left = _first_stream(left)
+        if any(op.products for op in stream.ops) and len(stream.ops) > 1:
+            found.append(stream)
+    return found
 
-    An op belongs to it if all operands that it reads by rows are of the stream, or come from before.
-    """
-    stream, later, after = Stream([], {}, {}), list[Operation](), set[SSAValue]()
-    begun, made = start is None, set[SSAValue]()
-    for op in block.ops:
-        begun = begun or op is start
-        if not begun or op is block.last_op:
-            continue
-        if after.isdisjoint(op.operands) and isinstance(op, GraphOp) and _join(stream, op):
+
+def _first_stream(ops: list[Operation]) -> tuple[Stream, list[Operation]]:
+    """The stream that begins with the first op that computes rows, and the ops that need what it makes."""
+    stream, later = Stream([], {}, {}), list[Operation]()
+    made, after = set[SSAValue](), set[SSAValue]()
+    for op in ops:
+        read = read_by(op)
+        if after.isdisjoint(read) and isinstance(op, GraphOp) and _join(stream, op):
             made.update(op.results)
-        elif not after.isdisjoint(op.operands) or not made.isdisjoint(op.operands):
+        elif not after.isdisjoint(read) or not made.isdisjoint(read):
             later.append(op)
             after.update(op.results)
     return stream, later
+
+
+def moved_behind(stream: Stream) -> None:
+    """Moves the ops of a stream to its last one, and those that read what it makes behind it."""
+    last = stream.ops[-1]
+    block = last.parent
+    assert block is not None
+    inside, made = set[Operation](stream.ops), {op.results[0] for op in stream.ops}
+    behind = list[Operation]()
+    op = stream.ops[0]
+    while op is not last:
+        following = op.next_op
+        assert following is not None
+        if op not in inside and not made.isdisjoint(read_by(op)):
+            behind.append(op)
+            made.update(op.results)
+        op = following
+    for each in reversed(behind):
+        each.detach()
+        block.insert_op_after(each, last)
 
 
 def _join(stream: Stream, op: GraphOp) -> bool:
@@ -60,11 +87,3 @@ def _result_axis(stream: Stream, op: GraphOp, within: list[int]) -> int | None:
         for place in within:
             return op.operand_axes()[place][stream.axis[op.operands[place]]].to
     return row_axis(op.results[0])
-
-
-def until(stream: Stream, count: int) -> Stream:
-    """The first ops of a stream."""
-    ops = stream.ops[:count]
-    values = {value for op in ops for value in (*op.results, *op.operands) if value in stream.axis}
-    axis = {value: axis for value, axis in stream.axis.items() if value in values}
-    return Stream(ops, {op: stream.reads[op] for op in ops}, axis)

@@ -45,6 +45,13 @@ class Stream:
         """The operands that an op reads by rows."""
         return [(v, reach) for v, reach in zip(op.operands, self.reads[op], strict=True) if reach is not None]
 
+    def part(self, start: int, end: int) -> Stream:
+        """The stream of some of the ops."""
+        ops = self.ops[start:end]
+        values = {value for op in ops for value in (*op.operands, *op.results)}
+        axis = {value: axis for value, axis in self.axis.items() if value in values}
+        return Stream(ops, {op: self.reads[op] for op in ops}, axis)
+
     @cached_property
     def made(self) -> set[SSAValue]:
         """The values that it makes."""

@@ -1,0 +1,51 @@
+"""Where a stream is cut into several: at values of few bytes, which are whole between two streams."""
+
+from __future__ import annotations
+
+from ....dialects.graph.values import nbytes_of, type_of
+from ....dialects.sizes.sizes import now
+from .row_schedule import Stream, bands, peak
+
+MOST_CUTS = 16
+"""Values at which a stream may be cut: the peaks between any two of them are calculated."""
+
+
+def split_stream(stream: Stream, nbytes: int) -> list[Stream]:
+    """The parts of a stream that have the lowest peak for bands of `nbytes`, in order; several ops each."""
+    cuts = _cuts(stream)
+    best: dict[int, tuple[int, int, list[Stream]]] = {0: (0, 0, [])}
+    for end in cuts[1:]:
+        found: list[tuple[int, int, list[Stream]]] = []
+        for start in cuts[: cuts.index(end)]:
+            part = stream.part(start, end)
+            live, fired = peak(part, bands(part, nbytes))
+            before = _value_bytes(stream, start) + _value_bytes(stream, end)
+            highest, count, parts = best[start]
+            found.append((max(highest, live + before), count + fired, [*parts, part]))
+        best[end] = min(found, key=lambda each: each[:2])
+    return best[cuts[-1]][2]
+
+
+def _value_bytes(stream: Stream, cut: int) -> int:
+    """Bytes of the value at a cut; none at the stream's ends, where values are whole in any case."""
+    if cut in (0, len(stream.ops)):
+        return 0
+    return now(nbytes_of(type_of(stream.ops[cut - 1].results[0])))
+
+
+def _cuts(stream: Stream) -> list[int]:
+    """The ops before which the stream may be cut, first and last included: one value of few bytes is live there."""
+    alive, places = set[object](), list[int]()
+    for place, op in enumerate(stream.ops[:-1], 1):
+        alive.add(op.results[0])
+        alive -= {v for v in alive if all(stream.ops.index(r) < place for r, _ in stream.readers[v])}  # type: ignore
+        if alive == {op.results[0]} and op.results[0] not in stream.outputs:
+            places.append(place)
+    sizes = {place: _value_bytes(stream, place) for place in places}
+    low = [
+        place
+        for place, before, after in zip(places, [0, *places], [*places[1:], 0], strict=False)
+        if sizes[place] <= sizes.get(before, 1 << 62) and sizes[place] <= sizes.get(after, 1 << 62)
+    ]
+    chosen = sorted(low, key=lambda place: sizes[place])[:MOST_CUTS]
+    return [0, *sorted(chosen), len(stream.ops)]
