@@ -34,7 +34,16 @@ if TYPE_CHECKING:
     from .lowering.onnx_to_graph import import_onnx
     from .lowering.onnx_to_graph.user_operators import graph_functions as ops
     from .lowering.onnx_to_graph.user_operators.graph_value import GraphValue
-    from .passes.memory.report.memory_plan import BufferRecord, CacheRecord, MemoryPlan, TensorRecord
+    from .passes.memory.report.interference import Clique, InterferenceGraph
+    from .passes.memory.report.memory_plan import MemoryPlan
+    from .passes.memory.report.memory_records import (
+        BufferRecord,
+        CacheRecord,
+        Explanation,
+        RemovedRecord,
+        StepRecord,
+        TensorRecord,
+    )
     from .passes.planning import STRATEGIES, Buffer, Plan
     from .runtime import cluster as on_ray
     from .runtime.asynchronous.batch_statistics import QueueStatistics
@@ -64,10 +73,11 @@ __version__ = "0.1.0"
 _HOME = {
     "BatchingQueue": "runtime.asynchronous.batching",
     "Buffer": "passes.planning",
-    "BufferRecord": "passes.memory.report.memory_plan",
+    "BufferRecord": "passes.memory.report.memory_records",
     "BusyError": "dialects.errors",
     "CFiles": "runtime.c_export.emit_c",
-    "CacheRecord": "passes.memory.report.memory_plan",
+    "CacheRecord": "passes.memory.report.memory_records",
+    "Clique": "passes.memory.report.interference",
     "CompileError": "dialects.errors",
     "CompileOptions": "runtime.config",
     "ConfigError": "dialects.errors",
@@ -75,9 +85,11 @@ _HOME = {
     "Engine": "runtime.engine",
     "EngineConfig": "runtime.config",
     "ExecutionContext": "runtime.plan",
+    "Explanation": "passes.memory.report.memory_records",
     "Generator": "runtime.generation.generator",
     "GraphValue": "lowering.onnx_to_graph.user_operators.graph_value",
     "InferencePlan": "runtime.plan",
+    "InterferenceGraph": "passes.memory.report.interference",
     "InvalidInputError": "dialects.errors",
     "InvalidModelError": "dialects.errors",
     "KernelError": "dialects.errors",
@@ -93,16 +105,18 @@ _HOME = {
     "PlanError": "dialects.errors",
     "Progress": "runtime.progress",
     "QueueStatistics": "runtime.asynchronous.batch_statistics",
+    "RemovedRecord": "passes.memory.report.memory_records",
     "RunCancelledError": "dialects.errors",
     "RunHandle": "runtime.asynchronous.run_handle",
     "STRATEGIES": "passes.planning",
+    "StepRecord": "passes.memory.report.memory_records",
     "Storage": "runtime.memory.storage",
     "SymbolicSpec": "runtime.specs",
     "Tensor": "runtime.memory.tensor",
-    "TensorRecord": "passes.memory.report.memory_plan",
+    "TensorRecord": "passes.memory.report.memory_records",
     "TensorSpec": "runtime.specs",
-    "TimeLimitError": "dialects.errors",
     "TensorType": "dialects.operators.tensor_type",
+    "TimeLimitError": "dialects.errors",
     "UnknownValueError": "dialects.errors",
     "UnsupportedError": "dialects.errors",
     "UserOperator": "runtime.operators.operator_declaration",
@@ -121,13 +135,13 @@ _HOME = {
 }
 
 __all__ = [
-    "STRATEGIES",
     "BatchingQueue",
     "Buffer",
     "BufferRecord",
     "BusyError",
     "CFiles",
     "CacheRecord",
+    "Clique",
     "CompileError",
     "CompileOptions",
     "ConfigError",
@@ -135,9 +149,11 @@ __all__ = [
     "Engine",
     "EngineConfig",
     "ExecutionContext",
+    "Explanation",
     "Generator",
     "GraphValue",
     "InferencePlan",
+    "InterferenceGraph",
     "InvalidInputError",
     "InvalidModelError",
     "KernelError",
@@ -153,15 +169,18 @@ __all__ = [
     "PlanError",
     "Progress",
     "QueueStatistics",
+    "RemovedRecord",
     "RunCancelledError",
     "RunHandle",
+    "STRATEGIES",
+    "StepRecord",
     "Storage",
     "SymbolicSpec",
     "Tensor",
     "TensorRecord",
     "TensorSpec",
-    "TimeLimitError",
     "TensorType",
+    "TimeLimitError",
     "UnknownValueError",
     "UnsupportedError",
     "UserOperator",

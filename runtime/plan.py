@@ -459,14 +459,20 @@ class ExecutionContext(Stationary):
 
         Its bytes belong to other tensors outside its lifetime, so after a run it holds what the run left there:
         `plan.memory` tells whose bytes they are; or compile with `enable_memory_planning=False` to keep every
-        intermediate. Raises InvalidInputError if the arena holds no tensor of that name.
+        intermediate. Axes may have another order than in the model: `model_shape` of the tensor's record tells the
+        model's shape. Raises InvalidInputError if the arena holds no tensor of that name; for one of the model's, the
+        error tells which kernel computes it inside, or where else it is.
         """
         self._check_open()
         check_kind("name", name, str, InvalidInputError)
-        for record in self.plan.memory.tensors:
-            if record.name == name and record.offset is not None:
-                return Tensor(self._arena, record.shape, record.dtype, record.offset, record.strides)
-        raise InvalidInputError(f"the arena holds no tensor '{name}'; plan.memory.tensors lists what it holds")
+        try:
+            record, removed = self.plan.memory.find(name)
+        except ConfigError as error:
+            raise InvalidInputError(f"{error}; plan.memory.tensors lists what it holds") from None
+        if record is not None and record.offset is not None:
+            return Tensor(self._arena, record.shape, record.dtype, record.offset, record.strides)
+        where = removed.text if removed is not None else "it lies in the memory of an input, an output or the weights"
+        raise InvalidInputError(f"the arena holds no tensor '{name}': {where}")
 
     def _check_outside_arena(self, arrays: Sequence[Array]) -> None:
         """Refuses inputs in an arena lent by the caller, which would be overwritten while being read."""

@@ -27,6 +27,7 @@ SECTIONS: dict[str, Sequence[str]] = {
     "Memory of tensors": ("Storage", "Tensor", "register_allocator"),
     "Memory plans": (
         *("plan_memory", "MemoryPlan", "TensorRecord", "BufferRecord", "CacheRecord"),
+        *("RemovedRecord", "StepRecord", "Explanation", "InterferenceGraph", "Clique"),
         *("plan_table", "pool_table", "write_report"),
     ),
     "The planner by itself": ("allocate", "Buffer", "Plan", "STRATEGIES"),

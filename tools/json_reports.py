@@ -95,6 +95,7 @@ def memory(plan: MemoryPlan, weights: int) -> dict[str, Any]:
     """The memory of a model in bytes: `weights` are those that stay."""
     return {
         "weights_bytes": weights,
+        "model_weights_bytes": plan.model_weight_bytes,
         "caches_bytes": plan.cache_bytes,
         "cache_token_bytes": plan.token_bytes,
         "cache_tokens": plan.tokens,
@@ -103,7 +104,10 @@ def memory(plan: MemoryPlan, weights: int) -> dict[str, Any]:
         "arena_bytes": plan.arena_bytes,
         "lower_bound_bytes": plan.lower_bound_bytes,
         "without_reuse_bytes": plan.total_bytes,
+        "intermediates_bytes": plan.intermediate_bytes,
+        "scratch_bytes": plan.scratch_bytes,
         "saved": plan.saving,
+        "saved_of_intermediates": plan.intermediate_saving,
         "proven_minimal": plan.optimal,
         "strategy": plan.strategy,
         "method": plan.method,

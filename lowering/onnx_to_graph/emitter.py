@@ -98,6 +98,10 @@ class Emitter:
         self._known[value] = self.store.read(owner.blob, type_of(value))
         return self._known[value]
 
+    def is_constant(self, value: SSAValue) -> bool:
+        """Whether the value is known at import, or a weight; reads no weight."""
+        return value in self._known or isinstance(value.owner, WeightOp)
+
     def inputs_of(self, value: SSAValue) -> tuple[str, ...]:
         """Names of the graph's inputs that the value depends on, in the model's order."""
         return tuple(self._inputs[argument] for argument in self._arguments_of(value))

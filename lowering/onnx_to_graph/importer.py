@@ -31,6 +31,7 @@ from .functions import (
 )
 from .inlining import MAX_NODES
 from .model_file import ModelFile
+from .model_tensors import ModelTensors
 from .node import Node
 from .non_tensors import Held, Texts
 from .operators import OperatorCheck, domain_of, handler_of
@@ -52,6 +53,7 @@ class Importer:
         self._emitter = emitter
         self._check = check
         self._functions = check.functions
+        self.tensors = ModelTensors(emitter)
         self._written = 0  # nodes of branches and of unrolled loops
 
     @property
@@ -71,6 +73,7 @@ class Importer:
                 if value is None:
                     raise node.unsupported(f"result {index} ({output}) is not supported")
                 scope.define(output, value)
+            self.tensors.record(node)
 
     def _results(self, node: Node) -> Sequence[Held | None]:
         domain = domain_of(node.proto)

@@ -18,6 +18,7 @@ from ...dialects.graph.base import GraphOp, named_location
 from ...dialects.graph.blobs import blob_store
 from ...dialects.graph.bounds import COUNTS, counts_attr
 from ...dialects.graph.host import state_level
+from ...dialects.graph.model_nodes import MODEL
 from ...dialects.graph.ops.fail import FailOp
 from ...dialects.graph.output_labels import KEYS, LABELS, labels_attr
 from ...dialects.graph.values import element_type_of_value, shape_of
@@ -26,7 +27,7 @@ from ...dialects.sizes.size_attributes import SYMBOLS, SymbolsAttr
 from ...dialects.sizes.sizes import Size, is_fixed
 from ...passes.statistics import pass_statistics
 from .bounded import Bounds
-from .check import isolated_nodes, opset_versions, ordered_nodes
+from .check import isolated_nodes, named_nodes, opset_versions, ordered_nodes
 from .declared_inputs import Ranges, input_types, input_values, ranged_shapes
 from .declared_kv_caches import cache_attributes
 from .element_types import element_type
@@ -75,6 +76,7 @@ def import_module(
         scope.define(name, emitter.constant(value, named_location(name)))
     for name, argument in arguments.items():
         scope.define(name, argument)
+        importer.tensors.name(argument, name)
     importer.run(nodes, scope)
 
     named = _named([value.name for value in graph.output])
@@ -111,6 +113,7 @@ def import_module(
     )
     module = ModuleOp([FuncOp("main", types, Region(block), arg_attrs=arguments, res_attrs=ArrayAttr(named))])
     state_level(module, "graph")
+    module.attributes[MODEL] = importer.tensors.attribute(graph, named_nodes(graph.node))
     if symbols := _symbols([size for type in inputs.values() for size in type.get_shape()]):
         module.attributes[SYMBOLS] = SymbolsAttr(symbols)
     return module

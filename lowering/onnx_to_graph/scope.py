@@ -47,3 +47,9 @@ class Scope:
         if self._outer is None:
             raise InvalidModelError(f"{self.prefix or 'the graph'} reads {name}, which is undefined")
         return self._outer.held(name)
+
+    def found(self, name: str) -> Held | None:
+        """What a name is bound to; None for initialisers that nobody has read, and undefined names."""
+        if name in self._values:
+            return self._values[name]
+        return None if self._outer is None or name in self._initializers else self._outer.found(name)

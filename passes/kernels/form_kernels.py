@@ -21,7 +21,7 @@ from io import StringIO
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
@@ -40,6 +40,7 @@ from ...dialects.kernel.targets import target_of
 from ..statistics import count
 from .fusion import Group, external_operands, form_groups
 from .schedules import fusion_rules
+from .tensor_names import TensorNames
 
 _STRUCTURE = Loop | scf.IfOp | scf.YieldOp | scf.ConditionOp | func.ReturnOp
 
@@ -64,10 +65,16 @@ class FormKernels(ModulePass):
         kernels: dict[str, KernelOp] = {}
         counts: dict[str, int] = {}
         rules = fusion_rules(target_of(op), self.forbid) if self.fuse else None
-        for block in blocks:
-            for group in form_groups(block, rules):
-                _outline(op, group, kernels, counts)
-                count(ctx, self.name, "ops in the kernel of another", len(group.ops) - 1)
+        groups = [group for block in blocks for group in form_groups(block, rules)]
+        names = TensorNames(op)
+        reshapes = [each for each in main.body.walk() if isinstance(each, ReshapeOp)]
+        named = [names.location(each, [each], each.results) for each in reshapes]
+        calls = [names.location(group.root, group.ops, group.results()) for group in groups]
+        for reshape, location in zip(reshapes, named, strict=True):
+            reshape.location = location
+        for group, location in zip(groups, calls, strict=True):
+            _outline(op, group, location, kernels, counts)
+            count(ctx, self.name, "ops in the kernel of another", len(group.ops) - 1)
         for constant in [inner for inner in main.body.walk() if isinstance(inner, ConstantOp)]:
             if not any(True for _ in constant.results[0].uses):
                 Rewriter.erase_op(constant)
@@ -86,7 +93,9 @@ def _constants_to_weights(ctx: Context, main: func.FuncOp) -> None:
             Rewriter.replace_op(op, weight)
 
 
-def _outline(module: ModuleOp, group: Group, kernels: dict[str, KernelOp], counts: dict[str, int]) -> None:
+def _outline(
+    module: ModuleOp, group: Group, location: LocationAttr, kernels: dict[str, KernelOp], counts: dict[str, int]
+) -> None:
     _separate_weights(group)
     operands = external_operands(group.ops)
     results = group.results()
@@ -104,7 +113,7 @@ def _outline(module: ModuleOp, group: Group, kernels: dict[str, KernelOp], count
         kernel.sym_name = StringAttr(f"{stem}_{count}")
         kernels[key] = known = kernel
         module.body.block.add_op(kernel)
-    call = CallOp(known.sym_name.data, operands, [value.type for value in results], location=group.root.location)
+    call = CallOp(known.sym_name.data, operands, [value.type for value in results], location=location)
     Rewriter.insert_op(call, InsertPoint.after(last))
     for old, new in zip(results, call.results, strict=True):
         new.name_hint = old.name_hint

@@ -38,7 +38,7 @@ def test_reports_are_written_on_demand_and_titled_by_the_model(model: Path) -> N
     assert all(f"written: {file}" in text for file in (picture, page, table))
     title = "net: arena 1.536 kB = lower bound"
     assert title in picture.read_text() and f"<title>{title}</title>" in page.read_text()
-    assert table.read_text().startswith("tensor_name,size,offset,start_time,end_time\n")
+    assert table.read_text().startswith("tensor_name,size,offset,start_time,end_time,")
 
 
 def test_plan_tells_where_every_tensor_lies(model: Path) -> None:
@@ -46,14 +46,14 @@ def test_plan_tells_where_every_tensor_lies(model: Path) -> None:
     text = told("plan", model, "-j", "1")
     places = re.findall(r"^ +([\d,]+) +640  (\[\d,\d\))  (\S+) +(\S+)$", text, re.MULTILINE)
     assert places == [
-        ("0", "[0,2)", "perceptron/gemm_0", "matmul_relu_0"),
-        ("768", "[1,3)", "perceptron/gemm_2", "matmul_tanh_0"),
+        ("0", "[0,2)", "perceptron/relu_1", "matmul_relu_0"),
+        ("768", "[1,3)", "perceptron/tanh_3", "matmul_tanh_0"),
     ]
     packed = mi.plan_memory(model, threads=1).bytes_of("weight")  # in panels as wide as vectors are here
     for role, nbytes, count in (("inputs", "384", 1), ("outputs", "128", 1), ("weights", f"{packed:,}", 6)):
         assert re.search(rf"^{role} +{nbytes} bytes .* \({count}\), outside of the arena$", text, re.MULTILINE)
     live = text.partition("live at step 1, which binds:\n")[2].splitlines()
-    assert [line.split()[:2] for line in live] == [["perceptron/gemm_0", "0"], ["perceptron/gemm_2", "768"]]
+    assert [line.split()[:2] for line in live] == [["perceptron/relu_1", "0"], ["perceptron/tanh_3", "768"]]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from models.small import SMALL_MODELS
 from typing_extensions import Unpack
 
 import mini_infer as mi
-from mini_infer.passes.memory.report.memory_plan import BufferRecord, MemoryPlan, TensorRecord
+from mini_infer.passes.memory.report.memory_plan import MemoryPlan
+from mini_infer.passes.memory.report.memory_records import BufferRecord, TensorRecord
 from mini_infer.tools.reports.gantt import draw_plan
 from mini_infer.tools.reports.labels import fitting_label, short_names
 from mini_infer.tools.reports.palette import colour_of
@@ -111,18 +112,21 @@ def test_the_table_tells_everything() -> None:
         "arena                  1,024 bytes      0.001 MB, proven minimal (strategy auto: greedy-by-size)",
         "lower bound            1,024 bytes      0.001 MB at step 1 (relu_0), ratio 1.0000",
         "without reuse          1,792 bytes      0.002 MB; reuse saves 768 bytes, 42.9 %",
+        "  tensors              1,536 bytes      0.002 MB; of these alone the arena saves 33.3 %",
+        "  scratch                256 bytes      0.000 MB of all calls, one after the other; nobody would keep it",
         "inputs                   512 bytes      0.001 MB (1), outside of the arena",
         "outputs            2,000,000 bytes      2.000 MB (1), outside of the arena",
         "weights            1,500,000 bytes      1.500 MB (1), outside of the arena",
         "",
-        "tensor              bytes     MB  start  end  address  mark                    reused by",
+        "tensor              bytes     MB  start  end  address  mark                    made by    read by  reused by",
         "x                     512  0.001      0    4           (input)",
-        "/net/a                512  0.001      0    2        0                          /net/b",
-        "/net/b                512  0.001      1    3        0  (In-place) over /net/a  /net/f scratch",
+        "/net/a                512  0.001      0    2        0                          /net/a              /net/b",
+        "/net/b                512  0.001      1    3        0  (In-place) over /net/a  relu_0    "
+        "          /net/f scratch",
         "/net/c                256  0.000      1    4      512",
         "/net/d                256  0.000      2    4      640",
         "/net/e                512  0.001      3    4      512  (view)",
-        "/net/f scratch        100  0.000      3    4        0  (scratch) (Reused)",
+        "/net/f scratch        100  0.000      3    4        0  (scratch) (Reused)      softmax_0",
         "z               2,000,000  2.000      2    4           (in an output)",
         "y               2,000,000  2.000      3    4           (output)",
         "w               1,500,000  1.500      0    4           (weight)",
@@ -153,10 +157,17 @@ def test_csv_is_the_plan_in_numbers(tmp_path: Path) -> None:
     mi.write_report(plan, tmp_path / "plan.csv")
     with (tmp_path / "plan.csv").open(newline="") as stream:
         header, *rows = csv.reader(stream)
-    assert header == ["tensor_name", "size", "offset", "start_time", "end_time"]
-    assert [(row[0], *map(int, row[1:])) for row in rows] == [
-        (each.name, each.bytes, each.offset, each.birth, each.death) for each in plan.tensors if each.offset is not None
+    assert header[:5] == ["tensor_name", "size", "offset", "start_time", "end_time"]
+    assert header[5:] == ["role", "buffer", "kernel", "producer", "consumers", "note"]
+    inside = [each for each in plan.tensors if each.offset is not None]
+    assert [(row[0], *map(int, row[1:5]), *row[5:8]) for row in rows if row[2]] == [
+        (each.name, each.bytes, each.offset, each.birth, each.death, each.role, str(each.buffer), each.kernel)
+        for each in inside
     ]
+    others = [(row[0], row[-1]) for row in rows if not row[2]]
+    outside = [(each.name, "") for each in plan.tensors if each.offset is None]
+    assert others == outside + [(each.name, each.text) for each in plan.removed]
+    assert plan.removed
 
 
 def test_sizes_have_units() -> None:

@@ -9,9 +9,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from ...dialects.arguments import check_choice
 from ...dialects.errors import ConfigError
 from ..json_reports import Facts
 from ..verbs import Chosen, Work
+
+_QUESTIONS = ("why", "interference", "steps", "removed")
 
 
 def plan(
@@ -25,6 +28,22 @@ def plan(
     *,
     table: Annotated[bool, typer.Option(help="All tensors: size, life, address, who reuses them.")] = False,
     pools: Annotated[bool, typer.Option(help="The pools of a pool strategy, and what they save.")] = False,
+    why: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TENSOR", help="Why a tensor's bytes are its own: who reads it last, what is live with it."
+        ),
+    ] = None,
+    interference: Annotated[
+        str | None,
+        typer.Option(metavar="table|dot", help="Which tensors can't share bytes, as a table or for Graphviz."),
+    ] = None,
+    steps: Annotated[
+        bool, typer.Option(help="Live bytes at each step: kernel, ONNX nodes, made, freed, scratch.")
+    ] = False,
+    removed: Annotated[
+        bool, typer.Option(help="Tensors of the model without bytes of their own, and where they are.")
+    ] = False,
     csv: Annotated[str | None, typer.Option(metavar="FILE", help="Write a line for each tensor of the arena.")] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Draw the arena: .png, .svg or .pdf.")] = None,
     normalised: Annotated[bool, typer.Option(help="Axes of --plot from 0 to 1, instead of steps and bytes.")] = False,
@@ -60,17 +79,20 @@ def plan(
     if "profile" in options or (chosen.at and compiled):
         from .. import at_shapes
 
-        chosen.refuse(chosen.by_ranges, "table", "pools", "csv", "plot", "normalised", "html")
+        chosen.refuse(chosen.by_ranges, "table", "pools", *_QUESTIONS, "csv", "plot", "normalised", "html")
         return _naming(named, lambda console: at_shapes.plan_at_shapes(model, options, chosen.at, console))
     from ..reports import plan_summary
 
     if plot is None:
         chosen.refuse("without --plot", "normalised")
     files = plan_summary.report_files(csv=csv, plot=plot, html=html)
+    if interference is not None:
+        check_choice("--interference", interference, ("table", "dot"))
+    questions = plan_summary.Questions(why or (), interference, steps, removed)
     return _naming(
         named,
         lambda console: plan_summary.show_plan(
-            model, options, console, table=table, pools=pools, files=files, normalised=normalised
+            model, options, console, table=table, pools=pools, questions=questions, files=files, normalised=normalised
         ),
     )
 
@@ -103,7 +125,17 @@ def _compared(models: list[str], rounds: int, plot: str | None, chosen: Chosen) 
     from ..bench.chart import check_chart
 
     chosen.refuse(
-        "with --compare", "table", "pools", "csv", "html", "normalised", "capacity", "plan_memory", "range", "at"
+        "with --compare",
+        "table",
+        "pools",
+        *_QUESTIONS,
+        "csv",
+        "html",
+        "normalised",
+        "capacity",
+        "plan_memory",
+        "range",
+        "at",
     )
     if chosen["device"] == "cuda-emulated":
         chosen.refuse("with --device cuda-emulated, which has no clock", "compare")

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, TypeAlias
 
-from ...passes.memory.report.memory_plan import MemoryPlan, TensorRecord
+from ...passes.memory.report.memory_plan import MemoryPlan
+from ...passes.memory.report.memory_records import TensorRecord
 from .labels import short_names
 from .palette import BINDING, BOUND, EDGE, HATCH, LIVE, TEXT, VIEW, colour_of
 from .plan_tables import beside, headline, size_text, some, subtitle, unit_of
@@ -56,10 +57,20 @@ def page_html(plan: MemoryPlan, title: str = "") -> str:
     head = f"{title}: {headline(plan)}" if title else headline(plan)
     style = f"font-family: sans-serif; color: {TEXT}"
     told = "".join(f"<div>{escape(line)}</div>" for line in (subtitle(plan), beside(plan)))
+    told += _removed(plan)
     text = f'<div style="{style}"><h2 style="margin: 0.3em 0">{escape(head)}</h2>{told}</div>'
     arena = _arena(plan)
     page = column(Div(text=text), arena, _live(plan, arena), sizing_mode="stretch_width")
     return file_html(page, INLINE, title=head)
+
+
+def _removed(plan: MemoryPlan) -> str:
+    """The ONNX tensors without bytes of their own, as a list to open."""
+    if not plan.removed:
+        return ""
+    rows = "".join(f"<div><b>{escape(each.name)}</b>: {escape(each.text)}</div>" for each in plan.removed)
+    told = f"{len(plan.removed)} tensors of the model have no bytes of their own"
+    return f"<details><summary>{told}</summary>{rows}</details>"
 
 
 def _arena(plan: MemoryPlan) -> Figure:
@@ -78,11 +89,14 @@ def _arena(plan: MemoryPlan) -> Figure:
         y_axis_label=f"address in the arena ({unit_name})",
     )
     blocks, users = blocks_of(plan), next_users(plan)
+    inside = _computed_inside(plan)
     pointed: list[Any] = []
     for kind in DRAWING_ORDER:
         found = [block for block in blocks if block.kind == kind]
         if found:
-            columns: Any = _columns(found, users, unit)  # what bokeh takes depends on whether pandas is installed
+            columns: Any = _columns(
+                found, users, inside, unit
+            )  # what bokeh takes depends on whether pandas is installed
             source = ColumnDataSource(columns)
             drawn = plot.quad(source=source, legend_label=KINDS[kind], **_style(kind))
             pointed += [drawn] if kind != "reserved" else []
@@ -102,7 +116,18 @@ def _arena(plan: MemoryPlan) -> Figure:
 DRAWING_ORDER: tuple[Kind, ...] = ("reserved", "tensor", "in place", "scratch", "view")
 
 
-def _columns(blocks: Sequence[Block], users: Mapping[str, Sequence[str]], unit: int) -> dict[str, list[Any]]:
+def _computed_inside(plan: MemoryPlan) -> dict[int, list[str]]:
+    """By step, the removed tensors that its kernel computes inside."""
+    inside: dict[int, list[str]] = {}
+    for each in plan.removed:
+        for step in each.steps if each.fate == "fused" else ():
+            inside.setdefault(step, []).append(each.name)
+    return inside
+
+
+def _columns(
+    blocks: Sequence[Block], users: Mapping[str, Sequence[str]], inside: Mapping[int, Sequence[str]], unit: int
+) -> dict[str, list[Any]]:
     """The data of rectangles and their tooltips."""
     columns: dict[str, list[Any]] = {
         "left": [block.start for block in blocks],
@@ -113,16 +138,18 @@ def _columns(blocks: Sequence[Block], users: Mapping[str, Sequence[str]], unit: 
     }
     for block in blocks:
         if block.tensor is not None:
-            for key, text in _facts(block.tensor, users[block.tensor.name]).items():
+            within = inside.get(block.tensor.birth, ()) if block.tensor.role == "intermediate" else ()
+            for key, text in _facts(block.tensor, users[block.tensor.name], within).items():
                 columns.setdefault(key, []).append(text)
     return columns
 
 
-def _facts(tensor: TensorRecord, users: Sequence[str]) -> dict[str, str]:
-    """The tooltip of a tensor; `users` reuse its bytes next."""
+def _facts(tensor: TensorRecord, users: Sequence[str], within: Sequence[str]) -> dict[str, str]:
+    """The tooltip of a tensor; `users` reuse its bytes next, `within` are computed inside of its kernel."""
     notes = [
         *([f"shares bytes with {some(tensor.shared_with)}"] if tensor.shared_with else []),
         *(["a part of every row of its buffer"] if tensor.extent > tensor.bytes else []),
+        *([f"inside of its kernel: {some(within)}"] if within else []),
         *([f"its bytes go to {some(users)}"] if users else []),
     ]
     return {

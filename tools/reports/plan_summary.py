@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ from xdsl.dialects.builtin import ModuleOp
 from ...dialects.errors import ConfigError
 from ...dialects.garbage_collection import collection_paused
 from ...lowering.pipelines import PassRun
-from ...passes.memory.report.memory_report import MemoryPlan
+from ...passes.memory.report.memory_plan import MemoryPlan
+from ...passes.memory.report.memory_records import Fate
 from ...passes.pass_counts import PassStatistics
 from ...runtime.config import EngineConfig
 from ...runtime.kept.artifact import load
@@ -24,7 +27,35 @@ from ..json_reports import Facts
 from ..pass_report import pass_facts, pass_lines
 from ..waiting import working
 from . import PICTURES, plan_table, pool_table, write_report
+from .memory_questions import interference_table, removed_table, step_table, why_text
 from .plan_tables import aligned, certificate, outside, place_table, size_text
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What is asked of a plan, by the options of `mini-infer plan`."""
+
+    why: Sequence[str] = ()
+    interference: str | None = None
+    steps: bool = False
+    removed: bool = False
+
+    def answers(self, memory: MemoryPlan) -> list[str]:
+        """The answers as text. Raises ConfigError for a tensor that the model doesn't have."""
+        found = [why_text(memory, name) for name in self.why]
+        if self.interference is not None:
+            found.append(memory.interference.dot() if self.interference == "dot" else interference_table(memory))
+        found += [step_table(memory)] if self.steps else []
+        return found + ([removed_table(memory)] if self.removed else [])
+
+
+FATES: Mapping[Fate, str] = {
+    "fused": "inside of kernels",
+    "constant": "in constants",
+    "same": "the same as others",
+    "unused": "of no use",
+}
+"""What became of removed tensors, in the summary."""
 
 
 def report_files(**given: str | None) -> list[str]:
@@ -44,6 +75,7 @@ def show_plan(
     *,
     table: bool,
     pools: bool,
+    questions: Questions,
     files: Sequence[str],
     normalised: bool = False,
 ) -> Facts:
@@ -63,7 +95,10 @@ def show_plan(
         _write(console, plan_table(memory))
     if pools:
         _write(console, pool_table(memory))
-    if not (table or pools):
+    answers = questions.answers(memory)
+    for answer in answers:
+        _write(console, answer)
+    if not (table or pools or answers):
         _write(console, place_table(memory))
         show_summary(memory, console)
     for file in files:
@@ -112,7 +147,12 @@ def plan_facts(memory: MemoryPlan) -> dict[str, Any]:
             "kernel": each.kernel,
             "producer": each.producer,
             "consumers": each.consumers,
+            "read_at": each.read_at,
+            "shape": each.shape,
+            "model_shape": each.model_shape,
+            "shared_with": each.shared_with,
             "inplace": each.inplace,
+            "buffer": each.buffer,
             "pool": each.pool,
         }
         for each in memory.tensors
@@ -125,15 +165,30 @@ def plan_facts(memory: MemoryPlan) -> dict[str, Any]:
         "alignment": memory.alignment,
         "binding_step": memory.binding_step,
         "steps": memory.steps,
+        "peaks": [asdict(each) for each in memory.step_records()],
         "tensors": tensors,
+        "removed": [asdict(each) | {"text": each.text} for each in memory.removed],
+        "interference": _interference_facts(memory),
+    }
+
+
+def _interference_facts(memory: MemoryPlan) -> dict[str, Any]:
+    """The interference graph for programs."""
+    graph = memory.interference
+    return {
+        "edges": list(graph.edges()),
+        "colours": graph.colours(),
+        "largest_clique": {by: asdict(graph.largest_clique(by)) for by in ("number", "bytes")},
     }
 
 
 def show_summary(memory: MemoryPlan, console: Console) -> None:
     """The certificate, the memory outside of the arena, and the tensors live at the binding step."""
     lines = [*certificate(memory), *outside(memory)]
-    if scratch := sum(tensor.bytes for tensor in memory.tensors if tensor.role == "scratch"):
-        lines.append(f"scratch       {scratch:>14,} bytes in all, inside of the arena")
+    if memory.removed:
+        counts = Counter(FATES[each.fate] for each in memory.removed)
+        told = ", ".join(f"{number} {where}" for where, number in counts.items())
+        lines.append(f"removed       {len(memory.removed):>14,} tensors of the model: {told}; --removed lists them")
     live = [tensor for tensor in memory.live_at(memory.binding_step) if tensor.role != "view"]
     if live:
         rows = [

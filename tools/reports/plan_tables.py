@@ -10,11 +10,18 @@ import io
 from collections.abc import Sequence
 
 from ...dialects.arguments import check_kind
-from ...passes.memory.report.memory_plan import MemoryPlan, Role
+from ...passes.memory.report.memory_plan import MemoryPlan
+from ...passes.memory.report.memory_records import Role
 from .reuse import next_users, overwritten_by, reusers
 
 _PLACES = {"input": 0, "output": 2, "weight": 3}  # table separators around the results of calls
 UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))
+
+
+CSV_COLUMNS = (
+    *("tensor_name", "size", "offset", "start_time", "end_time"),
+    *("role", "buffer", "kernel", "producer", "consumers", "note"),
+)
 
 
 def unit_of(count: int) -> tuple[int, str]:
@@ -49,6 +56,8 @@ def subtitle(plan: MemoryPlan) -> str:
         f"{len(plan.steps)} kernel calls, {len(tensors)} tensors of {size_text(plan.total_bytes)}",
         f"strategy {_strategy(plan)}",
     ]
+    if fused := sum(each.fate == "fused" for each in plan.removed):
+        parts.append(f"{fused} more inside of kernels")
     if plan.steps:
         parts.append(f"step {plan.binding_step} binds ({plan.steps[plan.binding_step]})")
     return "; ".join(parts)
@@ -68,6 +77,18 @@ def certificate(plan: MemoryPlan) -> list[str]:
         f"arena         {_both(plan.arena_bytes)}, {proof} (strategy {_strategy(plan)})",
         f"lower bound   {_both(plan.lower_bound_bytes)} at {where}, ratio {plan.ratio:.4f}",
         f"without reuse {_both(plan.total_bytes)}; reuse saves {plan.saved_bytes:,} bytes, {percent(plan.saving)}",
+        *_without_scratch(plan),
+    ]
+
+
+def _without_scratch(plan: MemoryPlan) -> list[str]:
+    """The parts of what would be without reuse, if there is scratch, and what is saved of the tensors alone."""
+    if not plan.scratch_bytes:
+        return []
+    return [
+        f"  tensors     {_both(plan.intermediate_bytes)}; of these alone the arena saves "
+        f"{percent(plan.intermediate_saving)}",
+        f"  scratch     {_both(plan.scratch_bytes)} of all calls, one after the other; nobody would keep it",
     ]
 
 
@@ -78,6 +99,8 @@ def outside(plan: MemoryPlan, roles: Sequence[Role] = ("input", "output", "weigh
         f"({sum(tensor.role == role for tensor in plan.tensors)}), outside of the arena"
         for role in roles
     ]
+    if plan.model_weight_bytes and "weight" in roles:
+        lines.append(f"  in the model{_both(plan.model_weight_bytes)}, before they are folded and packed")
     if plan.caches:
         lines.append(f"caches        {_both(plan.cache_bytes)} ({len(plan.caches)}), outside of the arena")
     if plan.tokens:
@@ -109,23 +132,30 @@ def place_table(plan: MemoryPlan) -> str:
 def plan_table(plan: MemoryPlan) -> str:
     """The certificate, the memory outside of the arena, then every tensor.
 
-    Inputs come first, then the results of the calls in order, outputs, weights and caches. Lifetimes are half-open:
+    Inputs come first, then the results of the calls in order, outputs, weights and caches, and the ONNX tensors that
+    have no bytes of their own, with what became of them. Lifetimes are half-open:
     `end` is the first step at which the bytes are free again. Tensors with an address lie in the arena. Marks are those
     of CANN GE: "(Reused)" for bytes that another tensor occupied before, "(In-place)" for those of an operand.
     """
     check_kind("plan", plan, MemoryPlan)
     lines = [*certificate(plan), *outside(plan)]
     users, marks = next_users(plan), _marks(plan)
-    rows: list[Sequence[str]] = [("tensor", "bytes", "MB", "start", "end", "address", "mark", "reused by")]
+    head = ("tensor", "bytes", "MB", "start", "end", "address", "mark", "made by", "read by", "reused by")
+    rows: list[Sequence[str]] = [head]
     for tensor in sorted(plan.tensors, key=lambda tensor: _PLACES.get(tensor.role, 1)):
         life = f"{tensor.birth:,}", f"{tensor.death:,}"
         address = "" if tensor.offset is None else f"{tensor.offset:,}"
         size = f"{tensor.bytes:,}", f"{tensor.bytes / 10**6:.3f}"
-        rows.append((tensor.name, *size, *life, address, marks[tensor.name], some(users[tensor.name])))
+        readers = some(tensor.consumers, 2)
+        rows.append(
+            (tensor.name, *size, *life, address, marks[tensor.name], tensor.producer, readers, some(users[tensor.name]))
+        )
     for cache in plan.caches:
         size = f"{cache.bytes:,}", f"{cache.bytes / 10**6:.3f}"
-        rows.append((cache.name, *size, "0", f"{len(plan.steps):,}", "", f"(cache) {cache.output}", ""))
-    return "\n".join([*lines, "", *aligned(rows, "<>>>>><<")]) + "\n"
+        rows.append((cache.name, *size, "0", f"{len(plan.steps):,}", "", f"(cache) {cache.output}", "", "", ""))
+    for gone in plan.removed:
+        rows.append((gone.name, "", "", "", "", "", f"(removed) {gone.text}", "", "", ""))
+    return "\n".join([*lines, "", *aligned(rows, "<>>>>><<<<")]) + "\n"
 
 
 def _marks(plan: MemoryPlan) -> dict[str, str]:
@@ -167,13 +197,21 @@ def pool_table(plan: MemoryPlan) -> str:
 
 
 def csv_table(plan: MemoryPlan) -> str:
-    """`tensor_name,size,offset,start_time,end_time` of every tensor of the arena; bytes, and half-open steps."""
+    """A line for each tensor: bytes, offset in the arena, half-open steps, and where it comes from and goes.
+
+    Those of the arena come first, then those in other memory, which have no offset, then the ONNX tensors without bytes
+    of their own, which have a name and a note.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["tensor_name", "size", "offset", "start_time", "end_time"])
-    for tensor in plan.tensors:
-        if tensor.offset is not None:
-            writer.writerow([tensor.name, tensor.bytes, tensor.offset, tensor.birth, tensor.death])
+    writer.writerow(CSV_COLUMNS)
+    for tensor in sorted(plan.tensors, key=lambda each: each.offset is None):
+        offset = "" if tensor.offset is None else tensor.offset
+        facts = (tensor.role, "" if tensor.buffer is None else tensor.buffer, tensor.kernel, tensor.producer)
+        readers = " ".join(tensor.consumers)
+        writer.writerow([tensor.name, tensor.bytes, offset, tensor.birth, tensor.death, *facts, readers, ""])
+    for gone in plan.removed:
+        writer.writerow([gone.name, "", "", "", "", "removed", "", "", "", "", gone.text])
     return text.getvalue()
 
 

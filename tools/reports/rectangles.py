@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ...passes.memory.report.memory_plan import BufferRecord, MemoryPlan, TensorRecord
+from ...passes.memory.report.memory_plan import MemoryPlan
+from ...passes.memory.report.memory_records import BufferRecord, TensorRecord
 
 Kind = Literal["reserved", "tensor", "in place", "scratch", "view"]
 

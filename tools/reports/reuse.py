@@ -6,7 +6,8 @@ from bisect import bisect_left
 
 import numpy as np
 
-from ...passes.memory.report.memory_plan import MemoryPlan, TensorRecord
+from ...passes.memory.report.memory_plan import MemoryPlan
+from ...passes.memory.report.memory_records import TensorRecord
 
 
 def next_users(plan: MemoryPlan) -> dict[str, list[str]]:

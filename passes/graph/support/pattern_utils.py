@@ -24,6 +24,7 @@ from xdsl.utils.exceptions import VerifyException
 from ....dialects.errors import CompileError, InvalidInputError, InvalidModelError, MiniInferError
 from ....dialects.graph.base import GraphOp, describe
 from ....dialects.graph.blobs import BlobStore, Source, blob_store
+from ....dialects.graph.model_nodes import take_over
 from ....dialects.graph.narrow_types import is_narrow
 from ....dialects.graph.ops.indexing import IndexedOp
 from ....dialects.graph.ops.movement import BroadcastToOp, ReshapeOp
@@ -227,6 +228,7 @@ class _CountingApplier(RewritePattern):
     """Erases dead ops, applies the first matching pattern, and counts."""
 
     def __init__(self, patterns: Sequence[GraphPattern]) -> None:
+        self.made: set[Operation] = set()  # by the pattern that matches
         self._patterns = patterns
         self._by_kind: dict[type[Operation], list[tuple[GraphPattern, str]]] = {}
         self.counts: dict[str, int] = {}
@@ -236,6 +238,7 @@ class _CountingApplier(RewritePattern):
         if is_trivially_dead(op):
             rewriter.erase(op)
             return
+        self.made.clear()
         for pattern, label in self._of_kind(type(op)):
             try:
                 pattern.match_and_rewrite(op, rewriter)
@@ -250,6 +253,12 @@ class _CountingApplier(RewritePattern):
         if kind not in self._by_kind:
             self._by_kind[kind] = [(each, label) for each in self._patterns if (label := each.label_for(kind))]
         return self._by_kind[kind]
+
+    def keep_node(self, op: Operation, new: Sequence[SSAValue | None]) -> None:
+        """New ops whose results replace those of an op have the values of its ONNX node."""
+        for value in new:
+            if value is not None and (owner := value.owner) in self.made:
+                take_over(cast("Operation", owner), op)
 
 
 def _keep_shapes(op: Operation, new: Sequence[SSAValue | None]) -> None:
@@ -268,7 +277,10 @@ def apply_patterns(ctx: Context, module: ModuleOp, pass_name: str, patterns: Seq
     """Applies patterns, the first match first, to a fixed point; counts them. Returns whether IR changed."""
     constants = Constants(blob_store(ctx))
     applier = _CountingApplier([pattern(constants) for pattern in patterns])
-    listener = PatternRewriterListener(operation_replacement_handler=[_keep_shapes])
+    listener = PatternRewriterListener(
+        operation_insertion_handler=[applier.made.add],
+        operation_replacement_handler=[applier.keep_node, _keep_shapes],
+    )
     try:
         PatternRewriteWalker(applier, listener=listener).rewrite_module(module)
     except MiniInferError as error:

@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ....dialects.errors import PlanError
 from ....dialects.graph.base import describe, named_location, node_name
+from ....dialects.graph.model_nodes import of_result, tensor_names
 from ....dialects.graph.ops.structure import CallOp
 from ....dialects.graph.values import AnyTensor, type_of
 from ....dialects.kernel.calls import CallOp as BufferCallOp
@@ -76,14 +77,17 @@ class BufferWriter:
     def copy(self, source: SSAValue, target: SSAValue, value: SSAValue) -> None:
         """Emits a call that copies `value` from `source` to `target`."""
         name = self.copies.get(type_of(value), type_of(value))
-        location = value.owner.location if isinstance(value.owner, Operation) else None
+        location = of_result(value.owner, value.index) if isinstance(value, OpResult) else None
         self.add(BufferCallOp(name, [source], [target]), location)
 
     def alloc(self, type: AnyMemRef, op: Operation, scratch: bool, value: SSAValue | None = None) -> SSAValue:
-        """A new buffer, for `value` or as `scratch`, named after the ONNX node of `op`."""
+        """A new buffer, for `value` or as `scratch`, named after its ONNX tensor, or the ONNX node of `op`."""
         kernel = op.callee.string_value() if isinstance(op, CallOp) else op.name
         name = node_name(op) or (value.name_hint if value is not None else "") or kernel
-        if isinstance(value, OpResult) and value.index:
+        names = tensor_names(value.op) if isinstance(value, OpResult) else None
+        if isinstance(value, OpResult) and names is not None:
+            name = names[value.index] or f"{name} temporary"
+        elif isinstance(value, OpResult) and value.index:
             name = f"{name}:{value.index}"
         alloc = memref.AllocOp([], [], type)
         if scratch:

@@ -1,4 +1,4 @@
-"""The memory plan as plain records, for reports, tools and the runtime. No IR here.
+"""The memory plan of a model, from its records. No IR here.
 
 Steps are calls of main, in order; lifetimes are half-open; sizes and offsets are bytes.
 """
@@ -6,109 +6,22 @@ Steps are calls of main, in order; lifetimes are half-open; sizes and offsets ar
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate
-from math import prod
-from typing import Literal
 
-Role = Literal["input", "output", "weight", "intermediate", "scratch", "view"]
-
-
-@dataclass(frozen=True)
-class TensorRecord:
-    """The place and lifetime of one tensor. A `view` is a removed copy: it aliases other tensors' bytes."""
-
-    name: str
-    bytes: int
-    birth: int
-    death: int
-    persistent: bool  # in the caller's memory or the weights' segment, not in the arena
-    role: Role
-    offset: int | None  # in the arena; None where persistent
-    pool: int | None = None
-    overlapping: tuple[str, ...] = field(
-        default=(), repr=False
-    )  # tensors of the same buffer that share bytes with it, itself included
-    inplace: bool = False  # whether it overwrites an operand of the call that computes it
-    node: str = ""  # the ONNX node
-    kernel: str = ""
-    buffer: int | None = None  # the number of its BufferRecord
-    extent: int = 0  # from its first byte to one past its last: more than `bytes` if it is strided
-    shape: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()  # bytes
-    dtype: str = "uint8"  # numpy's name of the element type
-    consumers: tuple[str, ...] = ()  # who reads it, in order: ONNX nodes, or kernels of calls that stem from none
-
-    @property
-    def producer(self) -> str:
-        """Who computes it: the ONNX node, or the kernel of a call that stems from none; "" for inputs and weights."""
-        return self.node or self.kernel
-
-    @property
-    def shared_with(self) -> tuple[str, ...]:
-        """The other tensors of the same buffer with which it shares bytes."""
-        return tuple(name for name in self.overlapping if name != self.name)
-
-    @property
-    def end(self) -> int | None:
-        """One past its last byte in the arena; None outside of it."""
-        return None if self.offset is None else self.offset + (self.extent or self.bytes)
-
-
-@dataclass(frozen=True)
-class BufferRecord:
-    """A buffer that the planner placed: one or several tensors that share bytes."""
-
-    number: int
-    name: str
-    bytes: int
-    offset: int
-    birth: int
-    death: int
-    gaps: tuple[tuple[int, int], ...] = field(
-        default=(), repr=False
-    )  # steps [from, to) at which its bytes are free for others
-    scratch: bool = False
-    pool: int | None = None
-
-    @property
-    def end(self) -> int:
-        """One past its last byte in the arena."""
-        return self.offset + self.bytes
-
-    def live_at(self, step: int) -> bool:
-        """Whether its bytes are occupied at a step."""
-        return self.birth <= step < self.death and not any(low <= step < high for low, high in self.gaps)
-
-
-@dataclass(frozen=True)
-class CacheRecord:
-    """A cache, in memory of the caller: the shapes of an input, of an output, and of the buffer of both."""
-
-    name: str
-    output: str
-    dtype: str  # numpy's name of the element type
-    itemsize: int
-    past: tuple[int, ...]
-    present: tuple[int, ...]
-    room: tuple[int, ...]
-    axis: int | None = None
-    """The axis along which the present is longer than the past, by tokens; None if they have one size."""
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of the present."""
-        return prod(self.present) * self.itemsize
-
-    @property
-    def room_bytes(self) -> int:
-        """Bytes of the buffer."""
-        return prod(self.room) * self.itemsize
-
-    @property
-    def token_bytes(self) -> int:
-        """Bytes of one token; 0 if the cache doesn't grow."""
-        others = (size for axis, size in enumerate(self.room) if axis != self.axis)
-        return 0 if self.axis is None else prod(others) * self.itemsize
+from ....dialects.arguments import nearest
+from ....dialects.errors import ConfigError
+from .interference import InterferenceGraph
+from .memory_records import (
+    BufferRecord,
+    CacheRecord,
+    Explanation,
+    RemovedRecord,
+    Role,
+    StepRecord,
+    TensorRecord,
+    padded,
+)
 
 
 @dataclass(frozen=True)
@@ -140,6 +53,14 @@ class MemoryPlan:
     """The buffers in the arena, by number."""
     caches: tuple[CacheRecord, ...] = field(default=(), repr=False)
     """The caches, outside of the arena."""
+    step_nodes: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
+    """The ONNX nodes computed at each step."""
+    removed: tuple[RemovedRecord, ...] = field(default=(), repr=False)
+    """The ONNX tensors that have no bytes of their own."""
+    loops: tuple[tuple[int, int], ...] = field(default=(), repr=False)
+    """The steps [first, after the last) of each loop."""
+    model_weight_bytes: int = 0
+    """Bytes of the initialisers and constants in the model; 0 if the module was written as text."""
 
     @property
     def ratio(self) -> float:
@@ -155,6 +76,66 @@ class MemoryPlan:
     def saving(self) -> float:
         """Bytes saved by sharing as a fraction of all tensors' bytes, in [0, 1)."""
         return self.saved_bytes / self.total_bytes if self.total_bytes else 0.0
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of all scratch, laid out one after the other. Without a plan nobody would keep it beyond its call."""
+        return sum(padded(each.bytes, self.alignment) for each in self.tensors if each.role == "scratch")
+
+    @property
+    def intermediate_bytes(self) -> int:
+        """Tensors of the arena laid out one after the other, without scratch."""
+        return self.total_bytes - self.scratch_bytes
+
+    @property
+    def intermediate_saving(self) -> float:
+        """How much smaller the arena, scratch included, is than all intermediate tensors, as a fraction of these.
+
+        Negative where scratch takes more than sharing saves.
+        """
+        return 1 - self.arena_bytes / self.intermediate_bytes if self.intermediate_bytes else 0.0
+
+    @cached_property
+    def interference(self) -> InterferenceGraph:
+        """Which tensors of the arena are live at the same step."""
+        return InterferenceGraph(self.tensors, self.buffers, self.loops, len(self.steps))
+
+    def find(self, name: str) -> tuple[TensorRecord | None, RemovedRecord | None]:
+        """A tensor by its name, and what became of it where the plan has no bytes for it.
+
+        Both for a tensor that is the same as another of the plan. Raises ConfigError for a name that is none of the
+        model's.
+        """
+        named = {each.name: each for each in self.tensors}
+        gone = {each.name: each for each in self.removed}
+        if name not in named and name not in gone:
+            raise ConfigError(f"the plan has no tensor '{name}'{nearest(name, (*named, *gone))}")
+        at = name
+        while at not in named and at in gone and gone[at].into:
+            at = gone[at].into
+        return named.get(at), gone.get(name)
+
+    def why(self, name: str) -> Explanation:
+        """Why a tensor's bytes are not shared: who keeps it alive, and what is live with it.
+
+        Raises ConfigError for a name that is none of the model's.
+        """
+        tensor, removed = self.find(name)
+        graph = self.interference
+        if tensor is None or tensor.name not in graph:
+            return Explanation(name, tensor, removed)
+        last = tensor.read_at[-1] if tensor.read_at else graph.life(tensor.name)[1] - 1
+        named = {each.name: each for each in self.tensors}
+        return Explanation(
+            name,
+            tensor,
+            removed,
+            last,
+            (self.step_nodes[last] if self.step_nodes else ()) or (self.steps[last],),
+            tuple(named[other] for other in graph.neighbours(tensor.name)),
+            self.reused_by(tensor),
+            tensor.shared_with,
+        )
 
     @property
     def cache_bytes(self) -> int:
@@ -179,11 +160,28 @@ class MemoryPlan:
         """The tensors in the arena that are live at a step."""
         return tuple(each for each in self.tensors if not each.persistent and each.birth <= step < each.death)
 
+    def step_records(self) -> list[StepRecord]:
+        """What each step adds to the arena and leaves; bytes are those of whole buffers, padded as in `live_bytes`."""
+        made, freed = [0] * (len(self.steps) + 1), [0] * (len(self.steps) + 1)
+        for buffer in self.buffers:
+            taken = padded(buffer.bytes, self.alignment)
+            edges = [buffer.birth, *(step for gap in buffer.gaps for step in gap), buffer.death]
+            for start, end in zip(edges[::2], edges[1::2], strict=True):
+                made[start] += taken
+                freed[end - 1] += taken
+        scratch = [0] * len(self.steps)
+        for each in self.tensors:
+            if each.role == "scratch":
+                scratch[each.birth] += padded(each.bytes, self.alignment)
+        nodes = self.step_nodes or ((),) * len(self.steps)
+        facts = zip(self.steps, nodes, self.live_bytes(), made, freed, scratch, strict=False)
+        return [StepRecord(number, *fact) for number, fact in enumerate(facts)]
+
     def live_bytes(self) -> list[int]:
         """Bytes of the arena occupied at each step, padded to the alignment as the planner counts them."""
         changes = [0] * (len(self.steps) + 1)
         for buffer in self.buffers:
-            taken = -(-buffer.bytes // self.alignment) * self.alignment
+            taken = padded(buffer.bytes, self.alignment)
             edges = [buffer.birth, *(step for gap in buffer.gaps for step in gap), buffer.death]
             for index, step in enumerate(edges):
                 changes[step] += -taken if index % 2 else taken

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from math import prod
 from typing import Any, TypedDict, cast
 
 from xdsl.dialects import func, memref
@@ -21,14 +22,17 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects.errors import PlanError
 from ....dialects.graph.base import node_name
 from ....dialects.graph.host import argument_texts, caches_of, main_of
+from ....dialects.graph.model_nodes import computed_nodes, model_nodes, tensor_names
 from ....dialects.graph.values import numpy_dtype
 from ....dialects.kernel.calls import CallOp, WeightOp
 from ...geometry.boxes import Box
 from ..analysis.buffers import PLAN, SCRATCH, Places, int_attribute, label, memref_type, nbytes_of
-from ..analysis.main_steps import Step, read_by, scratch_of, steps_of, written_by
-from .memory_plan import BufferRecord, CacheRecord, MemoryPlan, Role, TensorRecord
+from ..analysis.main_steps import Step, loop_ranges, read_by, scratch_of, steps_of, written_by
+from .memory_plan import MemoryPlan
+from .memory_records import BufferRecord, CacheRecord, Role, TensorRecord
+from .removed_tensors import model_weight_bytes, removed_tensors
 
-__all__ = ["BufferRecord", "MemoryPlan", "TensorRecord", "memory_plan", "plan_summary"]
+__all__ = ["MemoryPlan", "memory_plan", "plan_summary"]
 
 _NUMBERS = (
     "alignment",
@@ -92,10 +96,16 @@ def memory_plan(module: ModuleOp) -> MemoryPlan:
     if not steps and _has_kernels_lowered(main):
         raise PlanError("memory plan: the module is not at the arena level")
     places = Places()
+    records = _records(main, steps, places)
+    nodes = model_nodes(module)
     return replace(
         plan_summary(main),
-        tensors=tuple(_records(main, steps, places)),
+        tensors=tuple(records),
+        removed=tuple(removed_tensors(nodes, records, steps)),
+        model_weight_bytes=model_weight_bytes(nodes),
         steps=tuple(map(_title, steps)),
+        loops=tuple((each.start, each.stop) for each in loop_ranges(main).values()),
+        step_nodes=tuple(map(_nodes, steps)),
         buffers=tuple(_buffers(main, places)),
         caches=tuple(_caches(main)),
     )
@@ -119,6 +129,17 @@ def plan_summary(main: Operation) -> MemoryPlan:
 def _title(step: Step) -> str:
     """The name of a step: its kernel, or a load."""
     return step.callee.string_value() if isinstance(step, CallOp) else step.name
+
+
+def _nodes(step: Step) -> tuple[str, ...]:
+    """The ONNX nodes that a step computes."""
+    return computed_nodes(step) or ((node_name(step),) if node_name(step) else ())
+
+
+def _module_of(main: func.FuncOp) -> ModuleOp:
+    module = main.get_toplevel_object()
+    assert isinstance(module, ModuleOp), "main is in a module"
+    return module
 
 
 def _has_kernels_lowered(main: func.FuncOp) -> bool:
@@ -174,6 +195,9 @@ class _Reader:
         self.places = places
         self.buffers: dict[object, _BufferUse] = {}
         self.used = Counter(argument_texts(main, "graph.name"))
+        nodes = model_nodes(_module_of(main))
+        self.shapes = {tensor.name: tensor.shape for node in nodes for tensor in node.outputs}
+        self.initializers = {node.name for node in nodes if not node.operator}
         self.made: set[tuple[object, str]] = set()  # (buffer, name as in the IR) of what calls write
 
     def read(self) -> None:
@@ -183,12 +207,11 @@ class _Reader:
                 for value in values:
                     access = _Access(step, self.places[value].bytes, writes)
                     self.buffers.setdefault(self.key(value), _BufferUse()).accesses.append(access)
-            for value in (*written_by(op), *scratch_of(op)):
-                inplace = value in read_by(op)
-                own = inplace or value in self.main.args  # a tensor in an output's memory is not necessarily the output
-                name = (own and node_name(op)) or self.label(value)
-                tensor = self.tensor(value, step, "scratch" if value in scratch_of(op) else "intermediate", name)
-                tensor.inplace = inplace
+            for number, value in enumerate((*written_by(op), *scratch_of(op))):
+                scratch = value in scratch_of(op)
+                name = self.label(value) if scratch else self.written_name(op, number, value)
+                tensor = self.tensor(value, step, "scratch" if scratch else "intermediate", name)
+                tensor.inplace = value in read_by(op)
                 tensor.node, tensor.kernel = node_name(op), _title(op)
                 self.made.add((self.key(value), self.label(value)))
         for step, op in enumerate(self.steps):
@@ -211,6 +234,18 @@ class _Reader:
     def label(self, value: SSAValue) -> str:
         op = value.owner
         return (label(op) if isinstance(op, Operation) else value.name_hint) or "tensor"
+
+    def written_name(self, op: Step, number: int, value: SSAValue) -> str:
+        """The name of a call's result: of the ONNX tensor that it is, or else of the buffer, or of the node."""
+        own = value in read_by(op) or value in self.main.args  # a tensor in an output's memory isn't always the output
+        names = tensor_names(op)
+        if names is None:
+            return (own and node_name(op)) or self.label(value)
+        name = names[number] if number < len(names) else ""
+        shape = self.shapes.get(name)
+        if name and (shape is None or prod(shape) == prod(self.places[value].box.sizes)):
+            return name
+        return f"{node_name(op)} temporary" if own else self.label(value)
 
     def unique(self, name: str) -> str:
         """The name, with a number appended if another tensor has it."""
@@ -241,9 +276,20 @@ class _Reader:
         """The record of an input or a weight, which is live throughout."""
         size, box = nbytes_of(memref_type(value)), self.places[value].bytes
         accesses = self.buffers.get(self.key(value), _BufferUse()).accesses
-        readers = self.named(each.step for each in accesses if not each.writes and each.box.overlaps(box))
-        layout = _layout(self.places, value)
-        return TensorRecord(name, size, 0, len(self.steps), True, role, None, consumers=readers, **layout)
+        steps = tuple(dict.fromkeys(each.step for each in accesses if not each.writes and each.box.overlaps(box)))
+        return TensorRecord(
+            name,
+            size,
+            0,
+            len(self.steps),
+            True,
+            role,
+            None,
+            consumers=self.named(steps),
+            read_at=steps,
+            model_shape=self.shapes.get(name),
+            **_layout(self.places, value),
+        )
 
     def named(self, steps: Iterable[int]) -> tuple[str, ...]:
         """Whose calls these steps are: ONNX nodes, or kernels of calls that stem from none; each once."""
@@ -270,6 +316,8 @@ class _Reader:
             buffer=key if inside else None,
             extent=tensor.box.end - tensor.box.offset,
             consumers=self.named(tensor.read_at),
+            read_at=tensor.read_at,
+            model_shape=self.shapes.get(tensor.name),
             **_layout(self.places, tensor.value),
         )
 
@@ -319,7 +367,8 @@ def _records(main: func.FuncOp, steps: list[Step], places: Places) -> list[Tenso
         weights = isinstance(op, memref.ViewOp) and int_attribute(op, "buffer") is None
         if weights or isinstance(op, WeightOp):
             own = op.attributes.get("name")
-            name = own.data if isinstance(own, StringAttr) else f"{node_name(op)} weight".strip()
+            node = own.data if isinstance(own, StringAttr) else node_name(op)
+            name = node if node in reader.initializers or own is not None else f"{node} weight".strip()
             records.append(reader.outside(op.results[0], reader.unique(name), "weight"))
     found = [
         (tensor.birth, reader.record(tensor, buffer))
