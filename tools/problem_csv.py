@@ -7,6 +7,9 @@ A row is a buffer of `size` bytes that is live in steps [lower, upper). Optional
 (bytes: pinned there; empty for a free buffer), `gaps` ("5-7 9-12": half-open steps in which its bytes are free for
 others). As in MiniMalloc, `start` and `begin` are synonyms of `lower`, `buffer` and `buffer_id` of `id`, and where a
 column `end` replaces `upper`, it and the ends of the gaps are inclusive.
+
+What `mini-infer plan --csv` writes is read, too: a buffer for each of its column `buffer`, named after the first tensor
+there, with the column's bytes and steps, at no place yet.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from ..dialects.arguments import checked_path
@@ -72,6 +76,8 @@ class _Mistake(Exception):
 def _parsed(text: str) -> ProblemTable:
     lines = _lines(text)
     number, header = next(lines, (1, ()))
+    if header[:1] == ("tensor_name",):
+        return _of_plan(number, header, lines)
     columns = _columns(number, header)
     last_is_included = "end" in (name.strip() for name in header)
     rows: list[tuple[str, ...]] = []
@@ -87,6 +93,33 @@ def _parsed(text: str) -> ProblemTable:
         rows.append(row)
         buffers.append(_buffer(number, cells, 1 if last_is_included else 0))
     return ProblemTable(tuple(header), tuple(rows), tuple(buffers))
+
+
+PLAN = ("tensor_name", "buffer", "buffer_size", "buffer_live", "alignment")
+"""The columns of a memory plan that are read."""
+
+
+def _of_plan(number: int, header: Sequence[str], lines: Iterator[tuple[int, tuple[str, ...]]]) -> ProblemTable:
+    """The buffers of a memory plan."""
+    if missing := [name for name in PLAN if name not in header]:
+        raise _Mistake(number, f"column '{missing[0]}' of a memory plan is missing")
+    rows: dict[str, tuple[str, ...]] = {}
+    buffers: dict[str, Buffer] = {}
+    for number, row in lines:
+        if len(row) != len(header):
+            raise _Mistake(number, f"{len(row)} fields, but the header has {len(header)}")
+        name, buffer, size, live, alignment = (row[header.index(each)].strip() for each in PLAN)
+        if not buffer or buffer in buffers:
+            continue
+        spans = [_gap(number, text, 0) for text in live.split()]
+        if not spans:
+            raise _Mistake(number, f"buffer {buffer} is never live")
+        gaps = " ".join(f"{end}-{start}" for (_, end), (start, _) in pairwise(spans))
+        cells = {"id": name, "lower": str(spans[0][0]), "upper": str(spans[-1][1]), "size": size}
+        cells |= {"alignment": alignment, "gaps": gaps}
+        buffers[buffer] = _buffer(number, cells, 0)
+        rows[buffer] = tuple(cells.values())
+    return ProblemTable((*REQUIRED, "alignment", "gaps"), tuple(rows.values()), tuple(buffers.values()))
 
 
 def _lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:

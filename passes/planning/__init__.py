@@ -11,10 +11,11 @@ nothing with their planners.
 from .bound import MOST_BYTES, live_at, lower_bound, refuse_hopeless
 from .checker import check
 from .problem import Bound, Buffer, Id, Interval, Plan, Pool, Problem, Role
-from .solve import BUDGETS, STRATEGIES, Strategy, solve
+from .solve import BEAM_WIDTH, BUDGETS, STRATEGIES, Strategy, solve
 from .stacking import Stacking, Stacks
 
 __all__ = [
+    "BEAM_WIDTH",
     "BUDGETS",
     "MOST_BYTES",
     "STRATEGIES",

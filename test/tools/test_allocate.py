@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from command_runs import complaint, told
+from models.small import SMALL_MODELS
 from typer.testing import CliRunner
 
 import mini_infer as mi
@@ -194,3 +196,45 @@ def test_offsets_that_were_given_are_replaced_and_the_plan_is_a_problem(tmp_path
     text = with_offsets(table, plan.offsets)
     assert text == "id,lower,upper,size,offset\na,0,2,8,8\nb,0,2,8,0\n"
     assert mi.allocate(written(tmp_path, text)).offsets == plan.offsets
+
+
+def test_a_memory_plan_is_read_back(tmp_path: Path) -> None:
+    """Placing the buffers of a plan again takes as much as the plan: gaps and all."""
+    model = SMALL_MODELS["unet"]()
+    plan = mi.plan_memory(model, threads=1)
+    mi.write_report(plan, tmp_path / "plan.csv")
+    table = read_problem(tmp_path / "plan.csv")
+    first = {each.buffer: each.name for each in reversed(plan.tensors)}
+    found = {each.id: (each.size, each.birth, each.death, each.gaps) for each in table.buffers}
+    assert found == {first[each.number]: (each.bytes, each.birth, each.death, each.gaps) for each in plan.buffers}
+    placed = mi.allocate(tmp_path / "plan.csv", alignment=plan.alignment)
+    assert (placed.height, placed.lower_bound) == (plan.arena_bytes, plan.lower_bound_bytes)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tensor_name,size\na,1\n", "line 1: column 'buffer' of a memory plan is missing"),
+        ("tensor_name,buffer,buffer_size,buffer_live,alignment\na,0,64,,256\n", "line 2: buffer 0 is never live"),
+        ("tensor_name,buffer,buffer_size,buffer_live,alignment\na,0,64,3,256\n", "line 2: gap '3' is not of the form"),
+    ],
+)
+def test_a_malformed_plan_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "plan.csv").write_text(text)
+    with pytest.raises(mi.InvalidInputError, match=re.escape(message)):
+        read_problem(tmp_path / "plan.csv")
+
+
+def test_a_placed_problem_is_drawn(tmp_path: Path) -> None:
+    problem, picture = tmp_path / "p.csv", tmp_path / "p.svg"
+    problem.write_text("id,lower,upper,size,gaps\nfirst,3,9,4096,5-7\nsecond,5,7,4096,\n")
+    assert f"written: {picture}" in told("allocate", problem, "--plot", picture).replace("\n", "")
+    assert "p: arena 4.096 kB = lower bound" in picture.read_text()
+    assert complaint("allocate", problem, "--plot", "p.txt") == "--plot p.txt: there are pictures as .png, .svg, .pdf"
+
+
+def test_the_beams_width(tmp_path: Path) -> None:
+    problem = tmp_path / "p.csv"
+    problem.write_text("id,lower,upper,size\na,0,2,4\nb,1,3,8\n")
+    assert "strategy beam" in told("allocate", problem, "--strategy", "beam", "--beam-width", "1")
+    assert "--beam-width does nothing with the strategy 'auto'" in complaint("allocate", problem, "--beam-width", "1")

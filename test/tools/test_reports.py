@@ -158,9 +158,11 @@ def test_csv_is_the_plan_in_numbers(tmp_path: Path) -> None:
     with (tmp_path / "plan.csv").open(newline="") as stream:
         header, *rows = csv.reader(stream)
     assert header[:5] == ["tensor_name", "size", "offset", "start_time", "end_time"]
-    assert header[5:] == ["role", "buffer", "kernel", "producer", "consumers", "note"]
+    assert header[5:] == [
+        *("role", "buffer", "buffer_size", "buffer_live", "alignment", "kernel", "producer", "consumers", "note")
+    ]
     inside = [each for each in plan.tensors if each.offset is not None]
-    assert [(row[0], *map(int, row[1:5]), *row[5:8]) for row in rows if row[2]] == [
+    assert [(row[0], *map(int, row[1:5]), *row[5:7], row[10]) for row in rows if row[2]] == [
         (each.name, each.bytes, each.offset, each.birth, each.death, each.role, str(each.buffer), each.kernel)
         for each in inside
     ]

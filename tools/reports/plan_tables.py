@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ...dialects.arguments import check_kind
 from ...passes.memory.report.memory_plan import MemoryPlan
-from ...passes.memory.report.memory_records import Role
+from ...passes.memory.report.memory_records import BufferRecord, Role
 from .reuse import next_users, overwritten_by, reusers
 
 _PLACES = {"input": 0, "output": 2, "weight": 3}  # table separators around the results of calls
@@ -20,7 +20,7 @@ UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))
 
 CSV_COLUMNS = (
     *("tensor_name", "size", "offset", "start_time", "end_time"),
-    *("role", "buffer", "kernel", "producer", "consumers", "note"),
+    *("role", "buffer", "buffer_size", "buffer_live", "alignment", "kernel", "producer", "consumers", "note"),
 )
 
 
@@ -199,20 +199,29 @@ def pool_table(plan: MemoryPlan) -> str:
 def csv_table(plan: MemoryPlan) -> str:
     """A line for each tensor: bytes, offset in the arena, half-open steps, and where it comes from and goes.
 
-    Those of the arena come first, then those in other memory, which have no offset, then the ONNX tensors without bytes
-    of their own, which have a name and a note.
+    Those of the arena come first, with the buffer that they lie in: its bytes, and the steps at which these are taken
+    ("0-3 5-9", half-open), which is what `mini-infer allocate` reads. Then come those in other memory, which have no
+    offset, and the ONNX tensors without bytes of their own, which have a name and a note.
     """
+    buffers = {each.number: each for each in plan.buffers}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
     for tensor in sorted(plan.tensors, key=lambda each: each.offset is None):
         offset = "" if tensor.offset is None else tensor.offset
-        facts = (tensor.role, "" if tensor.buffer is None else tensor.buffer, tensor.kernel, tensor.producer)
-        readers = " ".join(tensor.consumers)
-        writer.writerow([tensor.name, tensor.bytes, offset, tensor.birth, tensor.death, *facts, readers, ""])
+        buffer = None if tensor.buffer is None else buffers.get(tensor.buffer)
+        place = ("", "", "", "") if buffer is None else _buffer_facts(buffer, plan.alignment)
+        facts = (tensor.role, *place, tensor.kernel, tensor.producer, " ".join(tensor.consumers), "")
+        writer.writerow([tensor.name, tensor.bytes, offset, tensor.birth, tensor.death, *facts])
     for gone in plan.removed:
-        writer.writerow([gone.name, "", "", "", "", "removed", "", "", "", "", gone.text])
+        writer.writerow([gone.name, *[""] * 4, "removed", *[""] * 7, gone.text])
     return text.getvalue()
+
+
+def _buffer_facts(buffer: BufferRecord, alignment: int) -> tuple[int, int, str, int]:
+    edges = [buffer.birth, *(step for gap in buffer.gaps for step in gap), buffer.death]
+    live = " ".join(f"{start}-{end}" for start, end in zip(edges[::2], edges[1::2], strict=True))
+    return buffer.number, buffer.bytes, live, alignment
 
 
 def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
