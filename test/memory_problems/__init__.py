@@ -1,0 +1,1 @@
+"""An open suite of memory problems; README.md tells about it."""
