@@ -10,7 +10,7 @@ first, as SERENITY's dynamic programming does (Ahn et al., MLSys 2020), so that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import TypeAlias
 
@@ -20,6 +20,8 @@ from mini_infer.passes.planning import Buffer, Problem, solve
 
 Ran: TypeAlias = "tuple[int, Ran] | None"
 """The task that ran last, and those before it."""
+Live = tuple[int, int]
+"""Bytes that are live: of storages that count, and of those that may be written over by an output."""
 Offsets = Mapping[int | str, int]
 
 
@@ -85,43 +87,55 @@ def beam(program: Program) -> list[int]:
     return better_order(program, 200_000) or list(range(len(program.tasks)))
 
 
-def uncounted(program: Program) -> set[int]:
-    """Storages in the caller's memory, and those that may be written over by what ends up in an output's."""
-    found = {s for s in range(len(program.nbytes)) if program.fixed[s] or program.output[s]}
+def overwritten(program: Program) -> set[int]:
+    """Storages that may be written over by what ends up in an output's memory."""
+    outputs = {s for s in range(len(program.nbytes)) if program.output[s]}
+    found = set(outputs)
     over: dict[int, set[int]] = {}
     for task in program.tasks:
         for operand, result in task.inplace:
             source, target = program.storage[task.operands[operand]], program.storage[task.results[result]]
             over.setdefault(target, set()).add(source)
-    pending = [s for s in found if program.output[s]]
+    pending = list(outputs)
     while pending:
-        fresh = over.get(pending.pop(), set()) - found
+        fresh = over.get(pending.pop(), set[int]()) - found
         found |= fresh
         pending += fresh
-    return found
+    return {s for s in found - outputs if not program.fixed[s]}
 
 
 def sets(program: Program, limit: int) -> tuple[list[int] | None, int]:
     """An order with a peak that may be below `limit`, and a lower bound of the peaks of all orders, of at most `limit`.
 
-    Peaks are counted as if all that may be in place were: storages that may end up in an output's memory don't count.
+    Peaks are counted as if all that may be in place were. Of storages that may be written over by what ends up in the
+    memory of outputs, as many bytes as these have don't count: of those that do end up there, one is live at a time.
     Where the least such peak is that of its order, this order is the best. After MOST_SETS sets there is no order, and
     the bound is the least peak with which the search might go on. A task that leaves no more live bytes and is within
     the peak so far runs at once, which loses nothing.
     """
     count = len(program.tasks)
-    free = uncounted(program)
-    counted = [0 if s in free else size for s, size in enumerate(program.nbytes)]
+    free = overwritten(program)
+    allowance = sum(program.nbytes[s] for s in range(len(program.nbytes)) if program.output[s]) if free else 0
+    counted = [0 if program.fixed[s] or program.output[s] else size for s, size in enumerate(program.nbytes)]
     readers = [sum(1 << task for task in tasks) for tasks in program.readers]
     before = [sum(1 << other for other in task.after) for task in program.tasks]
     reads = [tuple(dict.fromkeys(program.storage[v] for v in task.operands)) for task in program.tasks]
     makes = [tuple(dict.fromkeys(program.storage[v] for v in task.results)) for task in program.tasks]
 
-    def run(task: int, done: int, live: int) -> tuple[int, int]:
-        """Bytes live while a task runs, and after it."""
+    def added(live: Live, storages: Iterable[int], sign: int = 1) -> Live:
+        """What is live with more, or fewer, storages."""
+        plain, over = live
+        for s in storages:
+            if s in free:
+                over += sign * counted[s]
+            else:
+                plain += sign * counted[s]
+        return plain, over
+
+    def run(task: int, done: int, live: Live) -> tuple[int, Live]:
+        """Bytes that count while a task runs, and what is live after it."""
         done |= 1 << task
         fresh = [s for s in makes[task] if s not in reads[task]]
-        during = live + program.tasks[task].scratch + sum(counted[s] for s in fresh)
         dead = {s for s in reads[task] if not readers[s] & ~done}
         sides = program.tasks[task].operands, program.tasks[task].results
         over = {
@@ -129,17 +143,17 @@ def sets(program: Program, limit: int) -> tuple[list[int] | None, int]:
             for operand, result in program.tasks[task].inplace
             if counted[program.storage[sides[0][operand]]] and program.storage[sides[0][operand]] in dead
         }
-        during -= sum(counted[s] for s in over & {*fresh})
-        after = live + sum(counted[s] for s in fresh if readers[s]) - sum(counted[s] for s in dead)
-        return during, after
+        plain, written = added(live, (s for s in fresh if s not in over))
+        after = added(added(live, (s for s in fresh if readers[s])), dead, -1)
+        return program.tasks[task].scratch + plain + max(written - allowance, 0), after
 
-    def forced(done: int, live: int, peak: int, path: Ran) -> tuple[int, int, Ran]:
+    def forced(done: int, live: Live, peak: int, path: Ran) -> tuple[int, Live, Ran]:
         moved = True
         while moved:
             moved = False
             for task in ready(done):
                 during, after = run(task, done, live)
-                if after <= live and during <= peak:
+                if after[0] <= live[0] and after[1] <= live[1] and during <= peak:
                     done, live, path, moved = done | 1 << task, after, (task, path), True
                     break
         return done, live, path
@@ -148,7 +162,7 @@ def sets(program: Program, limit: int) -> tuple[list[int] | None, int]:
         return [task for task in range(count) if not done >> task & 1 and not before[task] & ~done]
 
     everything = (1 << count) - 1
-    done, live, path = forced(0, 0, 0, None)
+    done, live, path = forced(0, (0, 0), 0, None)
     queue = [(0, -done.bit_count(), 0, done, live, path)]  # the third decides ties
     number = 0
     seen: set[int] = set()

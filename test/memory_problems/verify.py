@@ -105,10 +105,10 @@ class Tasks:
             for value in row["reads"].split():
                 self.readers.setdefault(self.storage[value], set()).add(name)
 
-    def uncounted(self) -> set[str]:
-        """Storages in memory that isn't counted, and those that may be written over by what ends up there."""
-        found = {root for root, kept in self.kept.items() if kept}
-        pending = [root for root in found if self.kept[root] == "output"]
+    def overwritten(self) -> set[str]:
+        """Storages that may be written over by what ends up in an output's memory."""
+        outputs = {root for root, kept in self.kept.items() if kept == "output"}
+        found, pending = set(outputs), list(outputs)
         over: dict[str, set[str]] = {}
         for row in self.tasks.values():
             for pair in row["inplace"].split():
@@ -119,16 +119,22 @@ class Tasks:
             fresh = over.get(pending.pop(), set[str]()) - found
             found |= fresh
             pending += fresh
-        return found
+        return {root for root in found - outputs if not self.kept[root]}
 
     def needed(self, name: str) -> int:
-        """Bytes live while a task runs, in any order: operands, results, less what may be in place, and scratch."""
-        row, uncounted = self.tasks[name], self.uncounted()
-        reads = [self.storage[value] for value in row["reads"].split()]
+        """Bytes live while a task runs, in any order: operands, results, less what may be in place, and scratch.
+
+        Of storages that may be written over by what ends up in the memory of outputs, as many bytes as these have don't
+        count: of those that do end up there, one is live at a time.
+        """
+        row, over = self.tasks[name], self.overwritten()
+        reads = {self.storage[value] for value in row["reads"].split()}
         makes = [self.storage[value] for value in row["makes"].split()]
-        total = int(row["bytes"]) + sum(self.bytes[root] for root in {*reads, *makes} - uncounted)
-        inplace = {int(pair.split(">")[1]) for pair in row["inplace"].split()}
-        return total - sum(self.bytes[root] for root in {makes[result] for result in inplace} - {*reads} - uncounted)
+        inplace = {makes[int(pair.split(">")[1])] for pair in row["inplace"].split()}
+        held = {root for root in reads | ({*makes} - inplace) if not self.kept[root]}
+        outputs = sum(self.bytes[root] for root, kept in self.kept.items() if kept == "output")
+        apart = max(sum(self.bytes[root] for root in held & over) - outputs, 0)
+        return int(row["bytes"]) + sum(self.bytes[root] for root in held - over) + apart
 
     def height(self, order: Sequence[tuple[str, Sequence[str]]]) -> int:
         """The peak of live bytes of an order with its in-place pairs: a list of (task, pairs)."""
