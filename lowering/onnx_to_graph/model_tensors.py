@@ -44,11 +44,11 @@ class ModelTensors:
 
     def attribute(self, graph: GraphProto, nodes: Iterable[tuple[str, NodeProto]]) -> ModelNodesAttr:
         """The module's attribute; `nodes` are those of the graph, of which some may not have been imported."""
-        imported = {each.name for each in self._nodes}
+        known = {tensor.name for each in self._nodes for tensor in each.outputs}
         unused = [
             ModelNode(name, proto.op_type, tuple(proto.input), tuple(ModelTensor(each, fate="unused") for each in made))
             for name, proto in nodes
-            if name not in imported and (made := [each for each in proto.output if each])
+            if (made := [each for each in proto.output if each and each not in known])
         ]
         return ModelNodesAttr((*map(_initializer, graph.initializer), *self._nodes, *unused))
 
@@ -59,7 +59,7 @@ class ModelTensors:
     def _tensor(self, scope: Scope, name: str) -> ModelTensor:
         own, held = scope.prefix + name, scope.held(name)
         if not isinstance(held, SSAValue):
-            return ModelTensor(own, fate="constant")
+            return ModelTensor(own)  # a sequence, or texts
         first = self._names.setdefault(held, own)
         shape = shape_of(held)
         fixed = shape if is_fixed(*shape) else None

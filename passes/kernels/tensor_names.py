@@ -8,6 +8,7 @@ never another number of elements.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
@@ -26,7 +27,8 @@ class TensorNames:
     def __init__(self, module: ModuleOp) -> None:
         nodes = [node for node in model_nodes(module) if node.operator]
         self.known = bool(nodes)
-        self._nodes = {node.name: node for node in nodes}
+        often = Counter(node.name for node in nodes)
+        self._nodes = {node.name: node for node in nodes if often[node.name] == 1}  # other names tell nothing
         self._order = {node.name: number for number, node in enumerate(nodes)}
         self._readers: dict[str, list[ModelNode]] = {}
         for node in nodes:

@@ -269,3 +269,39 @@ def test_what_compare_cannot_take_is_not_proposed(tmp_path: Path) -> None:
     path = saved(b.model([b.node("Relu", b.input("x", ["tokens", 4]))]), tmp_path)
     assert "--range" in complaint("plan", path) and "--range" not in complaint("plan", path, "--compare")
     assert "  all  " in told("plan", path, "--compare", "--rounds", "1", "-j", "1", "--dim", "tokens=3")
+
+
+def test_why_a_tensor_keeps_its_bytes(model: Path) -> None:
+    lines = told("plan", model, "-j", "1", "--why", "perceptron/relu_1", "--why", "perceptron/gemm_0", "--why", "x")
+    heads = ("perceptron/relu_1: 640", "perceptron/gemm_0: inside", "\nx: ")
+    assert sorted(map(lines.index, heads)) == [*map(lines.index, heads)]
+    assert "read last at step 1 by matmul_tanh_0: perceptron/gemm_2, perceptron/tanh_3" in lines
+    assert re.search(r"perceptron/tanh_3 +640 B +\[1,3\) +made by the call that reads it last", lines)
+    assert "perceptron/gemm_0: inside of kernel matmul_relu_0 (step 0)" in lines
+    assert "x: 384 B in an input's or an output's memory, outside of the arena, which shares nothing" in lines
+    assert "address" not in lines, "the table of places is for a command that asks nothing else"
+    assert complaint("plan", model, "-j", "1", "--why", "relu").startswith("the plan has no tensor 'relu'")
+
+
+def test_steps_and_interference(model: Path) -> None:
+    text = told("plan", model, "-j", "1", "--steps", "--interference", "table", "--removed")
+    rows = [line.split() for line in text.splitlines()]
+    assert ["1", "1,536", "768", "768", "0", "<-", "binds", "matmul_tanh_0"] in [row[:8] for row in rows]
+    assert "2 colours: with so many buffers, and no fewer, each tensor has one to itself while live" in text
+    assert "\nlargest clique by bytes: 2 tensors, 1,280 bytes at step 1: perceptron/relu_1, perceptron/tanh_3" in text
+    assert ["perceptron/gemm_2", "inside", "of", "kernel", "matmul_tanh_0", "(step", "1)"] in rows
+    graph = told("plan", model, "-j", "1", "--interference", "dot")
+    assert '"perceptron/relu_1" -- "perceptron/tanh_3";' in graph
+    assert "--interference is 'png'" in complaint("plan", model, "--interference", "png")
+    assert complaint("plan", model, "--compare", "--steps") == "--steps does nothing with --compare"
+
+
+def test_answers_for_programs(model: Path, tmp_path: Path) -> None:
+    told("plan", model, "-j", "1", "--json", tmp_path / "plan.json")
+    found = json.loads((tmp_path / "plan.json").read_text())
+    assert found["interference"]["edges"] == [["perceptron/relu_1", "perceptron/tanh_3"]]
+    assert found["interference"]["largest_clique"]["number"]["names"] == ["perceptron/relu_1", "perceptron/tanh_3"]
+    assert [each["live"] for each in found["peaks"]][1] == found["memory"]["lower_bound_bytes"]
+    removed = {each["name"]: each for each in found["removed"]}
+    assert removed["perceptron/gemm_0"]["fate"] == "fused" and removed["perceptron/gemm_0"]["steps"] == [0]
+    assert found["memory"]["scratch_bytes"] == 0 and found["memory"]["model_weights_bytes"] > 0

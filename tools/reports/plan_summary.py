@@ -87,6 +87,7 @@ def show_plan(
     else:
         memory, statistics = _planned(model, options, console)
     taken = time.perf_counter() - start
+    answers = questions.answers(memory)  # before anything is printed: a tensor may be unknown
     how = "loaded" if Path(model).suffix == ".mi" else "planned"
     console.print(Text.assemble((Path(model).name, "bold"), f" {how} in {taken:.2f} s"))
     for line in pass_lines(statistics):
@@ -95,7 +96,6 @@ def show_plan(
         _write(console, plan_table(memory))
     if pools:
         _write(console, pool_table(memory))
-    answers = questions.answers(memory)
     for answer in answers:
         _write(console, answer)
     if not (table or pools or answers):

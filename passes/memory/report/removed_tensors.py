@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from ....dialects.graph.model_nodes import ModelNode, ModelTensor, computed_nodes
@@ -14,11 +14,13 @@ from .memory_records import RemovedRecord, TensorRecord
 def removed_tensors(
     nodes: Sequence[ModelNode], records: Sequence[TensorRecord], steps: Sequence[Step]
 ) -> Iterator[RemovedRecord]:
-    """The tensors of the model's nodes that have no record, in the model's order."""
-    finder = _Finder(nodes, {record.name for record in records}, steps)
+    """The tensors of the model's nodes that have no record, in the model's order, each once."""
+    finder = _Finder(nodes, steps)
+    told = {record.name for record in records}
     for node in nodes:
         for tensor in node.outputs:
-            if tensor.name not in finder.kept:
+            if tensor.name not in told:
+                told.add(tensor.name)
                 yield finder.removed(node, tensor)
 
 
@@ -30,8 +32,7 @@ def model_weight_bytes(nodes: Sequence[ModelNode]) -> int:
 class _Finder:
     """Finds the calls that compute a tensor, or what its readers became."""
 
-    def __init__(self, nodes: Sequence[ModelNode], kept: Collection[str], steps: Sequence[Step]) -> None:
-        self.kept = kept
+    def __init__(self, nodes: Sequence[ModelNode], steps: Sequence[Step]) -> None:
         self._steps = steps
         self._at: dict[str, list[int]] = {}
         for number, step in enumerate(steps):

@@ -129,3 +129,18 @@ def test_a_layout_of_its_own_keeps_the_models_shape() -> None:
     turned = [each for each in plan.tensors if each.offset is not None and len(each.model_shape or ()) == 4]
     assert any(each.shape != each.model_shape for each in turned)
     assert all(sorted(each.shape) == sorted(each.model_shape or ()) for each in turned)
+
+
+def test_nodes_of_one_name() -> None:
+    """Their names don't tell which of them an op is: what they make is called temporary, and still told of."""
+    b = ModelBuilder("twins")
+    x = b.input("x", [2, 4])
+    model = b.model([b.node("Softmax", b.node("MatMul", b.node("MatMul", x, b.weight(4, 4)), b.weight(4, 4)))])
+    first, second, _ = model.graph.node
+    first.name = second.name = "twin"
+    dead = helper.make_node("Relu", ["x"], ["dead"], name="twin")
+    model.graph.node.append(dead)
+    plan = mi.plan_memory(model, threads=1, enable_graph_optimization=False)
+    assert fate(plan, first.output[0])[0] == fate(plan, second.output[0])[0] == "fused"
+    assert fate(plan, "dead")[0] == "unused"
+    assert {each.name for each in plan.tensors if each.role == "intermediate"} == {"twin temporary", "twin temporary#2"}
