@@ -287,7 +287,7 @@ def test_steps_and_interference(model: Path) -> None:
     text = told("plan", model, "-j", "1", "--steps", "--interference", "table", "--removed")
     rows = [line.split() for line in text.splitlines()]
     assert ["1", "1,536", "768", "768", "0", "<-", "binds", "matmul_tanh_0"] in [row[:8] for row in rows]
-    assert "2 colours: with so many buffers, and no fewer, each tensor has one to itself while live" in text
+    assert "2 colours: with so many buffers, no fewer, each tensor has one to itself while live" in text
     assert "\nlargest clique by bytes: 2 tensors, 1,280 bytes at step 1: perceptron/relu_1, perceptron/tanh_3" in text
     assert ["perceptron/gemm_2", "inside", "of", "kernel", "matmul_tanh_0", "(step", "1)"] in rows
     graph = told("plan", model, "-j", "1", "--interference", "dot")

@@ -38,11 +38,8 @@ def why_text(plan: MemoryPlan, name: str) -> str:
         (each.name, size_text(each.bytes), f"[{each.birth},{each.death})", _reason(each, tensor))
         for each in found.conflicts
     ]
-    return (
-        "\n".join([*lines, *(f"  {line}" for line in aligned(rows, "<>><"))]) + "\n"
-        if rows
-        else "\n".join(lines) + "\n"
-    )
+    lines += [f"  {line}" for line in (aligned(rows, "<>><") if rows else ())]
+    return "\n".join(lines) + "\n"
 
 
 def _reason(other: TensorRecord, tensor: TensorRecord) -> str:
@@ -53,9 +50,9 @@ def _reason(other: TensorRecord, tensor: TensorRecord) -> str:
         return "made by the call that reads it last"
     if other.read_at and tensor.birth == other.read_at[-1]:
         return "read by the call that makes it"
-    return (
-        f"made before, read until step {other.death - 1}" if other.birth < tensor.birth else "made while it is needed"
-    )
+    if other.birth < tensor.birth:
+        return f"made before, read until step {other.death - 1}"
+    return "made while it is needed"
 
 
 def interference_table(plan: MemoryPlan) -> str:
@@ -68,9 +65,7 @@ def interference_table(plan: MemoryPlan) -> str:
         others = graph.neighbours(name)
         rows.append((name, f"{tensor.bytes:,}", str(number[name]), str(len(others)), some(others, 6)))
     lines = [*aligned(rows, "<>>><"), "", f"{len(graph)} tensors, {sum(1 for _ in graph.edges())} pairs that interfere"]
-    lines.append(
-        f"{len(colours)} colours: with so many buffers, and no fewer, each tensor has one to itself while live"
-    )
+    lines.append(f"{len(colours)} colours: with so many buffers, no fewer, each tensor has one to itself while live")
     for by in ("number", "bytes"):
         clique = graph.largest_clique(by)
         text = f"largest clique by {by}: {len(clique)} tensors, {clique.bytes:,} bytes at step {clique.step}"
