@@ -18,11 +18,13 @@ Algorithmic Graph Theory and Perfect Graphs, 1980, chapter 8).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Literal
 
-from ....dialects.arguments import check_choice
+from typing_extensions import override
+
+from ....dialects.arguments import check_choice, check_kind
 from ....dialects.errors import ConfigError
 from .memory_records import BufferRecord, TensorRecord
 
@@ -32,7 +34,7 @@ class Clique:
     """Tensors that are all live at one step: their number, and their bytes without padding."""
 
     step: int
-    names: tuple[str, ...]
+    names: tuple[str, ...] = field(repr=False)
     bytes: int
 
     def __len__(self) -> int:
@@ -61,6 +63,10 @@ class InterferenceGraph:
             for step in range(birth, death):
                 self._steps[step].append(name)
 
+    @override
+    def __repr__(self) -> str:
+        return f"InterferenceGraph({len(self)} tensors)"
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._tensors)
 
@@ -72,6 +78,7 @@ class InterferenceGraph:
 
     def life(self, name: str) -> tuple[int, int]:
         """The steps [birth, death) at which the tensor occupies its bytes. Raises ConfigError for an unknown name."""
+        check_kind("name", name, str)
         if name not in self._lives:
             raise ConfigError(f"the interference graph has no tensor '{name}'; it has those of the arena")
         return self._lives[name]

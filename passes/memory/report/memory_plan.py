@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 
-from ....dialects.arguments import nearest
+from ....dialects.arguments import check_kind, nearest
 from ....dialects.errors import ConfigError
 from .interference import InterferenceGraph
 from .memory_records import (
@@ -106,6 +106,7 @@ class MemoryPlan:
         Both for a tensor that is the same as another of the plan. Raises ConfigError for a name that is none of the
         model's.
         """
+        check_kind("name", name, str)
         named = {each.name: each for each in self.tensors}
         gone = {each.name: each for each in self.removed}
         if name not in named and name not in gone:

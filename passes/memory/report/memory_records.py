@@ -102,8 +102,8 @@ class RemovedRecord:
 
     name: str
     fate: Fate
-    kernels: tuple[str, ...] = ()
-    steps: tuple[int, ...] = ()
+    kernels: tuple[str, ...] = field(default=(), repr=False)
+    steps: tuple[int, ...] = field(default=(), repr=False)
     into: str = ""
 
     @property
@@ -128,7 +128,7 @@ class StepRecord:
 
     step: int
     kernel: str
-    nodes: tuple[str, ...]
+    nodes: tuple[str, ...] = field(repr=False)
     live: int
     made: int
     freed: int
@@ -175,15 +175,15 @@ class Explanation:
     """
 
     name: str
-    tensor: TensorRecord | None
+    tensor: TensorRecord | None = field(repr=False)
     removed: RemovedRecord | None = None
     last_step: int | None = None
     """The step that reads it last, or makes it where none does."""
-    kept_by: tuple[str, ...] = ()
+    kept_by: tuple[str, ...] = field(default=(), repr=False)
     """The ONNX nodes computed at that step, or the kernel of a call without."""
-    conflicts: tuple[TensorRecord, ...] = ()
+    conflicts: tuple[TensorRecord, ...] = field(default=(), repr=False)
     """The tensors that are live at some step at which it is, by birth: none may have its bytes."""
-    reused_by: tuple[str, ...] = ()
+    reused_by: tuple[str, ...] = field(default=(), repr=False)
     """The tensors of other buffers that have some of its bytes at other steps."""
-    shared_with: tuple[str, ...] = ()
+    shared_with: tuple[str, ...] = field(default=(), repr=False)
     """The tensors of its own buffer that have some of its bytes: operands and results in place, wholes and parts."""
