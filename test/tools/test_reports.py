@@ -23,6 +23,7 @@ from mini_infer.passes.memory.report.memory_plan import MemoryPlan
 from mini_infer.passes.memory.report.memory_records import BufferRecord, TensorRecord
 from mini_infer.tools.reports.gantt import draw_plan
 from mini_infer.tools.reports.labels import fitting_label, short_names
+from mini_infer.tools.reports.page import page_html
 from mini_infer.tools.reports.palette import colour_of
 from mini_infer.tools.reports.plan_tables import headline, percent, size_text, subtitle
 from mini_infer.tools.reports.rectangles import Block, blocks_of
@@ -351,3 +352,13 @@ def test_who_reads_a_tensor_is_told_by_node() -> None:
         ("net/matmul_4",),
     }
     assert read_by["net/matmul_4"] == ("net/matmul_4", ())
+
+
+def test_the_page_names_every_tensor() -> None:
+    """Those of the arena in rectangles, all others in lists."""
+    plan = plan_of("resnet")
+    page = page_html(plan)
+    listed = [each for each in plan.tensors if each.offset is None]
+    assert all(f"&lt;b&gt;{each.name}&lt;/b&gt;" in page for each in (*listed, *plan.removed))
+    assert "inside of its kernel: resnet/conv_" in page
+    assert all(each.name in page for each in plan.tensors)

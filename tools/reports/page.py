@@ -57,20 +57,24 @@ def page_html(plan: MemoryPlan, title: str = "") -> str:
     head = f"{title}: {headline(plan)}" if title else headline(plan)
     style = f"font-family: sans-serif; color: {TEXT}"
     told = "".join(f"<div>{escape(line)}</div>" for line in (subtitle(plan), beside(plan)))
-    told += _removed(plan)
+    told += _elsewhere(plan)
     text = f'<div style="{style}"><h2 style="margin: 0.3em 0">{escape(head)}</h2>{told}</div>'
     arena = _arena(plan)
     page = column(Div(text=text), arena, _live(plan, arena), sizing_mode="stretch_width")
     return file_html(page, INLINE, title=head)
 
 
-def _removed(plan: MemoryPlan) -> str:
-    """The ONNX tensors without bytes of their own, as a list to open."""
-    if not plan.removed:
-        return ""
-    rows = "".join(f"<div><b>{escape(each.name)}</b>: {escape(each.text)}</div>" for each in plan.removed)
-    told = f"{len(plan.removed)} tensors of the model have no bytes of their own"
-    return f"<details><summary>{told}</summary>{rows}</details>"
+def _elsewhere(plan: MemoryPlan) -> str:
+    """The tensors without bytes in the arena, and where they are, as lists to open."""
+    outside = [(each.name, f"{each.role}, {each.bytes:,} bytes") for each in plan.tensors if each.offset is None]
+    removed = [(each.name, each.text) for each in plan.removed]
+    lists = (("tensors outside of the arena", outside), ("tensors of the model without bytes of their own", removed))
+    return "".join(_list(f"{len(rows)} {title}", rows) for title, rows in lists if rows)
+
+
+def _list(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    lines = "".join(f"<div><b>{escape(name)}</b>: {escape(where)}</div>" for name, where in rows)
+    return f"<details><summary>{title}</summary>{lines}</details>"
 
 
 def _arena(plan: MemoryPlan) -> Figure:
