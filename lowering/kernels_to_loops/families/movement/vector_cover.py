@@ -13,6 +13,6 @@ def cover(b: LoopBuilder, size: int, lanes: int, run: Callable[[Index, int], Non
     whole = start + (size - start) // lanes * lanes
     b.loop(start, whole, lambda at, _: run(at, lanes), step=lanes)
     if not is_fixed(size):
-        run(whole, size - whole)
+        b.loop(whole, size, lambda at, _: run(at, size - whole), step=lanes)  # once, or not at all
     elif whole < size:
         run(*((size - lanes, lanes) if size >= lanes else (0, size)))
