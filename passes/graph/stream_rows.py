@@ -57,7 +57,7 @@ class StreamRows(ModulePass):
             raise ConfigError(f"stream-rows: a band of {self.band} bytes")
         if not self.band:
             return
-        for found in find_streams(main_of(op, self.name).body.block):
+        for found in reversed(find_streams(main_of(op, self.name).body.block)):
             for stream in reversed(split_stream(found, self.band)):
                 _write(stream, self.band)
                 count(ctx, self.name, "layers run by bands of rows", len(stream.ops))

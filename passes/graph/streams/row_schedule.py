@@ -1,9 +1,9 @@
 """In which order a stream makes which rows.
 
-A stream makes its values a band of rows at a time. What makes the last value asks for the rows that its next band reads;
-what makes those asks in turn, so that rows are made no earlier than they are read. Rows that a later band reads again
-are kept, and none is computed twice. Bands may differ from value to value: where a picture is wide a few rows, where it
-is small all of them at once.
+A stream makes its values a band of rows at a time. What makes the last value asks for the rows that its next band
+reads; what makes those asks in turn, so that rows are made no earlier than they are read. Rows that a later band reads
+again are kept, and none is computed twice. Bands may differ from value to value: where a picture is wide a few rows,
+where it is small all of them at once.
 
 Layers fused like this, with rows kept instead of computed again, are those of Alwani, Chen, Ferdman and Milder, "Fused-
 layer CNN accelerators", 2016; asking for what the next result reads is how synchronous dataflow graphs are scheduled
@@ -125,7 +125,7 @@ def bands(stream: Stream, nbytes: int) -> dict[SSAValue, int]:
         inside = [(v, reach) for v, reach in reading if v in found]
         if op.products or isinstance(op, PoolOp):
             widest = max(stream.row_bytes(value), *(int(stream.row_bytes(v) * reach.scale) for v, reach in reading))
-            found[value] = whole(value, 1 << max(1, nbytes // widest).bit_length() - 1)
+            found[value] = whole(value, 1 << (max(1, nbytes // widest).bit_length() - 1))
         elif inside:
             found[value] = whole(value, max(int(found[v] / reach.scale) for v, reach in inside))
     for op in reversed(stream.ops):
@@ -144,7 +144,7 @@ def firings(stream: Stream, rows: Mapping[SSAValue, int]) -> Iterator[Firing]:
         wanted = (reach.end(shifts[other.results[0]]) for other, reach in stream.readers[value])
         shifts[value] = max(0, *wanted, 0)
     progress = Progress(stream)
-    producers = {op.results[0]: op for op in stream.ops}
+    producers: dict[SSAValue, GraphOp] = {op.results[0]: op for op in stream.ops}
 
     def next_stop(op: GraphOp) -> int:
         """Where the next band of an op ends: bands end where those of their readers need them to."""
@@ -184,7 +184,7 @@ def peak(stream: Stream, rows: Mapping[SSAValue, int]) -> tuple[int, int]:
     """
     progress, live, most, count = Progress(stream), 0, 0, 0
     held: dict[SSAValue, int] = {}
-    outputs = set(stream.outputs)
+    outputs = set[SSAValue](stream.outputs)
     for firing in firings(stream, rows):
         op, value = firing.op, firing.op.results[0]
         count += 1

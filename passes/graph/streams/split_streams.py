@@ -35,12 +35,15 @@ def _value_bytes(stream: Stream, cut: int) -> int:
 
 def _cuts(stream: Stream) -> list[int]:
     """The ops before which the stream may be cut, first and last included: one value of few bytes is live there."""
-    alive, places = set[object](), list[int]()
+    places: list[int] = []
+    reached = 0  # the ops before this one read what was made before the present one
+    order = {op: place for place, op in enumerate(stream.ops)}
     for place, op in enumerate(stream.ops[:-1], 1):
-        alive.add(op.results[0])
-        alive -= {v for v in alive if all(stream.ops.index(r) < place for r, _ in stream.readers[v])}  # type: ignore
-        if alive == {op.results[0]} and op.results[0] not in stream.outputs:
+        value = op.results[0]
+        if reached <= place - 1 and value not in stream.outputs:
             places.append(place)
+        readers = (order[reader] for reader, _ in stream.readers[value])
+        reached = max(reached, len(stream.ops) if value in stream.outputs else 0, *readers, 0)
     sizes = {place: _value_bytes(stream, place) for place in places}
     low = [
         place
