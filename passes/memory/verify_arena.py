@@ -44,7 +44,9 @@ from ...dialects.graph.values import AnyTensor, numpy_dtype
 from ...dialects.kernel.calls import CallOp, WeightOp
 from ...dialects.kernel.kernel_attributes import InterfaceAttr
 from ...dialects.sizes.size_attributes import symbols_of_module
+from ..ordering.problem import OrderProblem
 from .analysis.byte_map import ByteMap, Region
+from .analysis.value_flow import ValueFlow
 
 _Step = CallOp | memref.LoadOp
 _LOOPS = scf.ForOp | scf.WhileOp
@@ -69,16 +71,27 @@ class VerifyArena(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if symbols_of_module(op):
             op = settled(op)
-        interfaces: dict[str, InterfaceAttr] = {}
-        main: func.FuncOp | None = None
-        for each in op.body.block.ops:
-            if isinstance(each, KernelOp) and isinstance(each.interface, InterfaceAttr):
-                interfaces[each.sym_name.data] = each.interface
-            elif isinstance(each, func.FuncOp) and each.sym_name.data == "main":
-                main = each
-        if main is None:
-            raise InvalidModelError("verify-arena: the module has no function @main")
-        _Checker(main, interfaces).run()
+        _checker(op).run()
+
+
+def order_problem(module: ModuleOp) -> OrderProblem:
+    """The problem of the order of main's calls, as its proof is checked: see analysis/value_flow.py."""
+    checker = _checker(settled(module) if symbols_of_module(module) else module)
+    checker.find_buffers()
+    return checker.order_problem()
+
+
+def _checker(module: ModuleOp) -> _Checker:
+    interfaces: dict[str, InterfaceAttr] = {}
+    main: func.FuncOp | None = None
+    for each in module.body.block.ops:
+        if isinstance(each, KernelOp) and isinstance(each.interface, InterfaceAttr):
+            interfaces[each.sym_name.data] = each.interface
+        elif isinstance(each, func.FuncOp) and each.sym_name.data == "main":
+            main = each
+    if main is None:
+        raise InvalidModelError("verify-arena: the module has no function @main")
+    return _Checker(main, interfaces)
 
 
 @dataclass
@@ -151,11 +164,7 @@ class _Checker:
 
     def run(self) -> None:
         """Runs all checks; returns if none fails."""
-        self.steps = {op: step for step, op in enumerate(self.calls(self.main.body.block, 1))}
-        for step in self.steps:
-            for value in step.operands:
-                if isinstance(value.type, MemRefType):
-                    self.region(value)  # which also determines the extent of each buffer
+        self.find_buffers()
         for step in self.calls(self.main.body.block, 2):
             self.step(step)
         for output in self.outputs:
@@ -168,6 +177,22 @@ class _Checker:
         self.check_lifetimes()
         self.check_pairs()
         self.check_certificate()
+
+    def find_buffers(self) -> None:
+        """Numbers the steps, and determines the extent of each buffer."""
+        self.steps = {op: step for step, op in enumerate(self.calls(self.main.body.block, 1))}
+        for step in self.steps:
+            for value in step.operands:
+                if isinstance(value.type, MemRefType):
+                    self.region(value)
+
+    def order_problem(self) -> OrderProblem:
+        """The problem of the order of main's calls."""
+        held = {argument: self.region(argument).count for argument in (*self.outputs, *self.caches)}
+        flow = ValueFlow(self.region, self.is_whole, held, self.caches, self.interfaces, self.plan["alignment"])
+        for step in self.steps:
+            flow.call(step)
+        return flow.problem()
 
     def calls(self, block: Block, rounds: int) -> Iterator[_Step]:
         """The calls and loads in execution order: loop bodies `rounds` times, both branches one after the other."""
@@ -410,13 +435,8 @@ def _region(
     space: SSAValue, owner: object, start: int, type: AnyTensor | MemRefType[Attribute], strides: Sequence[int | None]
 ) -> Region:
     """The bytes of elements of the given type and strides from byte `start` on."""
-    size = numpy_dtype(type.element_type).itemsize
-    pairs = zip(type.get_shape(), cast("Sequence[int]", strides), strict=True)
-    axes = sorted(((count, stride * size) for count, stride in pairs if count != 1), key=lambda axis: -axis[1])
-    run = size if prod(type.get_shape()) else 0
-    while run and axes and axes[-1][1] == run:
-        run *= axes.pop()[0]
-    return Region(space, owner, start, tuple(axes) if run else (), run)
+    itemsize = numpy_dtype(type.element_type).itemsize
+    return Region.of(space, owner, start, itemsize, type.get_shape(), cast("Sequence[int]", strides))
 
 
 def _count(type: MemRefType[Attribute]) -> int:

@@ -117,9 +117,7 @@ def _parts(problem: OrderProblem) -> list[frozenset[int]]:
     """The calls split behind each call that every other one precedes or follows."""
     count, parts, seen = len(problem.calls), list[frozenset[int]](), 0
     gates = [
-        call
-        for call in range(count)
-        if (problem.ancestors[call] | problem.descendants[call]).bit_count() == count - 1
+        call for call in range(count) if (problem.ancestors[call] | problem.descendants[call]).bit_count() == count - 1
     ]
     for gate in gates:
         up_to = problem.ancestors[gate] | 1 << gate

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -19,6 +20,23 @@ class Region:
     start: int
     dims: tuple[tuple[int, int], ...]  # (count, stride in bytes), the largest stride first
     run: int
+
+    @classmethod
+    def of(
+        cls, space: SSAValue, owner: object, start: int, itemsize: int, sizes: Sequence[int], strides: Sequence[int]
+    ) -> Region:
+        """Elements of so many bytes from byte `start` on; strides count elements."""
+        pairs = zip(sizes, strides, strict=True)
+        axes = sorted(((count, stride * itemsize) for count, stride in pairs if count != 1), key=lambda axis: -axis[1])
+        run = itemsize if prod(sizes) else 0
+        while run and axes and axes[-1][1] == run:
+            run *= axes.pop()[0]
+        return cls(space, owner, start, tuple(axes) if run else (), run)
+
+    @property
+    def count(self) -> int:
+        """Its bytes."""
+        return self.run * prod(count for count, _ in self.dims)
 
     @property
     def end(self) -> int:
@@ -35,6 +53,24 @@ class Region:
         begun = np.searchsorted(b, a + self.run, "left")
         ended = np.searchsorted(b + other.run, a, "right")
         return bool((begun > ended).any())
+
+    def shared(self, other: Region) -> int:
+        """How many bytes the regions, whose rows do not overlap, have in common."""
+        if not (self.run and other.run) or self.space is not other.space:
+            return 0
+        if not (self.dims or other.dims):
+            return max(0, min(self.end, other.end) - max(self.start, other.start))
+        if self.start >= other.end or other.start >= self.end:
+            return 0
+        a, b = self.rows(), other.rows()
+
+        def before(ends: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> int:
+            """The bytes of `other` below each of these bytes, all together."""
+            begun = np.searchsorted(b, ends, "left")
+            cut = np.where(begun > 0, np.maximum(b[begun - 1] + other.run - ends, 0), 0)
+            return int((begun * other.run - cut).sum())
+
+        return before(a + self.run) - before(a)
 
     def rows(self) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
         """The first byte of each row, ascending."""
