@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from ....dialects.graph.values import numpy_dtype
 from ....dialects.kernel.calls import CallOp

@@ -1,0 +1,68 @@
+"""Proofs of the order of calls against all topological orders of small programs, and planted faults in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from order_programs import orders, peak, program_of, random_graph
+
+from mini_infer.dialects.errors import PlanError
+from mini_infer.passes.memory.analysis.aliasing import Program
+from mini_infer.passes.memory.analysis.program_order import order_problem, prove_order
+from mini_infer.passes.ordering.checker import check_order_proof
+
+
+def _program(seed: int, calls: int) -> Program:
+    random = Random(seed)
+    graph = random_graph(random, random.randint(1, calls))
+    scratch = [random.choice([0, 4, 32]) for _ in graph] if random.random() < 0.5 else ()
+    return program_of(graph, inplace=random.random() < 0.6, scratch=scratch)
+
+
+def _check(seeds: range, calls: int) -> None:
+    proven = 0
+    for seed in seeds:
+        program = _program(seed, calls)
+        best = min(peak(program, order) for order in orders(program))
+        found = prove_order(program)
+        check_order_proof(order_problem(program), found.proof)
+        assert found.bound <= best <= found.peak == peak(program, found.order), f"seed {seed}"
+        assert not found.is_optimal or found.peak == best, f"seed {seed}"
+        proven += found.is_optimal
+    assert proven > 0.9 * len(seeds)
+
+
+def test_no_order_of_a_small_program_is_below_the_bound() -> None:
+    _check(range(150), 7)
+
+
+@pytest.mark.slow
+def test_no_order_of_a_larger_program_is_below_the_bound() -> None:
+    _check(range(2000), 9)
+
+
+def test_wrong_proofs_are_refused() -> None:
+    planted = 0
+    for seed in range(60):
+        program = _program(seed, 12)
+        problem, proof = order_problem(program), prove_order(program).proof
+        found = prove_order(program)
+        if not found.is_optimal or found.peak == 0:
+            continue
+        with pytest.raises(PlanError, match="the proof of the order"):
+            check_order_proof(problem, replace(proof, bound=proof.bound + 1))
+        for each in proof.sets:
+            with pytest.raises(PlanError, match="the proof of the order lacks the set"):
+                check_order_proof(problem, replace(proof, sets=proof.sets - {each}))
+            planted += 1
+    assert planted > 60
+
+
+def test_a_wide_program_gets_a_gap_within_the_budget() -> None:
+    random = Random(5)
+    program = program_of(random_graph(random, 300))
+    found = prove_order(program, budget=3000)
+    assert 0 < found.bound <= found.peak
+    check_order_proof(order_problem(program), found.proof)
