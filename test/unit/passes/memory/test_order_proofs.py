@@ -6,12 +6,17 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from memory_programs import MEMORY, random_program, run_memory
 from order_programs import orders, peak, program_of, random_graph
 
 from mini_infer.dialects.errors import PlanError
+from mini_infer.dialects.graph.host import main_of
 from mini_infer.passes.memory.analysis.aliasing import Program
 from mini_infer.passes.memory.analysis.program_order import order_problem, prove_order
+from mini_infer.passes.memory.report.memory_report import plan_summary
+from mini_infer.passes.memory.verify_arena import order_problem as order_problem_of_main
 from mini_infer.passes.ordering.checker import check_order_proof
+from mini_infer.passes.ordering.prove import prove
 
 
 def _program(seed: int, calls: int) -> Program:
@@ -66,3 +71,20 @@ def test_a_wide_program_gets_a_gap_within_the_budget() -> None:
     found = prove_order(program, budget=3000)
     assert 0 < found.bound <= found.peak
     check_order_proof(order_problem(program), found.proof)
+
+
+def test_the_bound_of_a_planned_main_is_no_higher_than_its_arena() -> None:
+    """Of what all default passes have made, with views, copies, loops and branches, and in other orders."""
+    bounds = 0
+    for seed in range(60):
+        found: list[tuple[int, int]] = []
+        for passes in (MEMORY, [each for each in MEMORY if not each.startswith("order-kernels")]):
+            ctx, module, _ = random_program(seed, regions=seed % 3 == 0)
+            run_memory(ctx, module, passes)
+            problem = order_problem_of_main(module)
+            proof = prove(problem, range(len(problem.calls)), 2000).proof
+            check_order_proof(problem, proof)
+            found.append((proof.bound, plan_summary(main_of(module, "test")).arena_bytes))
+        assert max(bound for bound, _ in found) <= min(arena for _, arena in found), f"seed {seed}"
+        bounds += any(bound == arena > 0 for bound, arena in found)
+    assert bounds > 10
