@@ -28,8 +28,8 @@ _OURS: dict[Level, dict[str, str]] = {
     "graph": {
         "passes.graph": "infer-shapes,fold-constants,canonicalize-graph,fold-batch-norm,recompose-softmax,"
         "recompose-layer-norm,recompose-gelu,recompose-quantized,recompose-silu,recompose-attention,widen-halves,"
-        "channels-last,pad-conv,split-concat,group-pixels,tile-batch,stream-rows,split-conv-depth,split-conv-transpose,flip-signs,"
-        "recompose-block-weight,merge-products,pair-gates",
+        "channels-last,pad-conv,split-concat,group-pixels,tile-batch,stream-rows,split-conv-depth,"
+        "split-conv-transpose,flip-signs,recompose-block-weight,merge-products,pair-gates",
         "passes.graph.language_models": "choose-token,narrow-caches,slice-rows-first",
         "passes.graph.quantization": "quantize-weights,round-products,split-quantized-transpose",
         "passes.graph.windows": "flatten-pointwise,split-pool",
@@ -41,8 +41,8 @@ _OURS: dict[Level, dict[str, str]] = {
     },
     "buffers": {"passes.memory": "elide-copies,plan-arena"},
     "arena": {
-        "passes.memory": "verify-arena,insert-barriers,poison-dead,insert-checks,place-weights,advise-weights,"
-        "share-threads",
+        "passes.memory": "verify-arena,prove-order,insert-barriers,poison-dead,insert-checks,place-weights,"
+        "advise-weights,share-threads",
         "lowering.kernels_to_loops": "lower-kernels",
         "lowering.kernels_to_gpu": "lower-kernels-to-gpu",
     },

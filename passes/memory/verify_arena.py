@@ -16,6 +16,8 @@ step by step, calls and loads of scalars (loops twice, to cover values carried a
    step has more; the plan is called optimal exactly where the proven bound equals the size. (That nothing lies between
    the lower bound and a higher proven one is left to the planner.)
 
+5. The proof in `kernel.order`, where prove-order has left one, proves its bound of all orders of the calls.
+
 Needs plan-arena. Raises PlanError with the names of the buffers and the step.
 """
 
@@ -30,7 +32,15 @@ from typing import cast
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+)
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -40,11 +50,12 @@ from ...dialects.graph.fixed_sizes import settled
 from ...dialects.graph.host import attributes_of_arguments
 from ...dialects.graph.kv_cache_attributes import CACHE, CacheAttr
 from ...dialects.graph.ops.structure import KernelOp
-from ...dialects.graph.values import AnyTensor, numpy_dtype
+from ...dialects.graph.values import AnyTensor, ints, numpy_dtype
 from ...dialects.kernel.calls import CallOp, WeightOp
 from ...dialects.kernel.kernel_attributes import InterfaceAttr
 from ...dialects.sizes.size_attributes import symbols_of_module
-from ..ordering.problem import OrderProblem
+from ..ordering.checker import check_order_proof
+from ..ordering.problem import OrderProblem, OrderProof
 from .analysis.byte_map import ByteMap, Region
 from .analysis.value_flow import ValueFlow
 
@@ -58,6 +69,7 @@ _VIEWS = (
     memref.ExpandShapeOp,
     memref.CastOp,
 )
+ORDER = "kernel.order"
 _HARMLESS = (*_VIEWS, memref.ViewOp, memref.AllocOp, scf.YieldOp, scf.ConditionOp, func.ReturnOp)
 
 
@@ -177,6 +189,28 @@ class _Checker:
         self.check_lifetimes()
         self.check_pairs()
         self.check_certificate()
+        self.check_order()
+
+    def check_order(self) -> None:
+        """The proof that `kernel.order` holds, if any, proves its bound."""
+        stated = self.main.attributes.get(ORDER)
+        if stated is None:
+            return
+        match stated:
+            case DictionaryAttr(
+                data={
+                    "bound": IntegerAttr() as bound,
+                    "window": DenseArrayBase() as window,
+                    "sets": ArrayAttr() as sets,
+                }
+            ):
+                masks = frozenset(int(each.data, 16) for each in sets if isinstance(each, StringAttr))
+                proof = OrderProof(bound.value.data, tuple(ints(window)), masks)
+            case _:
+                raise PlanError("verify-arena: the kernel.order of main needs a bound, a window and sets")
+        check_order_proof(self.order_problem(), proof)
+        if proof.bound > self.plan["arena_bytes"]:
+            raise PlanError(f"the proof of the order claims {proof.bound} bytes, more than the arena has")
 
     def find_buffers(self) -> None:
         """Numbers the steps, and determines the extent of each buffer."""

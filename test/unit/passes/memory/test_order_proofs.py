@@ -8,9 +8,11 @@ from random import Random
 import pytest
 from memory_programs import MEMORY, random_program, run_memory
 from order_programs import orders, peak, program_of, random_graph
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
 
 from mini_infer.dialects.errors import PlanError
 from mini_infer.dialects.graph.host import main_of
+from mini_infer.dialects.graph.values import int_attr
 from mini_infer.passes.memory.analysis.aliasing import Program
 from mini_infer.passes.memory.analysis.program_order import order_problem, prove_order
 from mini_infer.passes.memory.report.memory_report import plan_summary
@@ -88,3 +90,18 @@ def test_the_bound_of_a_planned_main_is_no_higher_than_its_arena() -> None:
         assert max(bound for bound, _ in found) <= min(arena for _, arena in found), f"seed {seed}"
         bounds += any(bound == arena > 0 for bound, arena in found)
     assert bounds > 10
+
+
+def test_verify_arena_refuses_a_bound_that_is_not_proven() -> None:
+    ctx, module, _ = random_program(3)
+    run_memory(ctx, module, [*MEMORY, "prove-order", "verify-arena"])
+    main = main_of(module, "test")
+    stated = main.attributes["kernel.order"]
+    assert isinstance(stated, DictionaryAttr) and isinstance(stated.data["bound"], IntegerAttr)
+    higher = int_attr(stated.data["bound"].value.data + 256)
+    main.attributes["kernel.order"] = DictionaryAttr({**stated.data, "bound": higher})
+    with pytest.raises(PlanError, match="the proof of the order"):
+        run_memory(ctx, module, ["verify-arena"])
+    main.attributes["kernel.order"] = DictionaryAttr({"bound": higher})
+    with pytest.raises(PlanError, match="needs a bound, a window and sets"):
+        run_memory(ctx, module, ["verify-arena"])
