@@ -5,7 +5,7 @@ after:   func.func @main(...) attributes {kernel.plan = {...},
              kernel.order = {bound = 1024, window = array<i64: 3, 4>, sets = ["0", "1"]}}
 
 The problem is the one that verify-arena reads from the final IR (analysis/value_flow.py), where calls are numbered
-without copies; the proof is that of passes/ordering/problem.py, its sets in hexadecimal. Changes no code.
+without copies; the proof is that of passes/ordering/calls_and_values.py, its sets in hexadecimal. Changes no code.
 """
 
 from __future__ import annotations

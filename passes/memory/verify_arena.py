@@ -54,8 +54,8 @@ from ...dialects.graph.values import AnyTensor, ints, numpy_dtype
 from ...dialects.kernel.calls import CallOp, WeightOp
 from ...dialects.kernel.kernel_attributes import InterfaceAttr
 from ...dialects.sizes.size_attributes import symbols_of_module
-from ..ordering.checker import check_order_proof
-from ..ordering.problem import OrderProblem, OrderProof
+from ..ordering.calls_and_values import OrderProblem, OrderProof
+from ..ordering.proof_checker import check_order_proof
 from .analysis.byte_map import ByteMap, Region
 from .analysis.value_flow import ValueFlow
 

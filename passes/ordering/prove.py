@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .problem import OrderProblem, OrderProof, bits
+from .calls_and_values import OrderProblem, OrderProof, bits
 from .reach import Allowance, peak, reach
 from .window import Window
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .problem import OrderProof
+from .calls_and_values import OrderProof
 from .window import State, Window
 
 MOST_SETS = 20_000  # of one proof; a search that meets more gives up

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .problem import OrderProblem, bits, union
+from .calls_and_values import OrderProblem, bits, union
 
 
 @dataclass(frozen=True)

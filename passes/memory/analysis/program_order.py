@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...ordering.problem import Call, InPlace, OrderProblem, OrderProof, Value
+from ...ordering.calls_and_values import Call, InPlace, OrderProblem, OrderProof, Value
 from ...ordering.prove import STEPS, prove
 from ...ordering.slots import slots_of
 from .aliasing import Program, share

@@ -19,15 +19,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
 from ....dialects.graph.values import numpy_dtype
 from ....dialects.kernel.calls import CallOp
 from ....dialects.kernel.kernel_attributes import InterfaceAttr
 from ...geometry.boxes import Box, placed
-from ...ordering.problem import Call, InPlace, OrderProblem, Value
+from ...ordering.calls_and_values import Call, InPlace, OrderProblem, Value
 from ...ordering.slots import slots_of
+from .buffers import memref_type
 from .byte_map import Region
 from .main_steps import moves_of
 
@@ -256,8 +256,7 @@ def _parts(made: _Made) -> Iterator[tuple[frozenset[int], int]]:
 
 def _window(region: Region, value: SSAValue, box: Box) -> Region | None:
     """The bytes of a window of a value; None where they are no box."""
-    type = value.type
-    assert isinstance(type, MemRefType)
+    type = memref_type(value)
     strides = type.get_strides()
     if strides is None or None in strides:
         return None

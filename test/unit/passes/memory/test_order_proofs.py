@@ -17,7 +17,7 @@ from mini_infer.passes.memory.analysis.aliasing import Program
 from mini_infer.passes.memory.analysis.program_order import order_problem, prove_order
 from mini_infer.passes.memory.report.memory_report import plan_summary
 from mini_infer.passes.memory.verify_arena import order_problem as order_problem_of_main
-from mini_infer.passes.ordering.checker import check_order_proof
+from mini_infer.passes.ordering.proof_checker import check_order_proof
 from mini_infer.passes.ordering.prove import prove
 
 

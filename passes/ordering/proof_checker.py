@@ -1,13 +1,13 @@
 """Checks a proof of the order of calls without trusting, or sharing code with, the search that found it.
 
 Everything is computed from the problem anew, for each set of the proof: the work is linear in sets times calls that are
-ready times values. See `problem.OrderProof` for what a proof says.
+ready times values. See `calls_and_values.OrderProof` for what a proof says.
 """
 
 from __future__ import annotations
 
 from ...dialects.errors import PlanError
-from .problem import OrderProblem, OrderProof
+from .calls_and_values import OrderProblem, OrderProof
 
 
 def check_order_proof(problem: OrderProblem, proof: OrderProof) -> None:
