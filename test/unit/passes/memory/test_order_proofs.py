@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from typing import cast
 
 import pytest
 from memory_programs import MEMORY, random_program, run_memory
@@ -97,8 +98,8 @@ def test_verify_arena_refuses_a_bound_that_is_not_proven() -> None:
     run_memory(ctx, module, [*MEMORY, "prove-order", "verify-arena"])
     main = main_of(module, "test")
     stated = main.attributes["kernel.order"]
-    assert isinstance(stated, DictionaryAttr) and isinstance(stated.data["bound"], IntegerAttr)
-    higher = int_attr(stated.data["bound"].value.data + 256)
+    assert isinstance(stated, DictionaryAttr)
+    higher = int_attr(cast(IntegerAttr, stated.data["bound"]).value.data + 256)
     main.attributes["kernel.order"] = DictionaryAttr({**stated.data, "bound": higher})
     with pytest.raises(PlanError, match="the proof of the order"):
         run_memory(ctx, module, ["verify-arena"])
