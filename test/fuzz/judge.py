@@ -6,13 +6,13 @@ that was on the way, or a few times as far as a peer's own: a cancellation costs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from everything_tiled import everything_tiled
+from everything_tiled import everything_streamed, everything_tiled
 from fuzz.growth import BFLOAT16, Case, distance, wide_array, widened
 from fuzz.growth import onnx_type as type_number
 from fuzz.reference import evaluate, runtime_of
@@ -31,8 +31,13 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "checked memory": {"check_memory": True},  # the next one too: it compiles both and compares them
     "without memory planning": {"enable_memory_planning": False},
     "tiled batches": {},
+    "bands of rows": {},
 }
-TILED = "tiled batches"  # in a label: each op that may run entry by entry does
+FORCED: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
+    "tiled batches": everything_tiled,
+    "bands of rows": everything_streamed,
+}
+"""What passes do other than usual where a label has such words in it."""
 # These differ from "default" in memory and in who does the work: not one bit may differ.
 SAME_BITS = ("2 threads", "checked memory", "without memory planning")
 
@@ -82,7 +87,7 @@ def judged(case: Case, options: Mapping[str, Mapping[str, Any]] = OPTIONS) -> Ve
 
 def passes_of(label: str) -> AbstractContextManager[None]:
     """What passes do other than usual where models are compiled with options of such a label."""
-    return everything_tiled() if TILED in label else nullcontext()
+    return next((forced() for words, forced in FORCED.items() if words in label), nullcontext())
 
 
 def expected(case: Case) -> tuple[Results, list[Results], Mapping[str, float]]:

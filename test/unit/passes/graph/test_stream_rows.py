@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 from graph_runs import Model, Target, compiled, execute
 from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from mini_infer.dialects.errors import ConfigError
@@ -19,6 +20,7 @@ from mini_infer.dialects.graph.ops.movement import ConcatOp, PadOp, ReshapeOp, S
 from mini_infer.dialects.graph.ops.reduction import ReduceMeanOp, SoftmaxOp
 from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.dialects.graph.ops.windows import AvgPoolOp, MaxPoolOp
+from mini_infer.dialects.graph.values import shape_of
 from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.passes.graph.streams.find_streams import find_streams
 from mini_infer.passes.graph.streams.row_schedule import Progress, bands, firings
@@ -28,12 +30,22 @@ from mini_infer.passes.graph.streams.steps import repetitions, steps_of
 HIGH = 61
 
 
-def conv(m: Model, x: SSAValue, filters: int, kernel: int = 3, **options: object) -> SSAValue:
+def conv(
+    m: Model,
+    x: SSAValue,
+    filters: int,
+    kernel: int = 3,
+    *,
+    strides: Sequence[int] = (1, 1),
+    dilations: Sequence[int] = (1, 1),
+    pads: Sequence[int] = (),
+    groups: int = 1,
+) -> SSAValue:
     """A convolution of pictures with their channels last; padded as much as its kernel reaches by default."""
-    channels = x.type.get_shape()[-1] // int(str(options.get("groups", 1)))  # type: ignore[union-attr]
-    given = {"pads": [kernel // 2] * 4, **options}
-    weight = m.weight(filters, channels, kernel, kernel, scale=0.2)
-    return m(ReluOp(m(ConvOp(x, weight, m.weight(filters), layout="NHWC", **given))))  # type: ignore[arg-type]
+    weight = m.weight(filters, shape_of(x)[-1] // groups, kernel, kernel, scale=0.2)
+    bias, pads = m.weight(filters), pads or [kernel // 2] * 4
+    made = ConvOp(x, weight, bias, strides=strides, dilations=dilations, pads=pads, groups=groups, layout="NHWC")
+    return m(ReluOp(m(made)))
 
 
 def chain(m: Model) -> SSAValue:
@@ -66,7 +78,7 @@ def moved(m: Model) -> SSAValue:
     """Cropped, padded and enlarged pictures, whose channels go first again."""
     x = conv(m, m(SliceOp(m.input(1, HIGH, 8, 4), [0, 2, 0, 0], [1, 58, 8, 4])), 4)
     x = conv(m, m(PadOp(x, [0, 2, 1, 0], [0, 1, 0, 0], value=0.5)), 16)
-    high, wide = x.type.get_shape()[1:3]  # type: ignore[union-attr]
+    high, wide = shape_of(x)[1:3]
     x = m(TransposeOp(m(ReshapeOp(x, (1, high, wide, 2, 2, 4))), (0, 1, 3, 2, 4, 5)))
     x = conv(m, m(ReshapeOp(x, (1, 2 * high, 2 * wide, 4))), 3)
     return m(TransposeOp(x, (0, 3, 1, 2)))
@@ -94,8 +106,8 @@ def products(op: Operation) -> int:
     """The multiply-adds of an op and of those within it, as often as loops run them."""
     turns = 1
     if isinstance(op, scf.ForOp):
-        assert isinstance(op.ub.owner, arith.ConstantOp)
-        turns = op.ub.owner.value.value.data  # type: ignore[union-attr]
+        assert isinstance(op.ub.owner, arith.ConstantOp) and isinstance(count := op.ub.owner.value, IntegerAttr)
+        turns = count.value.data
     own = op.products if isinstance(op, GraphOp) else 0
     return own + turns * sum(products(each) for region in op.regions for block in region.blocks for each in block.ops)
 
