@@ -7,6 +7,7 @@ result, the contributing elements of x and their weights.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar
 
@@ -58,6 +59,21 @@ ROUNDINGS: dict[str, Callable[[Array], Array]] = {
 }
 
 
+@dataclass(frozen=True)
+class Extent:
+    """Which rows along an axis, of which whole, a resize computes: rows of x from `first_old` on, of the result from
+    `first_new` on."""
+
+    old: int
+    """Rows of the whole x."""
+    new: int
+    """Rows of the whole result."""
+    first_old: int
+    first_new: int
+    count: int
+    """Rows of the result."""
+
+
 @irdl_op_definition
 class ResizeOp(MovementOp):
     """x resampled at the positions of the result's elements.
@@ -67,12 +83,16 @@ class ResizeOp(MovementOp):
     "linear" and "cubic" (parameter `cubic_a`) interpolate; neighbours outside of x are clamped to its edge, or with
     `exclude_outside` ignored; `antialias` widens the filter when downscaling. "tf_crop_and_resize" samples the region
     `roi` (start of each axis..., end of each axis..., in [0, 1]), with `extrapolation` outside of x.
+
+    With `part`, x and the result are parts of larger ones, whose positions, borders and bits are meant: the first
+    element of x along each axis..., the size of the whole x along each..., the first element of the result..., the size
+    of the whole result...; all four are 0 for an axis that is whole.
     """
 
     name = "graph.resize"
     LINEAR: ClassVar[bool] = False
 
-    PER_AXIS: ClassVar[tuple[str, ...]] = ("shape", "scales", "roi")
+    PER_AXIS: ClassVar[tuple[str, ...]] = ("shape", "scales", "roi", "part")
 
     x = operand_def()
     shape = prop_def(DenseArrayBase[IntegerType])
@@ -85,6 +105,7 @@ class ResizeOp(MovementOp):
     antialias = opt_prop_def(UnitAttr)
     roi = opt_prop_def(DenseArrayBase[Float64Type])
     extrapolation = opt_prop_def(FloatAttr[Float64Type])
+    part = opt_prop_def(DenseArrayBase[IntegerType])
     result = result_def()
 
     def __init__(
@@ -137,10 +158,31 @@ class ResizeOp(MovementOp):
             require(good, "tf_crop_and_resize needs a roi with a start and an end for each axis")
         numbers = self.mode.data == "nearest" or not is_bool(element_type_of_value(self.x))
         require(numbers, "booleans (i1) can't be interpolated")
+        if self.part is not None:
+            require(len(ints(self.part)) == 4 * len(old), "part has four numbers for each axis")
+            for axis in range(len(old)):
+                at = self.extent(axis)
+                inside = 0 <= at.first_old <= at.old - old[axis] and 0 <= at.first_new <= at.new - new[axis]
+                require(inside, f"axis {axis} is no part of {at.old} elements that become {at.new}")
         return [tensor(element_type_of_value(self.x), new)]
+
+    def extent(self, axis: int) -> Extent:
+        """Which elements along an axis are computed."""
+        old, new = shape_of(self.x)[axis], ints(self.shape)[axis]
+        if not self.is_part(axis):
+            return Extent(old, new, 0, 0, new)
+        assert self.part is not None
+        first_old, whole_old, first_new, whole_new = ints(self.part)[axis :: len(shape_of(self.x))]
+        return Extent(whole_old, whole_new, first_old, first_new, new)
+
+    def is_part(self, axis: int) -> bool:
+        """Whether x and the result are parts of larger ones along an axis."""
+        return self.part is not None and ints(self.part)[axis + len(shape_of(self.x))] > 0
 
     def is_identity(self, axis: int) -> bool:
         """Whether the axis is unchanged."""
+        if self.is_part(axis):
+            return False
         same = shape_of(self.x)[axis] == ints(self.shape)[axis] and self.scales.get_values()[axis] == 1
         return same and (self.roi is None or self._region(axis) == (0, 1))
 
@@ -149,11 +191,12 @@ class ResizeOp(MovementOp):
         dims = range(len(shape_of(self.x)))
         return self.labelled_axes([dims], dims, {axis: Whole for axis in dims if not self.is_identity(axis)})
 
-    def positions(self, axis: int) -> Array:
-        """The position in x of each result element along an axis, float64."""
-        old, new = pinned(shape_of(self.x)[axis]), pinned(ints(self.shape)[axis])
+    def positions(self, axis: int, extent: Extent | None = None) -> Array:
+        """The position in the whole x of each result element along an axis, float64; perhaps for another extent."""
+        at = extent or self.extent(axis)
+        old, new = pinned(at.old), pinned(at.new)
         scale = self.scales.get_values()[axis]
-        index, length = np.arange(new, dtype=np.float64), scale * old
+        index, length = np.arange(pinned(at.count), dtype=np.float64) + at.first_new, scale * old
         match self.coordinate.data:
             case "align_corners":
                 return index * 0 if length == 1 else index * (old - 1) / (length - 1)
@@ -175,10 +218,17 @@ class ResizeOp(MovementOp):
 
     def taps(self, axis: int) -> tuple[Array, Array]:
         """Indices (int64) and weights (float64) along an axis of x, both [result size, neighbours]."""
-        positions, size = self.positions(axis), pinned(shape_of(self.x)[axis])
+        at = self.extent(axis)
+        indices, weights = self.unclamped_taps(axis)
+        return np.clip(indices, 0, pinned(at.old) - 1) - at.first_old, weights
+
+    def unclamped_taps(self, axis: int, extent: Extent | None = None) -> tuple[Array, Array]:
+        """`taps` with indices in the whole x, and some beyond its ends; perhaps for another extent."""
+        at = extent or self.extent(axis)
+        positions, size = self.positions(axis, at), pinned(at.old)
         if self.mode.data == "nearest":
             rounded = ROUNDINGS[self.nearest.data](positions)[:, None]
-            return np.clip(rounded, 0, size - 1).astype(np.int64), np.ones_like(rounded)
+            return rounded.astype(np.int64), np.ones_like(rounded)
         shrink = self.shrink(axis)
         reach = ceil((1 if self.mode.data == "linear" else 2) / shrink)
         indices = np.floor(positions).astype(np.int64)[:, None] + np.arange(1 - reach, 1 + reach)
@@ -188,7 +238,7 @@ class ResizeOp(MovementOp):
         if self.exclude_outside is not None or shrink < 1:
             total = weights.sum(1, keepdims=True)
             weights = weights / np.where(total == 0, 1.0, total)
-        return np.clip(indices, 0, size - 1), weights
+        return indices, weights
 
     def neighbours(self, axis: int) -> int:
         """The number of elements of x along an axis that contribute to one of the result."""
@@ -205,7 +255,7 @@ class ResizeOp(MovementOp):
         positions = self.positions(axis)
         if self.coordinate.data != "tf_crop_and_resize":
             return np.zeros(positions.shape, np.bool_)
-        return (positions < 0) | (positions > shape_of(self.x)[axis] - 1)
+        return (positions < 0) | (positions > self.extent(axis).old - 1)
 
     def _region(self, axis: int) -> tuple[float, float]:
         assert self.roi is not None

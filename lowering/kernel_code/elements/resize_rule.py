@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import f64, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.extensions.arith import FPToSIOp, IndexCastOp
-from ....dialects.graph.ops.resize import ResizeOp
+from ....dialects.graph.ops.resize import Extent, ResizeOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ....dialects.sizes.guards import unguarded
 from ....dialects.sizes.sizes import equal, is_fixed, now
@@ -86,8 +86,13 @@ class _Axis:
 
     @property
     def old(self) -> int:
-        """Size of x along the axis."""
-        return shape_of(self.op.x)[self.axis]
+        """Size of the whole x along the axis."""
+        return self.extent.old
+
+    @property
+    def extent(self) -> Extent:
+        """The part of the axis that is computed."""
+        return self.op.extent(self.axis)
 
     @property
     def length(self) -> float:
@@ -100,8 +105,8 @@ class _Axis:
         return self.v.once(("position", self.op, self.axis, i), lambda: self._position(i))
 
     def _position(self, i: Expr) -> SSAValue:
-        old, new, scale = self.old, ints(self.op.shape)[self.axis], self.op.scales.get_values()[self.axis]
-        m, index = self.exact, self.v.number_as(i, f64)
+        old, new, scale = self.old, self.extent.new, self.op.scales.get_values()[self.axis]
+        m, index = self.exact, self.v.number_as(i + self.extent.first_new, f64)
         single = scale * old == 1 if is_fixed(old) else (1 / scale).is_integer() and equal(old, round(1 / scale))
 
         def const(value: float) -> SSAValue:
@@ -135,7 +140,8 @@ class _Axis:
         """An integral f64 as an index, clamped into x."""
         b = self.v.b
         whole = b.insert(IndexCastOp(b.insert(FPToSIOp(rounded, i64)), INDEX))
-        return b.min(b.max(whole, 0), self.old - 1)
+        clamped, first = b.min(b.max(whole, 0), self.old - 1), self.extent.first_old
+        return b.sub(clamped, first) if first else clamped
 
 
 _LOCAL = ("asymmetric", "half_pixel", "tf_half_pixel_for_nn")
@@ -292,7 +298,7 @@ def _weighed(
 
     def part(tap: Expr) -> SSAValue:
         place = own.place(tap)
-        where = v.variable(("index", place), lambda: along.place(place), 0, along.old - 1)
+        where = v.variable(("index", place), lambda: along.place(place), 0, shape_of(op.x)[axis] - 1)
         value, factor = v.alike([at(where), convert(v.b, own.weight(tap), f64, computed)])
         return Arithmetic(v.b, value.type).mul(value, factor)
 

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, prod
 
+import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
-from ....dialects.graph.axes import Kept, Placed, Repeated, Spread, Strided, Windowed
+from ....dialects.graph.axes import Kept, Placed, Repeated, Spread, Strided, Whole, Windowed
 from ....dialects.graph.base import GraphOp
 from ....dialects.graph.ops.contraction import ConvOp
 from ....dialects.graph.ops.movement import PadOp, ReshapeOp, SliceOp
+from ....dialects.graph.ops.resize import Extent, ResizeOp
 from ....dialects.graph.ops.windows import AvgPoolOp, MaxPoolOp
 from ....dialects.graph.values import ints, ints_attr, shape_of
 from ....dialects.graph.window_sizes import spatial_axes
@@ -77,17 +79,75 @@ def reaches(op: GraphOp, axis: int) -> list[Reach | None] | None:
                 return None
             case Windowed() if isinstance(op, ConvOp | MaxPoolOp | AvgPoolOp):
                 last = (kind.taps - 1) * kind.dilation + 1 - kind.stride - kind.before
-                found.append(Reach(place, Fraction(kind.stride), Fraction(-kind.before), Fraction(last)))
+                windows = Reach(place, Fraction(kind.stride), Fraction(-kind.before), Fraction(last))
+                if windows.end(1) <= 0 or windows.first(shape_of(op.results[0])[axis] - 1) >= shape_of(value)[place]:
+                    return None  # a row that reads nothing but padding
+                found.append(windows)
             case Kept() if shape_of(value)[place] == shape_of(op.results[0])[axis]:
                 found.append(Reach(place))
-            case Placed() if isinstance(op, PadOp):
-                found.append(Reach(place, Fraction(1), Fraction(-kind.before), Fraction(-kind.before)))
+            case Placed() | Whole() if isinstance(op, PadOp):
+                if (padded := _padded(op, axis)) is None:
+                    return None
+                found.append(padded)
+            case Whole() if isinstance(op, ResizeOp):
+                if (resampled := _resampled(op, axis)) is None:
+                    return None
+                found.append(resampled)
             case Strided() if isinstance(op, SliceOp) and kind.step > 0:
                 last = kind.start - kind.step + 1
                 found.append(Reach(place, Fraction(kind.step), Fraction(kind.start), Fraction(last)))
             case _:
                 return None
     return found
+
+
+def _padded(op: PadOp, axis: int) -> Reach | None:
+    """The reach of a pad: the first band and the last one have the rows that they are padded with, or mirror."""
+    low, high, rows = ints(op.low)[axis], ints(op.high)[axis], shape_of(op.result)[axis]
+    if op.mode.data == "wrap":
+        return None  # both ends need each other
+    first, last = (2 * pad + 1 if op.mode.data == "reflect" else pad + 1 for pad in (low, high))
+    multiple = next((m for m in range(first, rows) if (rows % m or m) >= last), None)
+    return None if multiple is None else Reach(axis, Fraction(1), Fraction(-low), Fraction(-low), multiple)
+
+
+def _resampled(op: ResizeOp, axis: int) -> Reach | None:
+    """The reach of a resize: bounds of all taps, beyond the ends of x too, on lines with the slope of positions."""
+    old, new, scale = shape_of(op.x)[axis], shape_of(op.result)[axis], op.scales.get_values()[axis]
+    if op.part is not None or op.coordinate.data == "tf_crop_and_resize" or 0 in (old, new):
+        return None
+    slope = (old - 1, max(new - 1, 1)) if op.coordinate.data == "align_corners" else (old, new)
+    step = 1 / Fraction(scale) if (1 / Fraction(scale)).denominator == 1 else Fraction(*slope)
+    taps, rows = op.unclamped_taps(axis)[0], np.arange(new, dtype=np.int64)
+    least, most = np.minimum(taps.min(1), old - 1), np.maximum(taps.max(1), 0) + 1
+    low = int((least * step.denominator - rows * step.numerator).min())
+    high = int((most * step.denominator - (rows + 1) * step.numerator).max())
+    multiple = new // old if new % old == 0 and scale == new // old else 1
+    return Reach(axis, step, Fraction(low, step.denominator), Fraction(high, step.denominator), multiple)
+
+
+def _part_of_resize(op: ResizeOp, axis: int, reach: Reach, start: int, stop: int) -> dict[str, Attribute]:
+    """Rows start..stop of a resize by themselves.
+
+    Where rows are as far from the ends as not to be clamped, and have the same taps as rows that begin elsewhere, they
+    are told as those, so that parts are equal.
+    """
+    rank, whole = len(shape_of(op.x)), op.extent(axis)
+    first, end = max(0, reach.first(start)), min(reach.end(stop), whole.old)
+    at = Extent(whole.old, whole.new, first, start, stop - start)
+    indices, weights = op.unclamped_taps(axis, at)
+    scale = op.scales.get_values()[axis]
+    if scale.is_integer() and indices.min() >= 0 and indices.max() < whole.old:
+        moved = start % int(scale) + op.neighbours(axis) * int(scale)
+        by = (start - moved) // int(scale)
+        size = end - by + op.neighbours(axis)
+        other = Extent(size, size * int(scale), first - by, moved, stop - start)
+        others, same = op.unclamped_taps(axis, other)
+        if first >= by and others.min() >= 0 and np.array_equal(others + by, indices) and np.array_equal(same, weights):
+            at = other
+    part = [0] * (4 * rank)
+    part[axis::rank] = at.first_old, at.old, at.first_new, at.new
+    return {**op.resized(axis, stop - start), "part": ints_attr(part)}
 
 
 def _reshaped(old: Sequence[int], new: Sequence[int], axis: int) -> Reach | None:
@@ -109,6 +169,8 @@ def part_properties(op: GraphOp, axis: int, reach: Reach | None, start: int, sto
     shape = shape_of(op.results[0])
     if isinstance(op, ReshapeOp):
         return {"shape": ints_attr([*shape[:axis], stop - start, *shape[axis + 1 :]])}
+    if reach is not None and isinstance(op, ResizeOp) and not op.is_identity(axis):
+        return _part_of_resize(op, axis, reach, start, stop)
     if reach is None or not isinstance(op, ConvOp | MaxPoolOp | AvgPoolOp | PadOp | SliceOp):
         return op.resized(axis, stop - start)
     rows = shape_of(op.operands[0])[reach.axis]
