@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from graph_runs import Model, Target, compiled, execute
 from unit.dialects.test_axes import ALL, Case, Operands, arrays_of, named
 from xdsl.utils.test_value import create_ssa_value
 
@@ -18,8 +19,10 @@ from mini_infer.dialects.graph.ops.indexing import GatherOp
 from mini_infer.dialects.graph.ops.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.ops.reduction import CumsumOp, SoftmaxOp
 from mini_infer.dialects.graph.ops.resize import COORDINATES, MODES, ROUNDINGS, ResizeOp
+from mini_infer.dialects.graph.ops.unary import TanhOp
 from mini_infer.dialects.graph.ops.windows import AvgPoolOp, MaxPoolOp
 from mini_infer.dialects.graph.values import Array, shape_of, tensor, type_of
+from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.passes.graph.streams.row_reach import part_properties, reaches
 from mini_infer.passes.graph.support.pattern_utils import with_operands
 
@@ -160,3 +163,23 @@ def test_inner_parts_of_a_resize_are_equal() -> None:
         starts = range(8 * factor, 40 * factor, 2 * factor)
         parts = [part_properties(op, 0, reach, start, start + 2 * factor) for start in starts]
         assert all(part == parts[0] for part in parts)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_machine_code_of_bands_makes_the_same_bits(mode: str) -> None:
+    def made(passes: str) -> tuple[Array, int]:
+        m = Model()
+        x = m(TanhOp(m.input(1, 24, 12, 4)))
+        x = m(PadOp(x, (0, 2, 1, 0), (0, 2, 1, 0), "reflect"))
+        x = m(ResizeOp(x, (1, 56, 28, 4), mode=mode, coordinate="half_pixel"))
+        m.outputs("y", [m(TanhOp(x))])
+        m.finish()
+        run_passes(m.ctx, m.module, parse_passes(passes))
+        resizes = sum(isinstance(op, ResizeOp) for op in m.module.walk())
+        plan, _ = compiled(m, Target(256))
+        return execute(plan, m.inputs)["y.0"], resizes
+
+    whole, one = made("")
+    banded, several = made("stream-rows{band=4096}")
+    assert one == 1 < several
+    np.testing.assert_array_equal(banded, whole)
