@@ -122,6 +122,7 @@ class ResizeOp(MovementOp):
         antialias: bool = False,
         roi: Sequence[float] | None = None,
         extrapolation: float = 0.0,
+        part: Sequence[int] | None = None,
         location: LocationAttr | None = None,
     ):
         """Absent scales are the ratios of the sizes."""
@@ -141,6 +142,7 @@ class ResizeOp(MovementOp):
             antialias=antialias,
             roi=None if roi is None else floats_attr(roi),
             extrapolation=float(extrapolation) or None,
+            part=part,
         )
 
     @override

@@ -276,6 +276,9 @@ RULES: list[tuple[Build, list[Array], str]] = [
     (partial(ResizeOp, shape=(2,), coordinate="x"), [f(1)], "coordinate is one of half_pixel, "),
     (partial(ResizeOp, shape=(2,), nearest="x"), [f(1)], "nearest is one of round_prefer_floor, "),
     (partial(ResizeOp, shape=(2,), mode="linear"), [b(1)], "booleans (i1) can't be interpolated"),
+    (partial(ResizeOp, shape=(2,), part=(0, 4)), [f(1)], "part has four numbers for each axis"),
+    (partial(ResizeOp, shape=(4,), part=(3, 4, 0, 8)), [f(2)], "axis 0 is no part of 4 elements that become 8"),
+    (partial(ResizeOp, shape=(4,), part=(0, 4, 5, 8)), [f(2)], "axis 0 is no part of 4 elements that become 8"),
     (crop, [f(1, 1)], "tf_crop_and_resize needs a roi with a start and an end for each axis"),
     # networks
     (attention, [f(1, 3, 8), f(1, 5, 8), f(1, 5, 8)], "query, key and value need four dimensions"),

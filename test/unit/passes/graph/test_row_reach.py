@@ -80,6 +80,14 @@ def hold(op: GraphOp, x: Operands, trials: int = 3) -> None:
                 np.testing.assert_array_equal(found, whole, err_msg=f"{op.name}, axis {axis}, {borders}")
 
 
+def _pad(mode: str, low: int, high: int, rows: int, x: Operands) -> GraphOp:
+    return PadOp(x(rows, 4), (low, 0), (high, 1), mode)
+
+
+def _pool(kind: Callable[..., GraphOp], ceil: bool, x: Operands) -> GraphOp:
+    return kind(x(1, 9, 8, 2), [3, 2], strides=[2, 2], pads=[1, 0, 1, 1], ceil_mode=ceil, layout="NHWC")
+
+
 MORE: list[Case] = [
     lambda x: AddOp(x(5, 4), x(5, 1)),
     lambda x: AddOp(x(1, 4), x(5, 4)),
@@ -92,19 +100,14 @@ MORE: list[Case] = [
     lambda x: ReshapeOp(x(4, 6), (8, 3)),
     lambda x: ReshapeOp(x(8, 3), (4, 2, 3)),
     *(
-        partial(lambda mode, low, high, rows, x: PadOp(x(rows, 4), (low, 0), (high, 1), mode), *(mode, low, high, rows))
+        partial(_pad, mode, low, high, rows)
         for mode in ("constant", "edge", "reflect")
         for low, high, rows in ((3, 2, 9), (1, 1, 12), (0, 4, 20), (2, 0, 7), (3, 3, 40))
     ),
     *(
-        partial(
-            lambda kind, ceil, count, x: kind(
-                x(1, 9, 8, 2), [3, 2], strides=[2, 2], pads=[1, 0, 1, 1], ceil_mode=ceil, layout="NHWC", **count
-            ),
-            *(kind, ceil, count),
-        )
+        partial(_pool, kind, ceil)
         for ceil in (False, True)
-        for kind, count in ((MaxPoolOp, {}), (AvgPoolOp, {}), (AvgPoolOp, {"count_include_pad": True}))
+        for kind in (MaxPoolOp, AvgPoolOp, partial(AvgPoolOp, count_include_pad=True))
     ),
     lambda x: ResizeOp(x(12, 3), (24, 6), mode="linear"),
     lambda x: ConvOp(x(1, 9, 7, 3), x(4, 3, 5, 3), strides=[1, 2], pads=[4, 1, 4, 0], dilations=[2, 1], layout="NHWC"),
@@ -122,20 +125,20 @@ def test_these_compute_rows(case: Case) -> None:
     assert row_axes(case(Operands()))
 
 
-@pytest.mark.parametrize(
-    ("case", "axis"),
-    [
-        (lambda x: CumsumOp(x(4, 3), 0), 0),
-        (lambda x: SoftmaxOp(x(4, 3), 0), 0),
-        (lambda x: ConcatOp([x(2, 3), x(4, 3)], 0), 0),
-        (lambda x: SliceOp(x(5, 2), (4, 0), (-1, 2), (-1, 1)), 0),
-        (lambda x: PadOp(x(5, 2), (2, 0), (2, 0), "wrap"), 0),
-        (lambda x: ConvOp(x(1, 5, 5, 1), x(1, 1, 2, 2), pads=[3, 0, 0, 0], layout="NHWC"), 1),
-        (lambda x: ReshapeOp(x(4, 6), (6, 4)), 0),
-        (lambda x: ConvTransposeOp(x(1, 2, 5, 5), x(2, 3, 3, 3)), 2),
-    ],
-)
-def test_these_need_more_than_rows(case: Callable[[Operands], GraphOp], axis: int) -> None:
+WHOLE: list[tuple[Case, int]] = [
+    (lambda x: CumsumOp(x(4, 3), 0), 0),
+    (lambda x: SoftmaxOp(x(4, 3), 0), 0),
+    (lambda x: ConcatOp([x(2, 3), x(4, 3)], 0), 0),
+    (lambda x: SliceOp(x(5, 2), (4, 0), (-1, 2), (-1, 1)), 0),
+    (lambda x: PadOp(x(5, 2), (2, 0), (2, 0), "wrap"), 0),
+    (lambda x: ConvOp(x(1, 5, 5, 1), x(1, 1, 2, 2), pads=[3, 0, 0, 0], layout="NHWC"), 1),
+    (lambda x: ReshapeOp(x(4, 6), (6, 4)), 0),
+    (lambda x: ConvTransposeOp(x(1, 2, 5, 5), x(2, 3, 3, 3)), 2),
+]
+
+
+@pytest.mark.parametrize(("case", "axis"), WHOLE)
+def test_these_need_more_than_rows(case: Case, axis: int) -> None:
     assert reaches(case(Operands()), axis) is None
 
 
@@ -146,8 +149,8 @@ def test_parts_of_resizes(mode: str, coordinate: str) -> None:
         for flags in range(1 if mode == "nearest" else 4):
             x = Operands()
             nearest = [*ROUNDINGS][number % len(ROUNDINGS)]
-            rule = {"mode": mode, "coordinate": coordinate, "nearest": nearest}
-            op = ResizeOp(x(old, 2), (new, 2), **rule, antialias=flags > 1, exclude_outside=flags % 2 > 0)
+            kind = partial(ResizeOp, mode=mode, coordinate=coordinate, nearest=nearest)
+            op = kind(x(old, 2), (new, 2), antialias=flags > 1, exclude_outside=flags % 2 > 0)
             assert row_axes(op) == [0, 1]
             hold(op, x, trials=1)
 
