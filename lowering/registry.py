@@ -28,10 +28,11 @@ _OURS: dict[Level, dict[str, str]] = {
     "graph": {
         "passes.graph": "infer-shapes,fold-constants,canonicalize-graph,fold-batch-norm,recompose-softmax,"
         "recompose-layer-norm,recompose-gelu,recompose-quantized,recompose-silu,recompose-attention,widen-halves,"
-        "channels-last,pad-conv,split-concat,group-pixels,tile-batch,stream-rows,split-conv-depth,"
+        "channels-last,pad-conv,split-concat,group-pixels,tile-batch,split-conv-depth,"
         "split-conv-transpose,flip-signs,recompose-block-weight,merge-products,pair-gates",
         "passes.graph.language_models": "choose-token,narrow-caches,slice-rows-first",
         "passes.graph.quantization": "quantize-weights,round-products,split-quantized-transpose",
+        "passes.graph.streams": "stream-rows",
         "passes.graph.windows": "flatten-pointwise,split-pool",
         "passes.kernels": "split-means,form-kernels",
     },

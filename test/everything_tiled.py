@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mini_infer.dialects.graph.base import GraphOp
 from mini_infer.passes.graph import tile_batch
-from mini_infer.passes.graph.stream_rows import StreamRows
+from mini_infer.passes.graph.streams.stream_rows import StreamRows
 
 
 @contextmanager

@@ -33,9 +33,10 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "tiled batches": {},
     "bands of rows": {},
 }
+TILED, STREAMED = "tiled batches", "bands of rows"
 FORCED: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
-    "tiled batches": everything_tiled,
-    "bands of rows": everything_streamed,
+    TILED: everything_tiled,
+    STREAMED: everything_streamed,
 }
 """What passes do other than usual where a label has such words in it."""
 # These differ from "default" in memory and in who does the work: not one bit may differ.

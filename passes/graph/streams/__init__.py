@@ -1,1 +1,1 @@
-"""Parts of stream-rows: which rows ops read, when each turn makes which, and what that takes."""
+"""Streams of rows: layers that are run a band of rows at a time."""

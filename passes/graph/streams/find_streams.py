@@ -10,7 +10,10 @@ from ....dialects.graph.ops.movement import ReshapeOp
 from ....dialects.graph.values import shape_of
 from ....dialects.sizes.sizes import is_fixed
 from .row_reach import reaches, row_axis
-from .row_schedule import Stream
+from .row_schedule import Stream, makes_whole_values
+
+MOST_OPS = 500
+"""Of a stream: an op asks those before it for rows, each within the call of the next."""
 
 
 def find_streams(block: Block) -> list[Stream]:
@@ -19,7 +22,7 @@ def find_streams(block: Block) -> list[Stream]:
     found: list[Stream] = []
     while left:
         stream, left = _first_stream(left)
-        if any(op.products for op in stream.ops) and len(stream.ops) > 1:
+        if any(map(makes_whole_values, stream.ops)) and len(stream.ops) > 1:
             found.append(stream)
     return found
 
@@ -63,6 +66,8 @@ def _join(stream: Stream, op: GraphOp) -> bool:
     if len(op.results) != 1 or not is_fixed(*shape_of(op.results[0])):
         return False
     made = {each.results[0] for each in stream.ops}
+    if len(made) == MOST_OPS:
+        return False
     within = [place for place, value in enumerate(op.operands) if value in made]
     if stream.ops and not within:
         return False

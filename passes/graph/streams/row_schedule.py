@@ -19,6 +19,7 @@ from functools import cached_property
 from xdsl.ir import SSAValue
 
 from ....dialects.graph.base import GraphOp
+from ....dialects.graph.ops.resize import ResizeOp
 from ....dialects.graph.ops.windows import PoolOp
 from ....dialects.graph.values import nbytes_of, shape_of, type_of
 from ....dialects.sizes.sizes import now
@@ -107,11 +108,16 @@ class Progress:
         return max(0, min([rows, *places]))
 
 
+def makes_whole_values(op: GraphOp) -> bool:
+    """Whether an op's result is a value of its own, not written by the kernel that reads or makes it otherwise."""
+    return op.products > 0 or isinstance(op, PoolOp | ResizeOp)
+
+
 def bands(stream: Stream, nbytes: int) -> dict[SSAValue, int]:
     """The rows of each value's bands, or all where those would be most of them.
 
-    Products and pools make a power of two, of at most `nbytes` or of what they read for it; other ops make what they
-    can of the bands that they read, or what is read of theirs.
+    Products, pools and resizes make a power of two, of at most `nbytes` or of what they read for it; other ops make
+    what they can of the bands that they read, or what is read of theirs.
     """
     found: dict[SSAValue, int] = {}
 
@@ -123,7 +129,7 @@ def bands(stream: Stream, nbytes: int) -> dict[SSAValue, int]:
     for op in stream.ops:
         value, reading = op.results[0], stream.operands(op)
         inside = [(v, reach) for v, reach in reading if v in found]
-        if op.products or isinstance(op, PoolOp):
+        if makes_whole_values(op):
             widest = max(stream.row_bytes(value), *(int(stream.row_bytes(v) * reach.scale) for v, reach in reading))
             found[value] = whole(value, 1 << (max(1, nbytes // widest).bit_length() - 1))
         elif inside:

@@ -17,7 +17,7 @@ from ....dialects.graph.ops.structure import ConstantOp
 from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from ..support.pattern_utils import with_operands
 from .row_schedule import Firing, Stream
-from .steps import Rows, Step, Turns, repetitions, steps_of
+from .row_steps import Rows, Step, Turns, repetitions, steps_of
 
 
 class StreamWriter:

@@ -24,8 +24,8 @@ from mini_infer.dialects.graph.values import shape_of
 from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.passes.graph.streams.find_streams import find_streams
 from mini_infer.passes.graph.streams.row_schedule import Progress, bands, firings
+from mini_infer.passes.graph.streams.row_steps import repetitions, steps_of
 from mini_infer.passes.graph.streams.split_streams import split_stream
-from mini_infer.passes.graph.streams.steps import repetitions, steps_of
 
 HIGH = 61
 
@@ -106,8 +106,9 @@ def products(op: Operation) -> int:
     """The multiply-adds of an op and of those within it, as often as loops run them."""
     turns = 1
     if isinstance(op, scf.ForOp):
-        assert isinstance(op.ub.owner, arith.ConstantOp) and isinstance(count := op.ub.owner.value, IntegerAttr)
-        turns = count.value.data
+        assert isinstance(op.ub.owner, arith.ConstantOp)
+        assert isinstance(op.ub.owner.value, IntegerAttr)
+        turns = op.ub.owner.value.value.data
     own = op.products if isinstance(op, GraphOp) else 0
     return own + turns * sum(products(each) for region in op.regions for block in region.blocks for each in block.ops)
 

@@ -34,13 +34,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from ...dialects.errors import ConfigError
-from ...dialects.graph.host import main_of
-from ..statistics import count
-from .streams.find_streams import find_streams, moved_behind
-from .streams.row_schedule import Stream, bands, firings
-from .streams.split_streams import split_stream
-from .streams.write_stream import StreamWriter
+from ....dialects.errors import ConfigError
+from ....dialects.graph.host import main_of
+from ...statistics import count
+from .find_streams import find_streams, moved_behind
+from .row_schedule import Stream, bands, firings
+from .split_streams import split_stream
+from .write_stream import StreamWriter
 
 
 @dataclass(frozen=True)
