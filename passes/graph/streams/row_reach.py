@@ -80,6 +80,9 @@ def reaches(op: GraphOp, axis: int) -> list[Reach | None] | None:
             case Windowed() if isinstance(op, ConvOp | MaxPoolOp | AvgPoolOp):
                 last = (kind.taps - 1) * kind.dilation + 1 - kind.stride - kind.before
                 windows = Reach(place, Fraction(kind.stride), Fraction(-kind.before), Fraction(last))
+                beyond = windows.end(shape_of(op.results[0])[axis]) - shape_of(value)[place] - kind.after
+                if beyond > 0 and isinstance(op, AvgPoolOp) and op.count_include_pad is not None:
+                    return None  # what a last window has beyond the pad is no zero that is counted
                 if windows.end(1) <= 0 or windows.first(shape_of(op.results[0])[axis] - 1) >= shape_of(value)[place]:
                     return None  # a row that reads nothing but padding
                 found.append(windows)
@@ -187,8 +190,6 @@ def part_properties(op: GraphOp, axis: int, reach: Reach | None, start: int, sto
     if axis not in spatial:
         return op.resized(axis, stop - start)
     pads, place = list(ints(op.pads)), spatial.index(axis)
-    if stop == shape[axis] and not isinstance(op, ConvOp) and op.ceil_mode is not None:
-        high = pads[place + len(spatial)]  # what lies behind the pad is not counted
     pads[place], pads[place + len(spatial)] = low, high
     return {"pads": ints_attr(pads)}
 

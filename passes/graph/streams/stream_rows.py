@@ -33,6 +33,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
+from xdsl.transforms.dead_code_elimination import region_dce
 
 from ....dialects.errors import ConfigError
 from ....dialects.graph.host import main_of
@@ -57,10 +58,12 @@ class StreamRows(ModulePass):
             raise ConfigError(f"stream-rows: a band of {self.band} bytes")
         if not self.band:
             return
-        for found in reversed(find_streams(main_of(op, self.name).body.block)):
+        main = main_of(op, self.name)
+        for found in reversed(find_streams(main.body.block)):
             for stream in reversed(split_stream(found, self.band)):
                 _write(stream, self.band)
                 count(ctx, self.name, "layers run by bands of rows", len(stream.ops))
+        region_dce(main.body)  # casts of weights that each band has for itself now
 
 
 def _write(stream: Stream, nbytes: int) -> None:

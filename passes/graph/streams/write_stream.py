@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ....dialects.graph.ops.conversion import CastOp
 from ....dialects.graph.ops.elementwise import AddOp, MulOp
 from ....dialects.graph.ops.indexing import GatherOp, ScatterNdOp
 from ....dialects.graph.ops.movement import BroadcastToOp, ConcatOp, SliceOp
@@ -112,6 +113,8 @@ class StreamWriter:
                 operands[place] = self.slice(self.band[operand], stream.axis[operand], *inside)
             elif outside is not None and reach is not None:
                 operands[place] = self.source(operand, outside, int(self.strides.get(value, 0) * reach.scale))
+            elif isinstance(cast := operand.owner, CastOp) and cast not in stream.reads:
+                operands[place] = self.insert(cast.clone())  # of weights: kernels take them along, each its own
         new = self.insert(with_operands(op, operands, **dict(step.properties)))
         if value in self.parts:
             self.parts[value].append(new)

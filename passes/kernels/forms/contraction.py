@@ -72,7 +72,8 @@ def contraction_of(ops: Sequence[Operation]) -> ContractionForm:
     cast = weight.owner if isinstance(weight.owner, CastOp) and weight.owner.parent is root.parent else None
     if cast is not None:
         weight = cast.operands[0]
-    prologue = tuple(op for op in before if isinstance(op, ElementwiseOp) and op is not cast)
+    # A cast of weights that other kernels need too may stand here without users.
+    prologue = tuple(op for op in before if isinstance(op, ElementwiseOp) and op is not cast and op.results[0].uses)
     means = after.pop() if after and isinstance(after[-1], ReduceMeanOp) else None
     pool = after.pop() if after and isinstance(after[-1], MaxPoolOp) else None
     halves = tuple(op.result for op in halves_of(root.result, after))
