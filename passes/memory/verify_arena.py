@@ -204,7 +204,10 @@ class _Checker:
                     "sets": ArrayAttr() as sets,
                 }
             ):
-                masks = frozenset(int(each.data, 16) for each in sets if isinstance(each, StringAttr))
+                try:
+                    masks = frozenset(int(each.data, 16) for each in sets if isinstance(each, StringAttr))
+                except ValueError as error:
+                    raise PlanError(f"verify-arena: a set of the kernel.order of main: {error}") from None
                 proof = OrderProof(bound.value.data, tuple(ints(window)), masks)
             case _:
                 raise PlanError("verify-arena: the kernel.order of main needs a bound, a window and sets")
@@ -224,7 +227,7 @@ class _Checker:
         """The problem of the order of main's calls."""
         held = {argument: self.region(argument).count for argument in (*self.outputs, *self.caches)}
         flow = ValueFlow(self.region, self.is_whole, held, self.caches, self.interfaces, self.plan["alignment"])
-        for step in self.steps:
+        for step in self.calls(self.main.body.block, 1):
             flow.call(step)
         return flow.problem()
 
