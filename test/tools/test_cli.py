@@ -168,10 +168,10 @@ def test_plan_tells_what_binds_and_on_demand_all(model: Path) -> None:
     text = told("plan", model, "-j", "1")
     assert re.search(r"arena +1,536 bytes +0.002 MB, proven minimal \(strategy auto: [a-z-]+\)\n", text)
     assert re.search(r"lower bound +1,536 bytes +0.002 MB at step 1 \([a-z_0-9]+\), ratio 1.0000\n", text)
-    assert re.search(r"live at step 1, which binds:\n  perceptron/gemm_0 +0 +640 B +[a-z_0-9]+\n", text)
+    assert re.search(r"live at step 1, which binds:\n  perceptron/relu_1 +0 +640 B +[a-z_0-9]+\n", text)
     table = told("plan", model, "-j", "1", "--table")
-    assert re.search(r"tensor +bytes +MB +start +end +address +mark +reused by\n", table)
-    assert re.search(r"perceptron/gemm_0 +640 +0.001 +0 +2 +0", table)
+    assert re.search(r"tensor +bytes +MB +start +end +address +mark +made by +read by +reused by\n", table)
+    assert re.search(r"perceptron/relu_1 +640 +0.001 +0 +2 +0", table)
 
 
 def test_plan_says_what_shares_bytes(tmp_path: Path) -> None:
@@ -193,11 +193,13 @@ def test_plan_writes_a_table_for_programs(model: Path) -> None:
     told("plan", model, "-j", "1", "--csv", table, "--alignment", "64")
     with table.open(newline="") as stream:
         rows = list(csv.reader(stream))
-    assert rows == [
-        ["tensor_name", "size", "offset", "start_time", "end_time"],
-        ["perceptron/gemm_0", "640", "0", "0", "2"],
-        ["perceptron/gemm_2", "640", "640", "1", "3"],
+    assert [row[:6] for row in rows[:4]] == [
+        ["tensor_name", "size", "offset", "start_time", "end_time", "role"],
+        ["perceptron/relu_1", "640", "0", "0", "2", "intermediate"],
+        ["perceptron/tanh_3", "640", "640", "1", "3", "intermediate"],
+        ["x", "384", "", "0", "3", "input"],
     ]
+    assert rows[-1][0] == "perceptron/gemm_2" and rows[-1][5] == "removed"
 
 
 def test_compare_finds_no_difference(model: Path) -> None:

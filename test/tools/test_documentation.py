@@ -41,7 +41,7 @@ LEFT_OUT = {
     "mini-infer generate phi/ --tokenizer phi/tokenizer.json --prompt 'Once upon a time' --temperature 0.7",
     "mini-infer run MODEL.onnx --device cuda",
 }
-MODELS = ("resnet50.onnx", "build/resnet50.onnx", "MODEL.onnx", "YOUR.onnx")
+MODELS = ("resnet50.onnx", "vgg16.onnx", "build/resnet50.onnx", "MODEL.onnx", "YOUR.onnx")
 
 
 def blocks(page: str) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from mini_infer.tools.option_values import FLAGS, flags_of
 
 GROUP: Any = typer.main.get_command(mini_infer.app)
 COMMANDS: dict[str, Any] = {**GROUP.commands, "mini-opt": typer.main.get_command(mini_opt.app)}
-OF_BUFFERS = {"strategy", "capacity", "alignment"}
+OF_BUFFERS = {"strategy", "capacity", "alignment", "beam_width"}
 """Options of `allocate`, which compiles nothing: of the same names, with limits of their own."""
 
 
