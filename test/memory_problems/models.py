@@ -13,6 +13,7 @@ from onnx import ModelProto, numpy_helper
 from xdsl.dialects.builtin import ModuleOp
 
 from mini_infer.dialects.graph.host import blocks_of, kernels_of, main_of
+from mini_infer.dialects.graph.ops.structure import CallOp
 from mini_infer.lowering.pipelines import PassRun
 from mini_infer.passes.memory.analysis.aliasing import read_programs
 from mini_infer.passes.memory.report.memory_plan import MemoryPlan
@@ -72,7 +73,7 @@ def _order_problem(module: ModuleOp) -> OrderProblem:
     """The program of main's outermost block, whose loops are tasks."""
     main = main_of(module)
     program = read_programs(blocks_of(main, "memory problems"), kernels_of(module), 1)[0]
-    names = [_word(op.callee.string_value() if hasattr(op, "callee") else op.name) for op in program.ops]  # pyright: ignore
+    names = [_word(op.callee.string_value() if isinstance(op, CallOp) else op.name) for op in program.ops]
     tasks = [f"{name}.{number}" for number, name in enumerate(names)]
     return OrderProblem(program, tasks, [f"v{number}" for number in range(len(program.storage))])
 

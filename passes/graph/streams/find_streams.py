@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects.graph.base import GraphOp
@@ -33,7 +35,7 @@ def _first_stream(ops: list[Operation]) -> tuple[Stream, list[Operation]]:
     made, after = set[SSAValue](), set[SSAValue]()
     for op in ops:
         read = read_by(op)
-        if after.isdisjoint(read) and isinstance(op, GraphOp) and _join(stream, op):
+        if after.isdisjoint(read) and isinstance(op, GraphOp) and _join(stream, op, made):
             made.update(op.results)
         elif not after.isdisjoint(read) or not made.isdisjoint(read):
             later.append(op)
@@ -61,12 +63,9 @@ def moved_behind(stream: Stream) -> None:
         block.insert_op_after(each, last)
 
 
-def _join(stream: Stream, op: GraphOp) -> bool:
-    """Adds an op to the stream, if it can be computed by rows of what the stream makes."""
-    if len(op.results) != 1 or not is_fixed(*shape_of(op.results[0])):
-        return False
-    made = {each.results[0] for each in stream.ops}
-    if len(made) == MOST_OPS:
+def _join(stream: Stream, op: GraphOp, made: Collection[SSAValue]) -> bool:
+    """Adds an op to the stream, if it can be computed by rows of what the stream has `made`."""
+    if len(op.results) != 1 or not is_fixed(*shape_of(op.results[0])) or len(stream.ops) == MOST_OPS:
         return False
     within = [place for place, value in enumerate(op.operands) if value in made]
     if stream.ops and not within:

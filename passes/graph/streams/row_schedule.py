@@ -87,11 +87,10 @@ class Firing:
 
 @dataclass
 class Progress:
-    """How far a stream has come: the rows made of each value, and the first row of it that is still there."""
+    """How far a stream has come: the rows made of each value."""
 
     stream: Stream
     rows: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    kept: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
 
     def made(self, value: SSAValue) -> int:
         """The rows of a value that were made."""
@@ -148,7 +147,7 @@ def firings(stream: Stream, rows: Mapping[SSAValue, int]) -> Iterator[Firing]:
     for op in reversed(stream.ops):
         value = op.results[0]
         wanted = (reach.end(shifts[other.results[0]]) for other, reach in stream.readers[value])
-        shifts[value] = max(0, *wanted, 0)
+        shifts[value] = max([0, *wanted])
     progress = Progress(stream)
     producers: dict[SSAValue, GraphOp] = {op.results[0]: op for op in stream.ops}
 

@@ -14,9 +14,9 @@ def split_stream(stream: Stream, nbytes: int) -> list[Stream]:
     """The parts of a stream that have the lowest peak for bands of `nbytes`, in order; several ops each."""
     cuts = _cuts(stream)
     best: dict[int, tuple[int, int, list[Stream]]] = {0: (0, 0, [])}
-    for end in cuts[1:]:
+    for number, end in enumerate(cuts[1:], 1):
         found: list[tuple[int, int, list[Stream]]] = []
-        for start in cuts[: cuts.index(end)]:
+        for start in cuts[:number]:
             part = stream.part(start, end)
             live, fired = peak(part, bands(part, nbytes))
             before = _value_bytes(stream, start) + _value_bytes(stream, end)
@@ -43,7 +43,7 @@ def _cuts(stream: Stream) -> list[int]:
         if reached <= place - 1 and value not in stream.outputs:
             places.append(place)
         readers = (order[reader] for reader, _ in stream.readers[value])
-        reached = max(reached, len(stream.ops) if value in stream.outputs else 0, *readers, 0)
+        reached = len(stream.ops) if value in stream.outputs else max([reached, *readers])
     sizes = {place: _value_bytes(stream, place) for place in places}
     low = [
         place

@@ -121,8 +121,9 @@ class StreamWriter:
         elif value in self.whole:
             self.output(value, new, step.firing)
         if stream.readers[value]:
-            joined = [self.band[value], new] if step.joins else [new]
-            self.band[value] = self.insert(ConcatOp(joined, stream.axis[value])) if step.joins else new
+            if step.joins:
+                new = self.insert(ConcatOp([self.band[value], new], stream.axis[value]))
+            self.band[value] = new
         for each, rows in step.keeps:
             if rows is None:
                 del self.band[each]

@@ -10,6 +10,7 @@ a chain of in-place pairs may take there are values of that memory's slot.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 
 from ...ordering.calls_and_values import Call, InPlace, OrderProblem, OrderProof, Value
 from ...ordering.prove import STEPS, prove
@@ -86,13 +87,11 @@ def prove_order(program: Program, budget: int = STEPS) -> ProvenOrder:
     budget: steps that the search may try, about 10 us each. The program needs no IR: tasks, storages and what is said
     of these will do.
     """
-    given = tuple(range(len(program.tasks)))
-    orders = [given]
-    found = better_order(program)
-    if found is not None:
+    orders = [tuple(range(len(program.tasks)))]
+    if (found := better_order(program)) is not None:
         orders.append(tuple(found))
-    best = min(orders, key=lambda order: share(program, order).peak)
+    peak, best = min(((share(program, order).peak, order) for order in orders), key=itemgetter(0))
     result = prove(order_problem(program), best, budget)
-    orders.append(result.order)
-    best = min(orders, key=lambda order: share(program, order).peak)
-    return ProvenOrder(best, share(program, best).peak, result.proof, result.steps)
+    if (other := share(program, result.order).peak) < peak:
+        peak, best = other, result.order
+    return ProvenOrder(best, peak, result.proof, result.steps)

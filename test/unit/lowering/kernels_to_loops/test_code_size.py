@@ -104,7 +104,7 @@ CASES: dict[str, tuple[Build, int, int]] = {
     "max_pool 3-D": (pool("MaxPool", 3), 10, 30),
     "conv": (conv(), 33, 99),
     "conv with few filters": (conv(filters=3), 50, 99),
-    "conv, strided and dilated": (conv(strides=[2, 2], dilations=[1, 3]), 50, 99),
+    "conv, strided and dilated": (conv(strides=[2, 2], dilations=[1, 3]), 33, 99),
     "conv 1-D": (conv(line=True), 99, 999),
     "conv in groups": (conv(groups=2), 33, 99),
     "conv of single channels": (conv(channels=8, filters=8, groups=8), 33, 99),

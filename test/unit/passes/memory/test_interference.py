@@ -20,7 +20,7 @@ def tensor(name: str, birth: int, death: int, nbytes: int = 256, **facts: object
 def plan_of(*tensors: TensorRecord, steps: int = 5, **facts: object) -> MemoryPlan:
     names = tuple(f"k{step}" for step in range(steps))
     nodes = tuple((f"n{step}",) for step in range(steps))
-    return MemoryPlan(1024, 1024, tensors, "auto", True, 1, steps=names, step_nodes=nodes, **facts)  # pyright: ignore
+    return MemoryPlan(1024, 1024, tensors, "auto", True, 1, steps=names, step_nodes=nodes, **facts)  # pyright: ignore[reportArgumentType]
 
 
 CHAIN = plan_of(tensor("a", 0, 2), tensor("b", 1, 3, 512), tensor("c", 1, 4, 128), tensor("d", 3, 5), tensor("e", 4, 5))
