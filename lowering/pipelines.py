@@ -80,6 +80,7 @@ KERNELS = _text(
     "form-kernels",  # ops that share a loop nest
     "limit-threads",  # before choose-schedule, which cuts work for the threads there are
     "choose-schedule",  # of kernels, which are whole now
+    "limit-scratch",  # before pack-weights: weights are packed as the schedule that is left asks
     "split-weights",  # after choose-schedule: parts have the whole's schedule, which tells how weights are packed
     "pack-weights",  # as interfaces of schedules ask
 )

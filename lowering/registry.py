@@ -38,7 +38,7 @@ _OURS: dict[Level, dict[str, str]] = {
     },
     "kernels": {
         "passes.kernels": "limit-threads,choose-schedule,split-weights,pack-weights",
-        "passes.memory": "order-kernels,mark-inplace,bufferize",
+        "passes.memory": "limit-scratch,order-kernels,mark-inplace,bufferize",
     },
     "buffers": {"passes.memory": "elide-copies,plan-arena"},
     "arena": {

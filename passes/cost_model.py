@@ -61,6 +61,11 @@ def seconds(kernel: KernelOp, target: CpuAttr, *, wasted: float = 1.0, more: int
     return max(computing, sum(moving_seconds(each, target) for each in (*read, *written)))
 
 
+def seats_of(work: int, threads: int, grain: int = STAGE_GRAIN) -> int:
+    """The number of threads for a stage of `work` nanoseconds: one for each `grain`, or all `threads` if that is 0."""
+    return max(1, min(threads, work // grain)) if grain else threads
+
+
 def operations(kernel: KernelOp) -> tuple[int, int]:
     """The number of multiply-adds of a call, and of other instructions."""
     ops = [op for op in kernel.body.block.ops if isinstance(op, GraphOp)]

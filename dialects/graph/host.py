@@ -24,6 +24,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, ShapedType, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.transforms.canonicalization_patterns.utils import const_evaluate_operand
 
 from ..errors import InvalidModelError
 from ..symbols import symbol_named
@@ -157,6 +158,19 @@ def initial_of(loop: Loop) -> Sequence[SSAValue]:
 def carried_of(loop: Loop) -> Sequence[SSAValue]:
     """The block arguments for a loop's carried values."""
     return turn_of(loop).args if isinstance(loop, scf.WhileOp) else turn_of(loop).args[1:]
+
+
+def runs_of(op: Operation) -> int:
+    """How often an op of main runs in an inference: the turns of the loops around it, where their bounds are known."""
+    runs, parent = 1, op.parent_op()
+    while parent is not None and not isinstance(parent, FuncOp):
+        if isinstance(parent, scf.ForOp):
+            bounds = [const_evaluate_operand(each) for each in (parent.lb, parent.ub, parent.step)]
+            if None not in bounds:
+                low, high, step = (cast("int", each) for each in bounds)
+                runs *= len(range(low, high, step))
+        parent = parent.parent_op()
+    return runs
 
 
 def ancestor_in(block: Block, op: Operation) -> Operation:

@@ -55,6 +55,8 @@ class Choice:
     taken: AnySchedule
     tuned: bool = False
     """Whether it was taken because it was measured to be the fastest."""
+    allowed: tuple[tuple[AnySchedule, float], ...] = ()
+    """The candidates that may be taken instead, the preferred one first."""
 
 
 def choices_of(ctx: Context) -> list[Choice]:
@@ -150,23 +152,44 @@ def schedule_kernel(
     if isinstance(target, CpuAttr) and target.reproducible and pick is None:
         lowest = min(each.precedence(kernel) for each, _ in allowed)
         allowed, tuned = [each for each in allowed if each[0].precedence(kernel) == lowest], None
-    taken, least = min(allowed, key=lambda each: each[1])
-    if compact:
-        near = [each for each in allowed if each[1] <= WEIGHTS_COMPACT * least]
-        taken, _ = min(near, key=lambda each: (packed_bytes(kernel, each[0]), each[1]))
-    elif isinstance(target, CpuAttr) and packed_bytes(kernel, taken) > WEIGHTS_KEPT:
-        taken, _ = min(
-            allowed, key=lambda each: each[1] + WEIGHTS_PRICE * max(0, packed_bytes(kernel, each[0]) - WEIGHTS_KEPT)
-        )
+    allowed = _preferred(kernel, target, allowed, compact)
+    taken, _ = allowed[0]
     known = None if pick is not None or compact else tuned
     fastest = None if known is None else _found(known, kernel, target, [each for each, _ in allowed])
     if fastest is not None:
         taken = fastest
         found += [] if any(each == taken for each, _ in found) else [(taken, taken.cost(kernel, target))]
+    take_schedule(kernel, taken)
+    return Choice(kernel.sym_name.data, form, tuple(found), taken, fastest is not None, tuple(allowed))
+
+
+def take_schedule(kernel: KernelOp, taken: AnySchedule) -> None:
+    """Sets a kernel's schedule and interface."""
     kernel.schedule = taken.attribute()
     # As code will read it: its options are numbers, also where they were found from sizes of run time.
     kernel.interface = type(taken).of(kernel.schedule).interface(kernel)
-    return Choice(kernel.sym_name.data, form, tuple(found), taken, fastest is not None)
+
+
+def _preferred(
+    kernel: KernelOp, target: Target, allowed: list[tuple[AnySchedule, float]], compact: bool
+) -> list[tuple[AnySchedule, float]]:
+    """Schedules with their seconds, the fastest first; very large weights have a price.
+
+    With `compact` those that are not much slower come first, by the sizes of their weights.
+    """
+    fastest, least = min(allowed, key=lambda each: each[1])
+    if compact:
+        near = WEIGHTS_COMPACT * least
+        return sorted(
+            allowed, key=lambda each: (each[1] > near, packed_bytes(kernel, each[0]) if each[1] <= near else 0, each[1])
+        )
+    if isinstance(target, CpuAttr) and packed_bytes(kernel, fastest) > WEIGHTS_KEPT:
+
+        def priced(each: tuple[AnySchedule, float]) -> float:
+            return each[1] + WEIGHTS_PRICE * max(0, packed_bytes(kernel, each[0]) - WEIGHTS_KEPT)
+
+        return sorted(allowed, key=priced)
+    return sorted(allowed, key=lambda each: each[1])
 
 
 def _found(wanted: ScheduleAttr, kernel: KernelOp, target: Target, candidates: list[AnySchedule]) -> AnySchedule | None:

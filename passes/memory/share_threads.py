@@ -20,7 +20,7 @@ its own. A call of the runtime, such as those of advise-weights, parts stages as
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from typing_extensions import override
@@ -33,13 +33,14 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import PlanError
 from ...dialects.graph.host import kernels_of, main_of
 from ...dialects.graph.ops.structure import KernelOp
-from ...dialects.kernel.calls import BarrierOp, CallOp
+from ...dialects.kernel.calls import CallOp
 from ...dialects.kernel.kernel_attributes import InterfaceAttr
 from ...dialects.kernel.targets import cpu_of
 from ...dialects.sizes.size_attributes import SIZES
-from ..cost_model import CHUNK_GRAIN, MOST_CHUNKS, PIECES, STAGE_GRAIN, nanoseconds
+from ..cost_model import CHUNK_GRAIN, MOST_CHUNKS, PIECES, STAGE_GRAIN, nanoseconds, seats_of
 from ..statistics import count
 from .analysis.buffers import VIEWS, IndexConstants, add_argument, argument_with_role, give_role, insert_before
+from .analysis.main_steps import stages_of
 
 TEAM = "team"
 TEAM_TYPE = MemRefType(i64, [2])
@@ -72,10 +73,10 @@ class ShareThreads(ModulePass):
         team = add_argument(main, TEAM_TYPE, TEAM)
         constants = IndexConstants(main)
         made = 0
-        for stage in list(self._stages(main.body.block)) if threads > 1 or self.watched else ():
+        for stage in list(stages_of(main.body.block, self.apart)) if threads > 1 or self.watched else ():
             called = [kernels[call.callee.string_value()] for call in stage]
             work = sum(nanoseconds(kernel, target) for kernel in called)
-            seats = max(1, min(threads, work // self.grain)) if self.grain else threads
+            seats = seats_of(work, threads, self.grain)
             if seats > 1 or self.watched:
                 name = f"{STAGE}{made}"
                 share = func.CallOp(
@@ -96,22 +97,6 @@ class ShareThreads(ModulePass):
         pieces = [each.pieces.data for each in interfaces if isinstance(each, InterfaceAttr) and each.pieces.data]
         most = min([MOST_CHUNKS, *(count // (seats * PIECES) for count in pieces)])
         return seats * max(1, min(most, work // (seats * self.chunk)))
-
-    def _stages(self, block: Block) -> Iterator[list[CallOp]]:
-        """The calls of a block and its nested regions, grouped by barriers."""
-        stage: list[CallOp] = []
-        for op in block.ops:
-            ends = isinstance(op, BarrierOp | func.CallOp) or op.regions or self.apart
-            if stage and ends:
-                yield stage
-                stage = []
-            if isinstance(op, CallOp):
-                stage.append(op)
-            for region in op.regions:
-                for inner in region.blocks:
-                    yield from self._stages(inner)
-        if stage:
-            yield stage
 
 
 def _outlined(main: func.FuncOp, name: str, stage: list[CallOp]) -> func.FuncOp:

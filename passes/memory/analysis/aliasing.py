@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import accumulate
 
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
@@ -63,11 +64,12 @@ class Program:
 
 @dataclass(frozen=True)
 class Sharing:
-    """The result of `share`: the in-place pairs of each task, and the peak of live bytes."""
+    """The result of `share`: the in-place pairs of each task, the peak of live bytes, and those of each step."""
 
     pairs: dict[int, list[Pair]]
     peak: int
-    step: int
+    live: list[int]
+    """The live bytes of each step, without its scratch."""
 
 
 class _Reader:
@@ -299,12 +301,13 @@ def share(program: Program, order: Sequence[int]) -> Sharing:
             chosen = min(possible, key=lambda p: (sign * groups.birth[groups.of(task.operands[p[0]])], p[0]))
             groups.merge(groups.of(task.operands[chosen[0]]), result)
             pairs.setdefault(index, []).append(chosen)
-    peak, step = _peak(program, groups, order)
-    return Sharing(pairs, peak, step)
+    live = _live(program, groups, order)
+    peak = max((bytes + program.tasks[index].scratch for bytes, index in zip(live, order, strict=True)), default=0)
+    return Sharing(pairs, peak, live)
 
 
-def _peak(program: Program, groups: _Groups, order: Sequence[int]) -> tuple[int, int]:
-    """The peak of live bytes, and its step."""
+def _live(program: Program, groups: _Groups, order: Sequence[int]) -> list[int]:
+    """The live bytes of each step, without its scratch."""
     change = [0] * (len(order) + 1)
     for storage, above in enumerate(groups.above):
         birth = groups.birth[storage]
@@ -312,9 +315,4 @@ def _peak(program: Program, groups: _Groups, order: Sequence[int]) -> tuple[int,
             continue
         change[birth] += program.nbytes[storage]
         change[max(groups.last[storage], birth) + 1] -= program.nbytes[storage]
-    best, best_step, live = 0, 0, 0
-    for step, index in enumerate(order):
-        live += change[step]
-        if live + program.tasks[index].scratch > best:
-            best, best_step = live + program.tasks[index].scratch, step
-    return best, best_step
+    return list(accumulate(change[:-1]))

@@ -18,7 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects.graph.host import Loop, is_scalar
 from ....dialects.graph.values import shape_of
-from ....dialects.kernel.calls import CallOp, WeightOp
+from ....dialects.kernel.calls import BarrierOp, CallOp, WeightOp
 from ....dialects.kernel.kernel_attributes import InterfaceAttr, MoveAttr
 from ...geometry.boxes import Box
 
@@ -138,3 +138,19 @@ def home_block(root: SSAValue, main: func.FuncOp) -> Block:
     op = root.owner
     block = op.parent if isinstance(op, memref.AllocOp) else None
     return main.body.block if block is None else block
+
+
+def stages_of(block: Block, apart: bool = False) -> Iterator[list[CallOp]]:
+    """The calls of a block and its nested regions, grouped by barriers; with `apart` each by itself."""
+    stage: list[CallOp] = []
+    for op in block.ops:
+        if stage and (isinstance(op, BarrierOp | func.CallOp) or op.regions or apart):
+            yield stage
+            stage = []
+        if isinstance(op, CallOp):
+            stage.append(op)
+        for region in op.regions:
+            for inner in region.blocks:
+                yield from stages_of(inner, apart)
+    if stage:
+        yield stage
