@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     from .runtime.asynchronous.run_handle import RunHandle
     from .runtime.backend import MiniInferBackend
     from .runtime.c_export.emit_c import CFiles, emit_c
-    from .runtime.compile.entry import compile, plan_memory
+    from .runtime.compile.entry import compile, memory_frontier, plan_memory
+    from .runtime.compile.memory_frontier import MemoryFrontier, MemoryPoint
     from .runtime.compile.several_cpus import build
     from .runtime.config import CompileOptions, EngineConfig
     from .runtime.engine import Engine
@@ -94,7 +95,9 @@ _HOME = {
     "InvalidModelError": "dialects.errors",
     "KernelError": "dialects.errors",
     "KernelTime": "runtime.plan",
+    "MemoryFrontier": "runtime.compile.memory_frontier",
     "MemoryPlan": "passes.memory.report.memory_plan",
+    "MemoryPoint": "runtime.compile.memory_frontier",
     "MiniInferBackend": "runtime.backend",
     "MiniInferError": "dialects.errors",
     "OpenDimensionsError": "dialects.errors",
@@ -126,6 +129,7 @@ _HOME = {
     "emit_c": "runtime.c_export.emit_c",
     "import_onnx": "lowering.onnx_to_graph",
     "load": "runtime.kept.artifact",
+    "memory_frontier": "runtime.compile.entry",
     "operator": "runtime.operators.operator_declaration",
     "plan_memory": "runtime.compile.entry",
     "plan_table": "tools.reports",
@@ -158,7 +162,9 @@ __all__ = [
     "InvalidModelError",
     "KernelError",
     "KernelTime",
+    "MemoryFrontier",
     "MemoryPlan",
+    "MemoryPoint",
     "MiniInferBackend",
     "MiniInferError",
     "OpenDimensionsError",
@@ -190,6 +196,7 @@ __all__ = [
     "emit_c",
     "import_onnx",
     "load",
+    "memory_frontier",
     "on_ray",
     "operator",
     "ops",

@@ -78,6 +78,7 @@ class CompileOptions(TypedDict, total=False):
     weights: str | None
     activations: str
     weights_memory: int | str | None
+    memory: int | str | None
     tuned: bool
     winograd: str
     enable_memory_planning: bool
@@ -200,6 +201,9 @@ class EngineConfig:
     weights_memory: bytes, such as "64M", of weights that may be mapped at a time, by all contexts of a compiled model
         together. The others stay in a file until their turn comes; runs of contexts take turns. A kernel whose weights
         exceed it is computed in parts; one that can't be is a PlanError. CPU only, on Linux.
+    memory: bytes, such as "512K", that the arena may have: the plan that is fastest by estimate among those that fit is
+        taken, with layers by bands of rows and schedules with less scratch where they are needed (`memory_frontier`
+        lists them). A PlanError tells the smallest if none fits. One shape; CPU only.
     tuned: use the schedules that the tuner measured on this machine (`compile(..., tune=seconds)`, `mini-infer tune`);
         off, schedules are chosen by estimates, which are the same on every machine of a kind. CPU only.
     winograd: 3x3 convolutions by Winograd's transforms, with fewer multiplications and larger rounding errors: "auto",
@@ -322,6 +326,20 @@ class EngineConfig:
         ),
         Flag("Most memory of weights at a time, such as 64M; they stay in a file.", "run build bench", "BYTES"),
     ] = None
+    memory: Annotated[
+        int | str | None,
+        Option(
+            check=bytes_of,
+            device="cpu",
+            decided="kernels",
+            requires={"enable_memory_planning": True, "enable_graph_optimization": True},
+        ),
+        Flag(
+            "Most memory of intermediate tensors, such as 512K: the fastest plan that fits.",
+            f"{TARGETS} build",
+            "BYTES",
+        ),
+    ] = None
     tuned: Annotated[bool, Option(device="cpu", decided="kernels")] = True
     winograd: Annotated[
         str,
@@ -350,7 +368,8 @@ class EngineConfig:
         Option(
             check=_check_alignment,
             decided="buffers",
-            passes="order-kernels{alignment=$},elide-copies{alignment=$},plan-arena{alignment=$}",
+            passes="limit-scratch{alignment=$},order-kernels{alignment=$},elide-copies{alignment=$},"
+            "plan-arena{alignment=$}",
         ),
         Flag("Buffers start at multiples of so many bytes.", BUFFERS, "BYTES", names="--alignment"),
     ] = 256
@@ -385,7 +404,7 @@ class EngineConfig:
             check=_check_ops,
             requires=PLANNED,
             decided="buffers",
-            passes="order-kernels{disable=$},mark-inplace{disable=$}",
+            passes="limit-scratch{disable=$},order-kernels{disable=$},mark-inplace{disable=$}",
         ),
         Flag("Ops whose kernels may not work in place: add,MatMul.", BUFFERS, "OPS"),
     ] = ()
@@ -450,6 +469,8 @@ class EngineConfig:
             raise ConfigError("next_token draws by inputs that dynamic shapes don't know of: a profile gives ranges")
         if self.is_dynamic and self.check_memory:
             raise ConfigError("check_memory is for one shape; with a profile, or dynamic shapes, there are many")
+        if self.is_dynamic and self.memory is not None:
+            raise ConfigError("memory is for one shape; with a profile, or dynamic shapes, there are many")
 
     @classmethod
     def of(cls, *, threads: int | None = None, **options: Unpack[CompileOptions]) -> EngineConfig:
@@ -479,6 +500,11 @@ class EngineConfig:
     def weights_bytes(self) -> int | None:
         """`weights_memory` in bytes."""
         return None if self.weights_memory is None else bytes_of("weights_memory", self.weights_memory)
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """`memory` in bytes."""
+        return None if self.memory is None else bytes_of("memory", self.memory)
 
     @property
     def thread_count(self) -> int:

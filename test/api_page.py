@@ -28,6 +28,7 @@ SECTIONS: dict[str, Sequence[str]] = {
     "Memory plans": (
         *("plan_memory", "MemoryPlan", "TensorRecord", "BufferRecord", "CacheRecord"),
         *("RemovedRecord", "StepRecord", "Explanation", "InterferenceGraph", "Clique"),
+        *("memory_frontier", "MemoryFrontier", "MemoryPoint"),
         *("plan_table", "pool_table", "write_report"),
     ),
     "The planner by itself": ("allocate", "Buffer", "Plan", "STRATEGIES"),

@@ -49,7 +49,7 @@ from mini_infer.lowering.module_text import print_module
 from mini_infer.lowering.onnx_to_graph.model_file import load_model
 from mini_infer.lowering.pipelines import Phase, phases, run_phases
 from mini_infer.passes.memory.report.memory_report import MemoryPlan, memory_plan
-from mini_infer.runtime.compile.module_to_plan import engine_phases
+from mini_infer.runtime.compile.engine_phases import engine_phases
 from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import target_attribute

@@ -163,6 +163,7 @@ _READ: dict[str, tuple[Any, Any, Callable[[Any], Any]]] = {
     "caches": (_TEXTS, None, lambda texts: _named("--cache", texts, str, "INPUT=OUTPUT")),
     "cache_memory": (str | None, None, lambda text: text),
     "weights_memory": (str | None, None, lambda text: text),
+    "memory": (str | None, None, lambda text: text),
     "disable_inplace": (str, "", listed),
 }
 """Options whose value is given as text in another form: type and default of the parameter, and the parser."""

@@ -1,4 +1,4 @@
-"""The public entry points `compile` and `plan_memory`."""
+"""The public entry points `compile`, `plan_memory` and `memory_frontier`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from .source_to_engine import compile_source
 if TYPE_CHECKING:
     from ...lowering.onnx_to_graph.model_file import ModelSource
     from ...passes.memory.report.memory_plan import MemoryPlan
+    from .memory_frontier import MemoryFrontier
 
 
 def compile(
@@ -75,3 +76,16 @@ def plan_memory(model: ModelSource, threads: int | None = None, **options: Unpac
     from .module_to_plan import plan_source
 
     return plan_source(*configured_source(model, EngineConfig.of(threads=threads, **options)))
+
+
+def memory_frontier(
+    model: ModelSource, threads: int | None = None, **options: Unpack[CompileOptions]
+) -> MemoryFrontier:
+    """The plans between a model's fastest and its smallest; `memory` of `compile` takes the fastest that fits.
+
+    Each has an arena, an estimated time and what was chosen for it; of no two is one smaller and as fast. Several
+    dozens of plans are made, which takes about a second each. For one shape, on the CPU. Raises as `compile` does.
+    """
+    from .memory_frontier import plan_frontier
+
+    return plan_frontier(*configured_source(model, EngineConfig.of(threads=threads, **options)))

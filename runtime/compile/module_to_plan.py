@@ -12,7 +12,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.garbage_collection import collection_paused
 from ...dialects.graph.blobs import MiniContext
-from ...dialects.kernel.kernel_attributes import ScheduleAttr
 from ...dialects.sizes.guards import unguarded
 from ...dialects.sizes.size_attributes import symbols_of_module
 from ...lowering.levels import level_of
@@ -20,13 +19,9 @@ from ...lowering.module_text import own_errors
 from ...lowering.pipelines import (
     PATHS,
     Observer,
-    Phase,
-    parse_passes,
-    phases,
     remaining_phases,
     run_phases,
 )
-from ...passes.kernels.measured_schedules import tuned_schedules
 from ...passes.memory.analysis.aliasing import disabled_ops
 from ...passes.memory.plan_arena import arena_problem
 from ...passes.memory.report.memory_report import MemoryPlan, memory_plan, plan_summary
@@ -37,8 +32,6 @@ from ..config import EngineConfig
 from ..device import Array
 from ..file_cache import FileCache
 from ..kept.begun_model import BegunModel
-from ..kept.cpus import host_cpu
-from ..kept.tuning_store import TuningStore
 from ..kept.weight_files import OWN_BYTES
 from ..limits import check_fits, memory_for
 from ..memory.mapped_file import PagedWeights
@@ -48,21 +41,14 @@ from ..native.images.loaded import UnloadedImage
 from ..native.llvm_processes import Compilers
 from ..native.machine_code import MachineCode
 from ..native.user_objects import check_kept
-from ..option_declarations import options_of
 from ..plan import InferencePlan
 from ..specs import Compilation, Signature, values_of
+from .engine_phases import engine_phases, set_target
+from .memory_frontier import fitting_changes
 from .source import Source
 
 WORTH_COMPILERS = 80
 """Ops of a module: about those of 25 kernels before they are fused. Processes start while its passes run."""
-
-
-def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str]:
-    """The passes that a configuration runs, in order, on the given module or on one at the graph level."""
-    path = PATHS[compute_device(config.place).kind]
-    start = 0 if module is None or level_of(module) == "graph" else path.index(level_of(module)) + 1
-    phases = [phase for phase in engine_phases(config) if phase.level in path[start:]]
-    return [each.name for phase in phases for each in parse_passes(phase.passes)]
 
 
 def compilers_for(module: ModuleOp, config: EngineConfig, objects: FileCache | None = None) -> Compilers:
@@ -74,26 +60,27 @@ def compilers_for(module: ModuleOp, config: EngineConfig, objects: FileCache | N
     return Compilers(config.compiler_count if worthwhile else 1, objects)
 
 
-def tell_measured(ctx: MiniContext) -> None:
-    """Passes the tuner's measurements on this machine to choose-schedule."""
-    tuned_schedules(ctx).update(
-        (key, ScheduleAttr.of(each.chosen.schedule, **each.chosen.options))
-        for key, each in TuningStore.of(host_cpu().model).load().items()
-    )
-
-
 @own_errors()
 def plan_memory(
-    module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None, *, machine: str = ""
+    module: ModuleOp,
+    ctx: MiniContext,
+    config: EngineConfig,
+    observer: Observer | None = None,
+    *,
+    machine: str = "",
+    changes: Sequence[str] | None = None,
 ) -> MemoryPlan:
     """Lowers a module to the arena level. Raises PlanError if it exceeds `max_workspace_size`.
 
-    A module with kernels keeps the target for which they were scheduled: their scratch depends on its threads.
+    A module with kernels keeps the target for which they were scheduled: their scratch depends on its threads. Changes
+    of the pipeline that `memory` requires are found here, unless `changes` are given.
     """
-    _set_target(module, ctx, config, machine)
+    set_target(module, ctx, config, machine)
     disabled_ops("disable_inplace", config.disable_inplace)
     if level_of(module) != "arena":
-        for phase in remaining_phases(module, "arena", engine_phases(config)):
+        if changes is None:
+            changes = () if config.memory_bytes is None else fitting_changes(module, ctx, config)
+        for phase in remaining_phases(module, "arena", engine_phases(config, changes)):
             # What a model is to blame for is found in its graph; the rest would be errors of passes.
             run_phases(ctx, module, [phase], observer, verify=phase.level in ("graph", "arena"))
     with unguarded():
@@ -109,16 +96,8 @@ def plan_source(source: Source, config: EngineConfig, observer: Observer | None 
 @own_errors()
 def schedule_kernels(module: ModuleOp, ctx: MiniContext, config: EngineConfig) -> None:
     """Lowers a module at the graph level to the kernels level, as a compile does."""
-    _set_target(module, ctx, config)
+    set_target(module, ctx, config)
     run_phases(ctx, module, remaining_phases(module, "kernels", engine_phases(config)))
-
-
-def _set_target(module: ModuleOp, ctx: MiniContext, config: EngineConfig, machine: str = "") -> None:
-    """Sets the target of a module at the graph level, and passes the tuner's measurements for it."""
-    if level_of(module) == "graph":
-        module.attributes["kernel.target"] = compute_device(config.place).target(config, machine)
-        if config.tuned and not machine and compute_device(config.place).kind == "cpu":
-            tell_measured(ctx)
 
 
 @dataclass(frozen=True)
@@ -143,17 +122,21 @@ def lower(
     machine: str = "",
     compilers: Compilers | None = None,
     begun: BegunModel | None = None,
+    changes: Sequence[str] | None = None,
 ) -> Lowered:
     """Lowers a module at any level to what is compiled, for the configuration's device or a named machine.
 
-    Weights will be written to the file `begun` if given. Modules below the arena level have no information on tensors.
+    `changes` of the pipeline are as for plan_memory. Weights will be written to the file `begun` if given. Modules below
+    the arena level have no information on tensors.
     """
     device = compute_device(config.place)
     path = PATHS[device.kind]
     below = path[max(path.index(level_of(module)), path.index("arena")) + 1 :]
     started_below = level_of(module) not in path[: path.index("arena") + 1]
     memory = (
-        plan_summary(entry_of(module)) if started_below else plan_memory(module, ctx, config, observer, machine=machine)
+        plan_summary(entry_of(module))
+        if started_below
+        else plan_memory(module, ctx, config, observer, machine=machine, changes=changes)
     )
     arena, signature = arena_of(module), signature_of(module)
     if config.max_workspace_size is None:
@@ -185,6 +168,7 @@ def build_plan(
     compilers: Compilers | None = None,
     begun: BegunModel | None = None,
     loaded: bool = True,
+    changes: Sequence[str] | None = None,
 ) -> InferencePlan:
     """Lowers a module at any level, as `lower` does, and loads its code.
 
@@ -193,7 +177,7 @@ def build_plan(
     """
     device = compute_device(config.place)
     device.open()
-    lowered = lower(module, ctx, config, observer, machine=machine, compilers=compilers, begun=begun)
+    lowered = lower(module, ctx, config, observer, machine=machine, compilers=compilers, begun=begun, changes=changes)
     memory, compilation = lowered.memory, lowered.compilation
     if not loaded and isinstance(compilation, MachineCode):
         check_kept(compilation.kernels, "a file of a compiled model")
@@ -231,16 +215,3 @@ def arena_of(module: ModuleOp) -> Arena | None:
     if problem is None:
         return None
     return Arena(problem, symbols)
-
-
-def engine_phases(
-    config: EngineConfig, changes: Sequence[str] = (), *, plan_memory: bool | None = None
-) -> tuple[Phase, ...]:
-    """The pipeline of a configuration, perhaps with further changes; `plan_memory` overrides the configuration's."""
-    own = [each.changes(getattr(config, name)) for name, each in options_of(EngineConfig).items()]
-    return phases(
-        compute_device(config.place).kind,
-        optimize=config.enable_graph_optimization,
-        plan_memory=config.enable_memory_planning if plan_memory is None else plan_memory,
-        changes=[*own, *changes],
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -22,7 +22,8 @@ from ..kept.begun_model import BegunModel
 from ..limits import give_back_memory, memory_for
 from ..native.cpu_targets import host_target
 from ..progress import LOG, Progress, StepCounter
-from .module_to_plan import build_plan, compilers_for, pass_names
+from .engine_phases import pass_names
+from .module_to_plan import build_plan, compilers_for
 from .source import Best, Source
 
 
@@ -44,6 +45,8 @@ class Builder:
     """The cache of compiled parts of modules."""
     begun: BegunModel | None = None
     """The file that the weights are written to; else they are in memory."""
+    changes: Sequence[str] | None = None
+    """Changes of the pipeline, as for plan_memory."""
 
     def __call__(self, best: Best | None = None) -> CompiledModel:
         """Compiles the model. Raises as `compile` does."""
@@ -73,6 +76,7 @@ class Builder:
                     compilers=compilers,
                     begun=self.begun,
                     loaded=self.machine is None,
+                    changes=self.changes,
                 )
             guards.add(guards_of_module(module))
             made = CompiledModel(plan, pass_statistics(ctx), guards if config.is_dynamic else None)

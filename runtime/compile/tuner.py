@@ -43,7 +43,8 @@ from ..kept.tuning_store import Decision, Tried, TuningStore
 from ..module_interface import input_specs, output_specs
 from ..plan import ExecutionContext
 from ..specs import TensorSpec
-from .module_to_plan import build_plan, engine_phases
+from .engine_phases import engine_phases
+from .module_to_plan import build_plan
 from .source import Source, source_of
 
 if TYPE_CHECKING:

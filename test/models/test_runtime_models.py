@@ -16,7 +16,7 @@ from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.lowering.pipelines import run_phases
-from mini_infer.runtime.compile.module_to_plan import engine_phases
+from mini_infer.runtime.compile.engine_phases import engine_phases
 
 from .build import SMALL_MODELS, example_inputs
 

@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from mini_infer.lowering.pipelines import parse_passes, pipeline_text
 from mini_infer.lowering.registry import PASSES, load_pass, pass_options
-from mini_infer.runtime.compile.module_to_plan import engine_phases
+from mini_infer.runtime.compile.engine_phases import engine_phases
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.tools.mini_infer import app
 from mini_infer.tools.mini_opt.command import main

@@ -22,7 +22,8 @@ from ...dialects.garbage_collection import collection_paused
 from ...lowering.levels import level_of
 from ...lowering.module_text import own_errors
 from ...lowering.pipelines import parse_passes, run_passes
-from ...runtime.compile.module_to_plan import build_plan, compilers_for, engine_phases, schedule_kernels
+from ...runtime.compile.engine_phases import engine_phases
+from ...runtime.compile.module_to_plan import build_plan, compilers_for, schedule_kernels
 from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.limits import memory_for

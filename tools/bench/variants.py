@@ -27,7 +27,8 @@ from ...dialects.errors import ConfigError
 from ...lowering.pipelines import parse_passes, remaining_phases, run_passes
 from ...passes.kernels.choose_schedule import ChooseSchedule
 from ...passes.kernels.form_kernels import FormKernels
-from ...runtime.compile.module_to_plan import build_plan, engine_phases
+from ...runtime.compile.engine_phases import engine_phases
+from ...runtime.compile.module_to_plan import build_plan
 from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.device import Array

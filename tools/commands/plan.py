@@ -59,6 +59,10 @@ def plan(
         bool,
         typer.Option(help="Run models without memory planning, with parts of it, and with all: arena and latency."),
     ] = False,
+    frontier: Annotated[
+        bool, typer.Option(help="The plans from the fastest to the smallest: arena, estimated time, what is chosen.")
+    ] = False,
+    measure: Annotated[bool, typer.Option(help="With --frontier: run each of the plans, too.")] = False,
     rounds: Annotated[int, typer.Option(min=1, metavar="N", help="Inferences of each that --compare times.")] = 10,
     chosen: Chosen,
 ) -> Work:
@@ -83,6 +87,9 @@ def plan(
         return _naming(named, lambda console: at_shapes.plan_at_shapes(model, options, chosen.at, console))
     from ..reports import plan_summary
 
+    if frontier:
+        return _frontier(model, options, measure, plan_summary.report_files(csv=csv, plot=plot, html=html), chosen)
+    chosen.refuse("without --frontier", "measure")
     if plot is None:
         chosen.refuse("without --plot", "normalised")
     files = plan_summary.report_files(csv=csv, plot=plot, html=html)
@@ -95,6 +102,16 @@ def plan(
             model, options, console, table=table, pools=pools, questions=questions, files=files, normalised=normalised
         ),
     )
+
+
+def _frontier(model: str, options: Mapping[str, Any], measure: bool, files: list[str], chosen: Chosen) -> Work:
+    """The work of `--frontier`."""
+    from .. import frontier
+
+    chosen.refuse("with --frontier", "table", "pools", *_QUESTIONS, "normalised", "memory", "capacity", "plan_memory")
+    if model.endswith(".mi"):
+        raise ConfigError(f"--frontier does nothing with {model}, which is compiled already")
+    return lambda console: frontier.show_frontier(model, options, console, measure=measure, files=files)
 
 
 def _caches_by_name(model: str, options: Mapping[str, Any]) -> dict[str, str]:

@@ -26,6 +26,7 @@ from ...inputs import checked
 from ...memory.host_memory import aligned_bytes
 from ...memory.kv_cache_memory import beginning
 from ...plan import InferencePlan
+from ..memory_frontier import fitting_changes
 from ..plan_builder import Builder
 from .watched_plan import WatchedPlan, WatchingContext
 
@@ -47,6 +48,8 @@ class CheckedEngine(Engine):
     def built(cls, builder: Builder) -> CheckedEngine:
         """Compiles the model as planned, and once more without any reuse of memory."""
         config = builder.config
+        if config.memory is not None:
+            builder = replace(builder, changes=fitting_changes(*builder.source.load(config), config))
         planned, statistics = WatchedPlan.build(builder)
         apart = replace(
             config,
@@ -55,6 +58,7 @@ class CheckedEngine(Engine):
             beam_width=None,
             disable_inplace=(),
             max_workspace_size=None,
+            memory=None,
         )
         without_reuse, _ = WatchedPlan.build(replace(builder, config=apart, progress=None, observer=None))
         return cls(planned, config, statistics, without_reuse)

@@ -33,7 +33,7 @@ from mini_infer.dialects.sizes.spelling import declare, parse_size
 from mini_infer.lowering.levels import level_of
 from mini_infer.lowering.module_text import module_context, parse_module, print_module
 from mini_infer.lowering.pipelines import remaining_phases, run_phases
-from mini_infer.runtime.compile.module_to_plan import engine_phases
+from mini_infer.runtime.compile.engine_phases import engine_phases
 from mini_infer.runtime.compile.source import source_of
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import target_attribute

@@ -13,7 +13,7 @@ import mini_infer as mi
 from mini_infer.lowering.levels import LEVELS
 from mini_infer.lowering.pipelines import phases
 from mini_infer.lowering.registry import PASSES
-from mini_infer.runtime.compile.module_to_plan import engine_phases
+from mini_infer.runtime.compile.engine_phases import engine_phases
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.kept.keys import options_text
 from mini_infer.runtime.option_declarations import Option, options_of

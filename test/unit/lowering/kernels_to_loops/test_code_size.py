@@ -16,7 +16,7 @@ import mini_infer as mi
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.onnx_to_graph import import_onnx
-from mini_infer.runtime.compile.module_to_plan import engine_phases
+from mini_infer.runtime.compile.engine_phases import engine_phases
 from mini_infer.runtime.native.cpu_targets import target_attribute
 
 Build = Callable[[ModelBuilder, int], str]

@@ -13,7 +13,7 @@ from models.dynamic import DYNAMIC_MODELS, Build, planned, reflected
 
 from mini_infer.dialects.sizes.size_attributes import guards_of_module
 from mini_infer.lowering.pipelines import remaining_phases, run_phases
-from mini_infer.runtime.compile.module_to_plan import engine_phases
+from mini_infer.runtime.compile.engine_phases import engine_phases
 
 # How large the arena is now, the plan of it, and what the symbols are.
 _NOW = re.compile(r"memref<\d+xi8>|kernel\.plan = {.*?}|(?<= )= \d+ in")

@@ -18,7 +18,7 @@ from mini_infer.dialects.kernel.targets import cpu_of
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.kernels_to_loops.tiles.split_sums import PART, Parts, parts_of
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
-from mini_infer.runtime.compile.module_to_plan import engine_phases
+from mini_infer.runtime.compile.engine_phases import engine_phases
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import machine_of, target_attribute
 from mini_infer.runtime.native.llvmlite_calls import emit_assembly

@@ -32,7 +32,7 @@ from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.passes.kernels.schedules.cpu import winograd
 from mini_infer.passes.kernels.schedules.cpu.winograd import Winograd
 from mini_infer.passes.memory.analysis.buffers import interface_of
-from mini_infer.runtime.compile.module_to_plan import engine_phases
+from mini_infer.runtime.compile.engine_phases import engine_phases
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import machine_of, target_attribute
 from mini_infer.runtime.native.llvmlite_calls import emit_assembly

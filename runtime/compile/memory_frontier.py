@@ -1,0 +1,263 @@
+"""Plans of a model between the fastest and the smallest, and the fastest of those that fit in so many bytes.
+
+What is chosen: whether layers run by bands of rows (stream-rows), and how high these are; and what less scratch may
+cost (limit-scratch), which is a choice among schedules: Winograd's transforms or none, operands packed at once or in
+parts. Each choice is compiled down to the arena; its time is the estimate of passes/model_time.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects.errors import ConfigError, PlanError
+from ...dialects.garbage_collection import collection_paused
+from ...dialects.graph.base import GraphOp
+from ...dialects.graph.blobs import MiniContext
+from ...dialects.graph.host import main_of
+from ...dialects.graph.values import nbytes_of, type_of
+from ...dialects.sizes.sizes import now
+from ...lowering.levels import LEVELS, level_of
+from ...lowering.pipelines import parse_passes, run_passes
+from ...passes.kernels.choose_schedule import AnySchedule, choices_of
+from ...passes.kernels.measured_schedules import tuned_schedules
+from ...passes.memory.report.largest_step import LargestStep, largest_step
+from ...passes.memory.report.memory_report import plan_summary
+from ...passes.model_time import estimated_seconds
+from ...passes.statistics import pass_statistics
+from ..compute_device import compute_device
+from ..config import EngineConfig
+from ..limits import memory_for
+from ..progress import LOG
+from .engine_phases import engine_phases, set_target
+from .source import Source
+
+LEAST_BAND = 4096
+"""Bytes: bands below it are a row of nearly every layer."""
+
+LOSSES = (0, 3, 10, 30, 100)
+"""Percent of the time of a plan that less scratch may cost, in turn."""
+
+TRIES = 3
+"""Capacities of scratch that are tried for one height of bands: live bytes are exact only once buffers are placed."""
+
+BANDS_WITHOUT_GAIN = 2
+"""Heights of bands, one after the other, after which lower ones are not expected to need less."""
+
+
+@dataclass(frozen=True)
+class MemoryPoint:
+    """One plan of a model: its arena, its estimated time, and what was chosen for it."""
+
+    arena_bytes: int
+    seconds: float
+    """Estimated, of an inference."""
+    band: int
+    """Bytes of a band of rows; 0 where values are whole."""
+    changes: tuple[str, ...]
+    """Changes of the pipeline, as for `lowering.pipelines.phases`."""
+    scratch: str
+    """What limits scratch."""
+    largest: LargestStep = field(repr=False)
+    """The call that needs most for itself."""
+    proven: bool = True
+    """Whether the arena was proven to be minimal for the order of calls."""
+
+    @property
+    def text(self) -> str:
+        """What was chosen, in words."""
+        return f"{f'bands of {self.band:,} bytes' if self.band else 'whole values'}, {self.scratch}"
+
+
+@dataclass(frozen=True)
+class MemoryFrontier:
+    """Plans of a model, of which none is both smaller and faster than another: the smallest first."""
+
+    points: tuple[MemoryPoint, ...]
+    tried: int
+    """The number of plans that were compared."""
+    least_step: LargestStep
+    """Of the largest steps of all plans the smallest: no choice needs less than this for a single call."""
+
+    def fastest_within(self, nbytes: int) -> MemoryPoint:
+        """The fastest plan whose arena has at most so many bytes. Raises PlanError if there is none."""
+        fitting = [each for each in self.points if each.arena_bytes <= nbytes]
+        if not fitting:
+            raise self.refusal(nbytes)
+        return min(fitting, key=lambda each: (each.seconds, each.arena_bytes))
+
+    def refusal(self, nbytes: int) -> PlanError:
+        """The error for a number of bytes in which no plan fits: which one is smallest, and what binds."""
+        least = self.points[0]
+        step = least.largest if least.largest.bytes > nbytes else self.least_step
+        parts = ", ".join(
+            f"{size:,} of {what}"
+            for what, size in (("operands", step.operands), ("results", step.results), ("scratch", step.scratch))
+            if size
+        )
+        whole = f"{step.node} alone needs {step.bytes:,} ({parts})"
+        alone = f"in each of them a call needs more: {whole}" if step.bytes > nbytes else f"of its calls, {whole}"
+        proof = ", proven minimal for its order" if least.proven else ""
+        return PlanError(
+            f"no plan of the model fits in {nbytes:,} bytes: the smallest of {self.tried} has an arena of "
+            f"{least.arena_bytes:,} ({least.text}{proof}); {alone}"
+        )
+
+
+def fitting_changes(module: ModuleOp, ctx: MiniContext, config: EngineConfig) -> tuple[str, ...]:
+    """The changes of the pipeline for the fastest plan within `memory`, of a module at the graph level.
+
+    Raises PlanError if no plan fits. The module is left as it is.
+    """
+    nbytes = config.memory_bytes
+    assert nbytes is not None, "memory is given"
+    trials = _Trials(module, ctx, config)
+    best: MemoryPoint | None = None
+    for band in trials.bands():
+        found = trials.within(band, nbytes)
+        if found is not None and (best is None or found.seconds < best.seconds):
+            best = found
+        elif best is not None:
+            break  # lower bands take longer
+    if best is None:
+        raise trials.frontier().refusal(nbytes)
+    return best.changes
+
+
+def plan_frontier(source: Source, config: EngineConfig, tell: Callable[[str], object] = LOG.info) -> MemoryFrontier:
+    """The frontier of a model; `tell` is called with each plan's text. Raises as `compile` does."""
+    if (
+        config.is_dynamic
+        or config.memory is not None
+        or not (config.enable_graph_optimization and config.enable_memory_planning)
+    ):
+        raise ConfigError("the frontier is of one shape, with optimisation and memory planning, and without `memory`")
+    with collection_paused(), memory_for("planning the model"):
+        module, ctx = source.load(config)
+        if compute_device(config.place).kind != "cpu" or level_of(module) != "graph":
+            raise ConfigError("the frontier is of a model, or of a module at the graph level, for the device 'cpu'")
+        return _frontier_of(module, ctx, config, tell)
+
+
+def _frontier_of(
+    module: ModuleOp, ctx: MiniContext, config: EngineConfig, tell: Callable[[str], object]
+) -> MemoryFrontier:
+    trials = _Trials(module, ctx, config, tell)
+    least, without_gain = None, 0
+    for band in trials.bands():
+        found = min(each.arena_bytes for each in trials.with_losses(band))
+        without_gain = 0 if least is None or found < least else without_gain + 1
+        least = found if least is None else min(least, found)
+        if band and without_gain == BANDS_WITHOUT_GAIN:
+            break
+    return trials.frontier()
+
+
+class _Trials:
+    """Plans of a module that have been tried."""
+
+    def __init__(
+        self, module: ModuleOp, ctx: MiniContext, config: EngineConfig, tell: Callable[[str], object] = LOG.info
+    ) -> None:
+        self.config, self.tell = config, tell
+        self._known: dict[tuple[int, tuple[AnySchedule, ...]], MemoryPoint] = {}
+        self.graph, self.ctx = module.clone(), _trial_context(ctx)
+        set_target(self.graph, self.ctx, config)
+        self._run(self.graph, self.ctx, until="stream-rows")
+        self._scheduled: dict[int, tuple[ModuleOp, MiniContext]] = {}
+
+    def bands(self) -> Iterator[int]:
+        """Heights of bands in bytes, highest first; 0 for whole values. Only those with which layers are streamed."""
+        yield 0
+        values = (value for op in main_of(self.graph).body.walk() if isinstance(op, GraphOp) for value in op.results)
+        band = 1 << max(now(nbytes_of(type_of(value))) for value in values).bit_length() - 1
+        while (band := band // 2) >= LEAST_BAND:
+            if self._layers(band):
+                yield band
+
+    def within(self, band: int, nbytes: int) -> MemoryPoint | None:
+        """The fastest plan with bands of one height whose arena has at most so many bytes, if there is one."""
+        capacity = nbytes
+        for _ in range(TRIES):
+            found = self._point(band, f"capacity={capacity}", f"scratch within {capacity:,} bytes")
+            if found.arena_bytes <= nbytes:
+                return found
+            capacity -= found.arena_bytes - nbytes
+            if capacity <= 0:
+                break
+        return min(
+            (each for each in self.with_losses(band) if each.arena_bytes <= nbytes),
+            key=lambda each: each.seconds,
+            default=None,
+        )
+
+    def with_losses(self, band: int) -> list[MemoryPoint]:
+        """Plans with bands of one height and less and less scratch."""
+        found: list[MemoryPoint] = []
+        for loss in LOSSES:
+            text = f"less scratch for at most {loss} % of the time" if loss else "fastest schedules"
+            found.append(self._point(band, f"loss={loss}", text))
+        return found
+
+    def frontier(self) -> MemoryFrontier:
+        """The best of the plans tried."""
+        kept: list[MemoryPoint] = []
+        for each in sorted(self._known.values(), key=lambda each: (each.arena_bytes, each.seconds)):
+            if not kept or each.seconds < kept[-1].seconds:
+                kept.append(each)
+        least = min((each.largest for each in self._known.values()), key=lambda each: each.bytes)
+        return MemoryFrontier(tuple(kept), len(self._known), least)
+
+    def _layers(self, band: int) -> int:
+        """The number of layers that run by bands."""
+        _, ctx = self._with_schedules(band)
+        return sum(pass_statistics(ctx).of_pass("stream-rows").values())
+
+    def _with_schedules(self, band: int) -> tuple[ModuleOp, MiniContext]:
+        """The module with bands of one height, after choose-schedule."""
+        if band not in self._scheduled:
+            module, ctx = self.graph.clone(), _trial_context(self.ctx)
+            changes = (_streams(band),)
+            self._run(module, ctx, changes, start="stream-rows", until="limit-scratch")
+            self._scheduled = {band: (module, ctx)}
+        return self._scheduled[band]
+
+    def _point(self, band: int, scratch: str, text: str) -> MemoryPoint:
+        """The plan with bands of one height and scratch limited by an option of limit-scratch, unless it is known."""
+        scheduled, chosen = self._with_schedules(band)
+        module, ctx = scheduled.clone(), _trial_context(chosen)
+        changes = (_streams(band), f"limit-scratch{{{scratch}}}")
+        self._run(module, ctx, changes, start="limit-scratch", until="pack-weights")
+        key = band, tuple(each.taken for each in choices_of(ctx))
+        if key not in self._known:
+            self._run(module, ctx, changes, start="pack-weights")
+            plan, seconds = plan_summary(main_of(module)), estimated_seconds(module)
+            found = MemoryPoint(plan.arena_bytes, seconds, band, changes, text, largest_step(module), plan.optimal)
+            self.tell(f"{found.text}: arena of {found.arena_bytes:,} bytes, {seconds * 1e3:.3f} ms by estimate")
+            self._known[key] = found
+        return self._known[key]
+
+    def _run(
+        self, module: ModuleOp, ctx: MiniContext, changes: Sequence[str] = (), start: str = "", until: str = ""
+    ) -> None:
+        """Runs the passes of the configuration down to the arena, from `start` on and before `until`."""
+        levels = LEVELS[: LEVELS.index("arena") + 1]
+        phases = engine_phases(self.config, (*changes, "-verify-arena"))
+        passes = [each for phase in phases if phase.level in levels for each in parse_passes(phase.passes)]
+        names = [each.name for each in passes]
+        first = names.index(start) if start else 0
+        run_passes(ctx, module, passes[first : names.index(until) if until else None])
+
+
+def _streams(band: int) -> str:
+    return f"stream-rows{{band={band}}}"
+
+
+def _trial_context(ctx: MiniContext) -> MiniContext:
+    """A context with what choose-schedule reads and has written, whose statistics are its own."""
+    made = ctx.clone()
+    tuned_schedules(made).update(tuned_schedules(ctx))
+    choices_of(made).extend(choices_of(ctx))
+    return made
