@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from .runtime.specs import SymbolicSpec, TensorSpec
     from .runtime.memory.storage import Storage
     from .runtime.memory.tensor import Tensor
-    from .tools.allocation import allocate
+    from .tools.memory.allocation import allocate
     from .tools.reports import plan_table, pool_table, write_report
 
 __version__ = "0.1.0"
@@ -123,7 +123,7 @@ _HOME = {
     "UnknownValueError": "dialects.errors",
     "UnsupportedError": "dialects.errors",
     "UserOperator": "runtime.operators.operator_declaration",
-    "allocate": "tools.allocation",
+    "allocate": "tools.memory.allocation",
     "build": "runtime.compile.several_cpus",
     "compile": "runtime.compile.entry",
     "emit_c": "runtime.c_export.emit_c",

@@ -9,7 +9,8 @@ choose-schedule takes what is fastest. The arena of a model must hold a kernel's
 is called; where that is more than any step would need with least scratch, a few kernels decide how large the arena is.
 
 By default, the arena may have a tenth more than what is needed with the least scratch, and more than that only if less
-would make the model slower by more than 3 %, by estimate. With `loss`, there is as little scratch as makes it slower by
+would make the model slower by more than 3 %, by estimate; no schedule is taken whose packed weights grow by more than
+scratch becomes less. With `loss`, there is as little scratch as makes it slower by
 at most so many percent. With a `capacity` each call has at most so many live bytes, scratch included, if a schedule
 permits that; the kernel's fastest such schedule is taken, else the one with the least scratch.
 
@@ -38,7 +39,7 @@ from ...dialects.graph.ops.structure import CallOp, KernelOp
 from ...dialects.kernel.targets import target_of
 from ...dialects.sizes.guards import unguarded
 from ...dialects.sizes.sizes import now
-from ..kernels.choose_schedule import AnySchedule, Choice, choices_of, take_schedule
+from ..kernels.choose_schedule import AnySchedule, Choice, choices_of, packed_bytes, take_schedule
 from ..statistics import count
 from .analysis.aliasing import disabled_ops, read_programs, share
 from .analysis.buffers import ALIGNMENT, check_alignment, interface_of, padded
@@ -84,7 +85,9 @@ class LimitScratch(ModulePass):
             places = {each.kernel: place for place, each in enumerate(choices) if each.kernel in beside}
             threads = target_of(op).threads.data
             needs = {
-                place: _Needs(kernels[name], choices[place], beside[name], runs[name], threads, self.alignment)
+                place: _Needs(
+                    kernels[name], choices[place], beside[name], runs[name], threads, self.alignment, self._is_default
+                )
                 for name, place in places.items()
             }
             limit = max(self._limit(needs.values(), max(beside.values())), max(beside.values()))
@@ -94,11 +97,15 @@ class LimitScratch(ModulePass):
                     choices[place] = replace(each.choice, taken=schedule)
                     count(ctx, self.name, "kernels with less scratch")
 
+    @property
+    def _is_default(self) -> bool:
+        return self.capacity is None and self.loss is None
+
     def _limit(self, needs: Collection[_Needs], most_beside: int) -> int:
         """The live bytes that any call may have; `most_beside` are those without scratch."""
         if self.capacity is not None:
             return self.capacity
-        spare = SPARE if self.loss is None else 1
+        spare = SPARE if self._is_default else 1
         above = [each for each in needs if each.taken > spare * most_beside]
         least = max([most_beside, *(min(option.needed for option in each.options) for each in above)])
         start = int(spare * least)
@@ -148,6 +155,8 @@ class _Needs:
     """Calls in an inference."""
     threads: int
     alignment: int
+    counts_weights: bool
+    """Whether schedules are left out whose weights grow by more than scratch becomes less."""
 
     def needed(self, schedule: AnySchedule) -> int:
         """The live bytes with a schedule."""
@@ -167,7 +176,13 @@ class _Needs:
     @cached_property
     def options(self) -> list[_Option]:
         """The schedules that may be taken, the preferred one first."""
-        return [_Option(each, self.runs * seconds, self.needed(each)) for each, seconds in self.choice.allowed]
+        found = [_Option(each, self.runs * seconds, self.needed(each)) for each, seconds in self.choice.allowed]
+        if all(each.schedule != self.choice.taken for each in found):  # a neighbour of one, measured to be faster
+            found.insert(0, _Option(self.choice.taken, self.seconds, self.taken))
+        if not self.counts_weights:
+            return found
+        most = self.taken + packed_bytes(self.kernel, self.choice.taken)
+        return [each for each in found if each.needed + packed_bytes(self.kernel, each.schedule) <= most]
 
     def within(self, limit: int) -> _Option:
         """The preferred one of those that need no more than `limit` bytes, else the one that needs least."""

@@ -126,8 +126,8 @@ def lower(
 ) -> Lowered:
     """Lowers a module at any level to what is compiled, for the configuration's device or a named machine.
 
-    `changes` of the pipeline are as for plan_memory. Weights will be written to the file `begun` if given. Modules below
-    the arena level have no information on tensors.
+    `changes` of the pipeline are as for plan_memory. Weights will be written to the file `begun` if given. Modules
+    below the arena level have no information on tensors.
     """
     device = compute_device(config.place)
     path = PATHS[device.kind]

@@ -19,7 +19,7 @@ from onnx import ModelProto
 from mini_infer.dialects.errors import MiniInferError
 from mini_infer.passes.memory.analysis.aliasing import share
 from mini_infer.passes.planning import Problem, lower_bound, solve
-from mini_infer.tools.problem_csv import read_problem
+from mini_infer.tools.memory.problem_csv import read_problem
 
 from . import solvers
 from .cells import published

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mini_infer.passes.memory.analysis.aliasing import share
-from mini_infer.tools.problem_csv import read_problem
+from mini_infer.tools.memory.problem_csv import read_problem
 
 from . import solvers, verify
 from .__main__ import HERE, LONG_TEXT, problems

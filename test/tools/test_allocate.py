@@ -12,8 +12,8 @@ from models.small import SMALL_MODELS
 from typer.testing import CliRunner
 
 import mini_infer as mi
+from mini_infer.tools.memory.problem_csv import read_problem, with_offsets
 from mini_infer.tools.mini_infer import app
-from mini_infer.tools.problem_csv import read_problem, with_offsets
 
 EXAMPLE = """\
 id,lower,upper,size

@@ -29,7 +29,7 @@ def allocate(
     ] = None,
 ) -> Work:
     """Plan the memory of any program: buffers with sizes and lifetimes in MiniMalloc's CSV format."""
-    from ..allocation import show_allocation
+    from ..memory.allocation import show_allocation
 
     return lambda console: show_allocation(
         problem, strategy, capacity, time_limit, alignment, output, console, beam_width=beam_width, plot=plot

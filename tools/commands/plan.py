@@ -106,7 +106,7 @@ def plan(
 
 def _frontier(model: str, options: Mapping[str, Any], measure: bool, files: list[str], chosen: Chosen) -> Work:
     """The work of `--frontier`."""
-    from .. import frontier
+    from ..memory import frontier
 
     chosen.refuse("with --frontier", "table", "pools", *_QUESTIONS, "normalised", "memory", "capacity", "plan_memory")
     if model.endswith(".mi"):

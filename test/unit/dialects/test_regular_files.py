@@ -26,8 +26,8 @@ from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.kept.cache_folders import USUAL_LIMIT, CacheFolder
 from mini_infer.runtime.kept.tuning_store import TuningStore
 from mini_infer.tools.arrays import load_array
+from mini_infer.tools.memory.problem_csv import read_problem
 from mini_infer.tools.mini_opt.command import main as mini_opt
-from mini_infer.tools.problem_csv import read_problem
 
 import_all(EngineConfig())  # once, and not in each process that a test starts
 SECONDS = 10  # after which a process that waits is ended

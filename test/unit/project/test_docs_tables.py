@@ -18,7 +18,7 @@ from mini_infer.runtime.config import EngineConfig
 from mini_infer.tools.bench.strategies import heights
 from mini_infer.tools.bench.variants import layer
 from mini_infer.tools.demos.resnet50 import resnet50
-from mini_infer.tools.problem_csv import read_problem
+from mini_infer.tools.memory.problem_csv import read_problem
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"

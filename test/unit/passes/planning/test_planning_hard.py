@@ -9,7 +9,7 @@ import pytest
 from mini_infer.passes.planning import Problem, check, solve
 from mini_infer.passes.planning.exact import luby
 from mini_infer.tools.bench.planning_scale import model_like
-from mini_infer.tools.problem_csv import read_problem
+from mini_infer.tools.memory.problem_csv import read_problem
 
 SUITE = Path(__file__).parents[3] / "data" / "minimalloc"
 CAPACITY = 1 << 20  # bytes: what each of the suite's problems is known to fit into

@@ -1,4 +1,4 @@
-"""A model fits the memory that it is given, by the fastest plan that does; what doesn't fit is refused with a reason."""
+"""A model fits the memory that it is given, by the fastest plan that does; else it is refused with a reason."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ builtin.module attributes {
 
 def looped(turns: int) -> float:
     ctx = module_context()
-    module = parse_module(ctx, LOOP.replace("TURNS", str(turns)), "loop")
+    module = parse_module(ctx, LOOP.replace("TURNS", str(turns)).encode(), "loop")
     run_phases(ctx, module, remaining_phases(module, "arena"))
     return estimated_seconds(module)
 

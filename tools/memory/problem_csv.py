@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from ..dialects.arguments import checked_path
-from ..dialects.errors import InvalidInputError, PlanError
-from ..dialects.regular_file import read_regular
-from ..passes.planning import Buffer, Id
+from ...dialects.arguments import checked_path
+from ...dialects.errors import InvalidInputError, PlanError
+from ...dialects.regular_file import read_regular
+from ...passes.planning import Buffer, Id
 
 REQUIRED = ("id", "lower", "upper", "size")
 OPTIONAL = ("alignment", "offset", "gaps")

@@ -7,8 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.compile.memory_frontier import MemoryFrontier
-from .palette import BINDING, BOUND, EDGE, TEXT
-from .plan_tables import size_text, unit_of
+from ..reports.palette import BINDING, BOUND, EDGE, TEXT
+from ..reports.plan_tables import size_text, unit_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ..dialects.arguments import check_choice, check_integer, checked_seconds, checked_sequence
-from ..dialects.atomic_file import atomic_file
-from ..dialects.errors import ConfigError
-from ..passes.memory.report.memory_plan import MemoryPlan
-from ..passes.memory.report.memory_records import BufferRecord, TensorRecord
-from ..passes.planning import BEAM_WIDTH, BUDGETS, STRATEGIES, Buffer, Plan, Problem, check, solve
-from .bench.chart import check_chart
-from .json_reports import Facts
+from ...dialects.arguments import check_choice, check_integer, checked_seconds, checked_sequence
+from ...dialects.atomic_file import atomic_file
+from ...dialects.errors import ConfigError
+from ...passes.memory.report.memory_plan import MemoryPlan
+from ...passes.memory.report.memory_records import BufferRecord, TensorRecord
+from ...passes.planning import BEAM_WIDTH, BUDGETS, STRATEGIES, Buffer, Plan, Problem, check, solve
+from ..bench.chart import check_chart
+from ..json_reports import Facts
+from ..reports import write_report
+from ..waiting import working
 from .problem_csv import ProblemTable, read_problem, with_offsets
-from .reports import write_report
-from .waiting import working
 
 
 def allocate(

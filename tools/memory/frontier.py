@@ -12,18 +12,18 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from ..dialects.atomic_file import atomic_file
-from ..runtime.compile.memory_frontier import MemoryFrontier, plan_frontier
-from ..runtime.compile.module_to_plan import build_plan
-from ..runtime.compile.source import configured_source
-from ..runtime.config import EngineConfig
-from .bench.chart import save_figure
-from .bench.variants import timed
-from .json_reports import Facts
-from .reports import PICTURES
-from .reports.frontier_chart import draw_frontier, frontier_page
-from .reports.plan_tables import aligned
-from .waiting import working
+from ...dialects.atomic_file import atomic_file
+from ...runtime.compile.memory_frontier import MemoryFrontier, plan_frontier
+from ...runtime.compile.module_to_plan import build_plan
+from ...runtime.compile.source import configured_source
+from ...runtime.config import EngineConfig
+from ..bench.chart import save_figure
+from ..bench.variants import timed
+from ..json_reports import Facts
+from ..reports import PICTURES
+from ..reports.plan_tables import aligned
+from ..waiting import working
+from .frontier_chart import draw_frontier, frontier_page
 
 _SECONDS = 1.0
 """Of measuring each point."""
