@@ -106,6 +106,7 @@ def memory(plan: MemoryPlan, weights: int) -> dict[str, Any]:
         "without_reuse_bytes": plan.total_bytes,
         "intermediates_bytes": plan.intermediate_bytes,
         "scratch_bytes": plan.scratch_bytes,
+        "peak_without_scratch_bytes": plan.peak_without_scratch,
         "saved": plan.saving,
         "saved_of_intermediates": plan.intermediate_saving,
         "proven_minimal": plan.optimal,

@@ -14,6 +14,7 @@ from models.build import ModelBuilder
 from models.small import SMALL_MODELS
 from onnx import helper
 from rich.console import Console
+from text_models import pictures
 
 import mini_infer as mi
 from mini_infer.passes.memory import plan_arena
@@ -305,3 +306,55 @@ def test_answers_for_programs(model: Path, tmp_path: Path) -> None:
     removed = {each["name"]: each for each in found["removed"]}
     assert removed["perceptron/gemm_0"]["fate"] == "fused" and removed["perceptron/gemm_0"]["steps"] == [0]
     assert found["memory"]["scratch_bytes"] == 0 and found["memory"]["model_weights_bytes"] > 0
+
+
+@pytest.fixture
+def convolutions(tmp_path: Path) -> Path:
+    """A file with convolutions that may run by bands of rows."""
+    return saved(pictures(), tmp_path)
+
+
+def test_the_frontier_is_printed_drawn_and_written(convolutions: Path, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("frontier.svg", "frontier.html", "frontier.csv", "frontier.json")]
+    written = [
+        text
+        for option, file in zip(("--plot", "--html", "--csv", "--json"), files, strict=True)
+        for text in (option, file)
+    ]
+    text = told("plan", convolutions, "-j", "1", "--frontier", "--measure", *written)
+    drawn, page, table, facts = (file.read_text() for file in files)
+    points = json.loads(facts)["points"]
+    lines = re.findall(
+        r"^ *([\d,]+) +[\d.]+ +([\d.]+) +([\d.]+) +([\d.]+)  (bands of .*|whole values, .*)$", text, re.MULTILINE
+    )
+    assert [int(line[0].replace(",", "")) for line in lines] == [point["arena_bytes"] for point in points]
+    assert [line[-1] for line in lines] == [point["chosen"] for point in points]
+    assert all(point["estimated_ms"] > 0 and point["measured_ms"] > 0 for point in points)
+    assert len(table.splitlines()) == len(points) + 1
+    assert "measured" in drawn and "model.onnx: from" in page and "http" not in page.partition("<body>")[2][:200]
+    assert f"{points[0]['largest_call']} alone needs" in text
+
+
+def test_a_plan_within_memory_is_one_of_the_frontier(convolutions: Path) -> None:
+    text = told("plan", convolutions, "-j", "1", "--memory", "1M")
+    (nbytes,) = re.findall(r"^arena +([\d,]+) bytes", text, re.MULTILINE)
+    assert 10**6 >= int(nbytes.replace(",", "")) > 5 * 10**5
+
+
+def test_what_does_not_fit_is_one_line(convolutions: Path) -> None:
+    assert complaint("plan", convolutions, "-j", "1", "--memory", "10K").startswith(
+        "no plan of the model fits in 10,000 bytes: the smallest of "
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--measure"], "--measure does nothing without --frontier"),
+        (["--frontier", "--memory", "1M"], "--memory does nothing with --frontier"),
+        (["--frontier", "--table"], "--table does nothing with --frontier"),
+        (["--frontier", "--range", "x=1,2,3"], "--frontier does nothing with --range"),
+    ],
+)
+def test_what_does_nothing_with_or_without_a_frontier(convolutions: Path, options: list[str], message: str) -> None:
+    assert message in complaint("plan", convolutions, *options)

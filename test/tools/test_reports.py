@@ -115,6 +115,7 @@ def test_the_table_tells_everything() -> None:
         "without reuse          1,792 bytes      0.002 MB; reuse saves 768 bytes, 42.9 %",
         "  tensors              1,536 bytes      0.002 MB; of these alone the arena saves 33.3 %",
         "  scratch                256 bytes      0.000 MB of all calls, one after the other; nobody would keep it",
+        "  its price                0 bytes      0.000 MB of the arena, which live tensors at their peak don't need",
         "inputs                   512 bytes      0.001 MB (1), outside of the arena",
         "outputs            2,000,000 bytes      2.000 MB (1), outside of the arena",
         "weights            1,500,000 bytes      1.500 MB (1), outside of the arena",

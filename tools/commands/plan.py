@@ -83,7 +83,7 @@ def plan(
     if "profile" in options or (chosen.at and compiled):
         from .. import at_shapes
 
-        chosen.refuse(chosen.by_ranges, "table", "pools", *_QUESTIONS, "csv", "plot", "normalised", "html")
+        chosen.refuse(chosen.by_ranges, "table", "pools", *_QUESTIONS, "csv", "plot", "normalised", "html", "frontier")
         return _naming(named, lambda console: at_shapes.plan_at_shapes(model, options, chosen.at, console))
     from ..reports import plan_summary
 

@@ -89,6 +89,8 @@ def _without_scratch(plan: MemoryPlan) -> list[str]:
         f"  tensors     {_both(plan.intermediate_bytes)}; of these alone the arena saves "
         f"{percent(plan.intermediate_saving)}",
         f"  scratch     {_both(plan.scratch_bytes)} of all calls, one after the other; nobody would keep it",
+        f"  its price   {_both(plan.arena_bytes - plan.peak_without_scratch)} of the arena, "
+        "which live tensors at their peak don't need",
     ]
 
 

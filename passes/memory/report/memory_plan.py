@@ -95,6 +95,11 @@ class MemoryPlan:
         """
         return 1 - self.arena_bytes / self.intermediate_bytes if self.intermediate_bytes else 0.0
 
+    @property
+    def peak_without_scratch(self) -> int:
+        """The most bytes of live tensors at any step; what an arena has beyond it is the price of scratch."""
+        return max((each.live - each.scratch for each in self.step_records()), default=0)
+
     @cached_property
     def interference(self) -> InterferenceGraph:
         """Which tensors of the arena are live at the same step."""

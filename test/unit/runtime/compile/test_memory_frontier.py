@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from models.build import example_inputs
-from onnx import ModelProto, numpy_helper
-from text_models import model_of, numbers
+from text_models import pictures
 
 import mini_infer as mi
 from mini_infer.dialects.errors import ConfigError, PlanError
@@ -21,25 +20,6 @@ from mini_infer.runtime.compile.checking.memory_check import CheckedEngine
 from mini_infer.runtime.compile.memory_frontier import MemoryFrontier
 
 ALONE: dict[str, Any] = {"threads": 1, "tuned": False, "cache": False}
-
-
-@cache
-def pictures() -> ModelProto:
-    """Convolutions of 64 x 64 pixels, whose transforms want scratch, then a mean."""
-    model = model_of("""
-        convolutions (float[1, 8, 64, 64] x) => (float[1, 64, 1, 1] y) {
-            a = Conv <pads = [1, 1, 1, 1]> (x, w1)
-            b = Relu (a)
-            c = Conv <pads = [1, 1, 1, 1]> (b, w2)
-            d = Relu (c)
-            e = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (d, w2)
-            f = Relu (e)
-            g = Conv <pads = [1, 1, 1, 1]> (f, w2)
-            y = GlobalAveragePool (g)
-        }""")
-    for number, (name, shape) in enumerate({"w1": (64, 8, 3, 3), "w2": (64, 64, 3, 3)}.items()):
-        model.graph.initializer.append(numpy_helper.from_array(numbers(*shape, seed=number) * 0.05, name))
-    return model
 
 
 @cache
