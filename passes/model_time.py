@@ -5,9 +5,12 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.graph.host import kernels_of, main_of, runs_of
-from ..dialects.kernel.targets import cpu_of
+from ..dialects.graph.ops.indexing import ScatterOp
+from ..dialects.graph.ops.structure import KernelOp
+from ..dialects.kernel.calls import CallOp
+from ..dialects.kernel.targets import CpuAttr, cpu_of
 from ..dialects.sizes.guards import unguarded
-from .cost_model import nanoseconds, seats_of
+from .cost_model import bytes_of, moving_seconds, nanoseconds, seats_of
 from .kernels.schedules import schedule_of
 from .memory.analysis.main_steps import stages_of
 
@@ -29,6 +32,18 @@ def estimated_seconds(module: ModuleOp) -> float:
         for stage in stages_of(main_of(module).body.block):
             called = [call.callee.string_value() for call in stage]
             seats = seats_of(sum(work[name] for name in called), target.threads.data)
-            taken = sum(costs[name] for name in called) / seats + CALL_SECONDS * len(called)
+            saved = sum(_left_in_place(kernels[name], call, target) for name, call in zip(called, stage, strict=True))
+            taken = (sum(costs[name] for name in called) - saved) / seats + CALL_SECONDS * len(called)
             found += runs_of(stage[0]) * taken
     return found
+
+
+def _left_in_place(kernel: KernelOp, call: CallOp, target: CpuAttr) -> float:
+    """The seconds that a kernel's cost has for copying what a scatter, whose result is in place, leaves as it is."""
+    made = kernel.terminator.operands[0].owner
+    if not isinstance(made, ScatterOp) or made.x not in kernel.arguments:
+        return 0.0
+    if call.ins[kernel.arguments.index(made.x)] is not call.outs[0]:
+        return 0.0
+    copied = max(0, bytes_of(made.x) - bytes_of(made.updates))
+    return 2 * moving_seconds(copied, target)
