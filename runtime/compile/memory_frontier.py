@@ -107,7 +107,7 @@ class MemoryFrontier:
 
 
 def fitting_changes(module: ModuleOp, ctx: MiniContext, config: EngineConfig) -> tuple[str, ...]:
-    """The changes of the pipeline for the fastest plan within `memory`, of a module at the graph level.
+    """The changes of the pipeline for the fastest plan within `memory`, of a module at the graph level with a target.
 
     Raises PlanError if no plan fits. The module is left as it is.
     """
@@ -138,6 +138,7 @@ def plan_frontier(source: Source, config: EngineConfig, tell: Callable[[str], ob
         module, ctx = source.load(config)
         if compute_device(config.place).kind != "cpu" or level_of(module) != "graph":
             raise ConfigError("the frontier is of a model, or of a module at the graph level, for the device 'cpu'")
+        set_target(module, ctx, config)
         return _frontier_of(module, ctx, config, tell)
 
 
@@ -164,7 +165,6 @@ class _Trials:
         self.config, self.tell = config, tell
         self._known: dict[tuple[int, tuple[AnySchedule, ...]], MemoryPoint] = {}
         self.graph, self.ctx = module.clone(), _trial_context(ctx)
-        set_target(self.graph, self.ctx, config)
         self._run(self.graph, self.ctx, until="stream-rows")
         self._scheduled: dict[int, tuple[ModuleOp, MiniContext]] = {}
 

@@ -26,6 +26,7 @@ from ...inputs import checked
 from ...memory.host_memory import aligned_bytes
 from ...memory.kv_cache_memory import beginning
 from ...plan import InferencePlan
+from ..engine_phases import set_target
 from ..memory_frontier import fitting_changes
 from ..plan_builder import Builder
 from .watched_plan import WatchedPlan, WatchingContext
@@ -49,7 +50,9 @@ class CheckedEngine(Engine):
         """Compiles the model as planned, and once more without any reuse of memory."""
         config = builder.config
         if config.memory is not None:
-            builder = replace(builder, changes=fitting_changes(*builder.source.load(config), config))
+            module, ctx = builder.source.load(config)
+            set_target(module, ctx, config)
+            builder = replace(builder, changes=fitting_changes(module, ctx, config))
         planned, statistics = WatchedPlan.build(builder)
         apart = replace(
             config,
