@@ -22,8 +22,8 @@ from ..dialects.kernel.targets import CpuAttr
 from ..lowering.levels import level_of
 from ..lowering.pipelines import PassRun
 from ..passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
-from ..runtime.compile.engine_phases import pass_names
 from ..runtime.compile.entry import compile
+from ..runtime.compile.module_to_plan import pass_names
 from ..runtime.compile.plan_builder import Builder, import_all
 from ..runtime.compile.source import source_of
 from ..runtime.compile.source_to_engine import build_engine

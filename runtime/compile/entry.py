@@ -86,6 +86,6 @@ def memory_frontier(
     Each has an arena, an estimated time and what was chosen for it; of no two is one smaller and as fast. Several
     dozens of plans are made, which takes about a second each. For one shape, on the CPU. Raises as `compile` does.
     """
-    from .memory_frontier import plan_frontier
+    from .module_to_plan import plan_frontier
 
     return plan_frontier(*configured_source(model, EngineConfig.of(threads=threads, **options)))

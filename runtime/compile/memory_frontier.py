@@ -7,19 +7,19 @@ parts. Each choice is compiled down to the arena; its time is the estimate of pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.errors import ConfigError, PlanError
-from ...dialects.garbage_collection import collection_paused
+from ...dialects.errors import PlanError
 from ...dialects.graph.base import GraphOp
 from ...dialects.graph.blobs import MiniContext
 from ...dialects.graph.host import main_of
 from ...dialects.graph.values import nbytes_of, type_of
 from ...dialects.sizes.sizes import now
-from ...lowering.levels import LEVELS, level_of
+from ...lowering.levels import LEVELS
 from ...lowering.pipelines import parse_passes, run_passes
 from ...passes.kernels.choose_schedule import AnySchedule, choices_of
 from ...passes.kernels.measured_schedules import tuned_schedules
@@ -27,18 +27,18 @@ from ...passes.memory.report.largest_step import LargestStep, largest_step
 from ...passes.memory.report.memory_report import plan_summary
 from ...passes.model_time import estimated_seconds
 from ...passes.statistics import pass_statistics
-from ..compute_device import compute_device
 from ..config import EngineConfig
-from ..limits import memory_for
 from ..progress import LOG
-from .engine_phases import engine_phases, set_target
-from .source import Source
+from .engine_phases import engine_phases
 
 LEAST_BAND = 4096
 """Bytes: bands below it are a row of nearly every layer."""
 
 LOSSES = (0, 3, 10, 30, 100)
 """Percent of the time of a plan that less scratch may cost, in turn."""
+
+QUICK = 40_000
+"""Steps of the planner's search for a first plan, which mostly is a few per cent larger than what more would find."""
 
 TRIES = 3
 """Capacities of scratch that are tried for one height of bands: live bytes are exact only once buffers are placed."""
@@ -62,7 +62,9 @@ class MemoryPoint:
     """What limits scratch."""
     largest: LargestStep = field(repr=False)
     """The call that needs most for itself."""
-    proven: bool = True
+    lower_bound: int
+    """Bytes that any placement of its buffers needs."""
+    proven: bool
     """Whether the arena was proven to be minimal for the order of calls."""
 
     @property
@@ -71,7 +73,7 @@ class MemoryPoint:
         return f"{f'bands of {self.band:,} bytes' if self.band else 'whole values'}, {self.scratch}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MemoryFrontier:
     """Plans of a model, of which none is both smaller and faster than another: the smallest first."""
 
@@ -80,6 +82,11 @@ class MemoryFrontier:
     """The number of plans that were compared."""
     least_step: LargestStep
     """Of the largest steps of all plans the smallest: no choice needs less than this for a single call."""
+
+    @override
+    def __repr__(self) -> str:
+        first, last = self.points[0].arena_bytes, self.points[-1].arena_bytes
+        return f"{type(self).__name__}({len(self.points)} of {self.tried} plans, arenas of {first:,} to {last:,} bytes)"
 
     def fastest_within(self, nbytes: int) -> MemoryPoint:
         """The fastest plan whose arena has at most so many bytes. Raises PlanError if there is none."""
@@ -126,25 +133,10 @@ def fitting_changes(module: ModuleOp, ctx: MiniContext, config: EngineConfig) ->
     return best.changes
 
 
-def plan_frontier(source: Source, config: EngineConfig, tell: Callable[[str], object] = LOG.info) -> MemoryFrontier:
-    """The frontier of a model; `tell` is called with each plan's text. Raises as `compile` does."""
-    if (
-        config.is_dynamic
-        or config.memory is not None
-        or not (config.enable_graph_optimization and config.enable_memory_planning)
-    ):
-        raise ConfigError("the frontier is of one shape, with optimisation and memory planning, and without `memory`")
-    with collection_paused(), memory_for("planning the model"):
-        module, ctx = source.load(config)
-        if compute_device(config.place).kind != "cpu" or level_of(module) != "graph":
-            raise ConfigError("the frontier is of a model, or of a module at the graph level, for the device 'cpu'")
-        set_target(module, ctx, config)
-        return _frontier_of(module, ctx, config, tell)
-
-
-def _frontier_of(
+def frontier_of(
     module: ModuleOp, ctx: MiniContext, config: EngineConfig, tell: Callable[[str], object]
 ) -> MemoryFrontier:
+    """The frontier of a module at the graph level with a target; it is left as it is."""
     trials = _Trials(module, ctx, config, tell)
     least, without_gain = None, 0
     for band in trials.bands():
@@ -182,16 +174,17 @@ class _Trials:
         capacity = nbytes
         for _ in range(TRIES):
             found = self._point(band, f"capacity={capacity}", f"scratch within {capacity:,} bytes")
+            if found.arena_bytes > nbytes >= found.lower_bound:
+                found = self._planned_well(found)
             if found.arena_bytes <= nbytes:
                 return found
             capacity -= found.arena_bytes - nbytes
             if capacity <= 0:
                 break
-        return min(
-            (each for each in self.with_losses(band) if each.arena_bytes <= nbytes),
-            key=lambda each: each.seconds,
-            default=None,
-        )
+        last = self.with_losses(band)[-1]
+        if last.arena_bytes > nbytes >= last.lower_bound:
+            last = self._planned_well(last)
+        return last if last.arena_bytes <= nbytes else None
 
     def with_losses(self, band: int) -> list[MemoryPoint]:
         """Plans with bands of one height and less and less scratch."""
@@ -202,13 +195,10 @@ class _Trials:
         return found
 
     def frontier(self) -> MemoryFrontier:
-        """The best of the plans tried."""
-        kept: list[MemoryPoint] = []
-        for each in sorted(self._known.values(), key=lambda each: (each.arena_bytes, each.seconds)):
-            if not kept or each.seconds < kept[-1].seconds:
-                kept.append(each)
+        """The best of the plans tried, each planned as well as in a compile."""
+        points = _best(map(self._planned_well, _best(self._known.values())))
         least = min((each.largest for each in self._known.values()), key=lambda each: each.bytes)
-        return MemoryFrontier(tuple(kept), len(self._known), least)
+        return MemoryFrontier(tuple(points), len(self._known), least)
 
     def _layers(self, band: int) -> int:
         """The number of layers that run by bands."""
@@ -232,12 +222,24 @@ class _Trials:
         self._run(module, ctx, changes, start="limit-scratch", until="pack-weights")
         key = band, tuple(each.taken for each in choices_of(ctx))
         if key not in self._known:
-            self._run(module, ctx, changes, start="pack-weights")
-            plan, seconds = plan_summary(main_of(module)), estimated_seconds(module)
-            found = MemoryPoint(plan.arena_bytes, seconds, band, changes, text, largest_step(module), plan.optimal)
-            self.tell(f"{found.text}: arena of {found.arena_bytes:,} bytes, {seconds * 1e3:.3f} ms by estimate")
-            self._known[key] = found
+            self._run(module, ctx, (*changes, f"plan-arena{{budget={QUICK}}}"), start="pack-weights")
+            self._known[key] = found = self._told(module, band, changes, text)
+            self.tell(f"{found.text}: arena of {found.arena_bytes:,} bytes, {found.seconds * 1e3:.3f} ms by estimate")
         return self._known[key]
+
+    def _planned_well(self, point: MemoryPoint) -> MemoryPoint:
+        """A plan with as long a search for the smallest arena as a compile makes."""
+        if point.proven:
+            return point
+        scheduled, chosen = self._with_schedules(point.band)
+        module = scheduled.clone()
+        self._run(module, _trial_context(chosen), point.changes, start="limit-scratch")
+        return self._told(module, point.band, point.changes, point.scratch)
+
+    def _told(self, module: ModuleOp, band: int, changes: tuple[str, ...], text: str) -> MemoryPoint:
+        plan, seconds = plan_summary(main_of(module)), estimated_seconds(module)
+        bound = plan.lower_bound_bytes
+        return MemoryPoint(plan.arena_bytes, seconds, band, changes, text, largest_step(module), bound, plan.optimal)
 
     def _run(
         self, module: ModuleOp, ctx: MiniContext, changes: Sequence[str] = (), start: str = "", until: str = ""
@@ -249,6 +251,15 @@ class _Trials:
         names = [each.name for each in passes]
         first = names.index(start) if start else 0
         run_passes(ctx, module, passes[first : names.index(until) if until else None])
+
+
+def _best(points: Iterable[MemoryPoint]) -> list[MemoryPoint]:
+    """Those of which none is both smaller and as fast as another, the smallest first."""
+    kept: list[MemoryPoint] = []
+    for each in sorted(points, key=lambda each: (each.arena_bytes, each.seconds)):
+        if not kept or each.seconds < kept[-1].seconds:
+            kept.append(each)
+    return kept
 
 
 def _streams(band: int) -> str:

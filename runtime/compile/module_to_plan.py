@@ -10,8 +10,10 @@ from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ...dialects.errors import ConfigError, PlanError
 from ...dialects.garbage_collection import collection_paused
 from ...dialects.graph.blobs import MiniContext
+from ...dialects.kernel.kernel_attributes import ScheduleAttr
 from ...dialects.sizes.guards import unguarded
 from ...dialects.sizes.size_attributes import symbols_of_module
 from ...lowering.levels import level_of
@@ -19,9 +21,11 @@ from ...lowering.module_text import own_errors
 from ...lowering.pipelines import (
     PATHS,
     Observer,
+    parse_passes,
     remaining_phases,
     run_phases,
 )
+from ...passes.kernels.measured_schedules import tuned_schedules
 from ...passes.memory.analysis.aliasing import disabled_ops
 from ...passes.memory.plan_arena import arena_problem
 from ...passes.memory.report.memory_report import MemoryPlan, memory_plan, plan_summary
@@ -32,6 +36,8 @@ from ..config import EngineConfig
 from ..device import Array
 from ..file_cache import FileCache
 from ..kept.begun_model import BegunModel
+from ..kept.cpus import host_cpu
+from ..kept.tuning_store import TuningStore
 from ..kept.weight_files import OWN_BYTES
 from ..limits import check_fits, memory_for
 from ..memory.mapped_file import PagedWeights
@@ -42,13 +48,22 @@ from ..native.llvm_processes import Compilers
 from ..native.machine_code import MachineCode
 from ..native.user_objects import check_kept
 from ..plan import InferencePlan
+from ..progress import LOG
 from ..specs import Compilation, Signature, values_of
-from .engine_phases import engine_phases, set_target
-from .memory_frontier import fitting_changes
+from .engine_phases import engine_phases
+from .memory_frontier import MemoryFrontier, fitting_changes, frontier_of
 from .source import Source
 
 WORTH_COMPILERS = 80
 """Ops of a module: about those of 25 kernels before they are fused. Processes start while its passes run."""
+
+
+def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str]:
+    """The passes that a configuration runs, in order, on the given module or on one at the graph level."""
+    path = PATHS[compute_device(config.place).kind]
+    start = 0 if module is None or level_of(module) == "graph" else path.index(level_of(module)) + 1
+    phases = [phase for phase in engine_phases(config) if phase.level in path[start:]]
+    return [each.name for phase in phases for each in parse_passes(phase.passes)]
 
 
 def compilers_for(module: ModuleOp, config: EngineConfig, objects: FileCache | None = None) -> Compilers:
@@ -58,6 +73,14 @@ def compilers_for(module: ModuleOp, config: EngineConfig, objects: FileCache | N
     """
     worthwhile = compute_device(config.place).kind == "cpu" and sum(1 for _ in module.walk()) >= WORTH_COMPILERS
     return Compilers(config.compiler_count if worthwhile else 1, objects)
+
+
+def tell_measured(ctx: MiniContext) -> None:
+    """Passes the tuner's measurements on this machine to choose-schedule."""
+    tuned_schedules(ctx).update(
+        (key, ScheduleAttr.of(each.chosen.schedule, **each.chosen.options))
+        for key, each in TuningStore.of(host_cpu().model).load().items()
+    )
 
 
 @own_errors()
@@ -84,7 +107,10 @@ def plan_memory(
             # What a model is to blame for is found in its graph; the rest would be errors of passes.
             run_phases(ctx, module, [phase], observer, verify=phase.level in ("graph", "arena"))
     with unguarded():
-        return memory_plan(module)
+        found = memory_plan(module)
+    if config.memory_bytes is not None and found.arena_bytes > config.memory_bytes:  # else the trial was planned better
+        raise PlanError(f"the arena of {found.arena_bytes:,} bytes does not fit in {config.memory_bytes:,} bytes")
+    return found
 
 
 def plan_source(source: Source, config: EngineConfig, observer: Observer | None = None) -> MemoryPlan:
@@ -93,11 +119,35 @@ def plan_source(source: Source, config: EngineConfig, observer: Observer | None 
         return plan_memory(*source.load(config), config, observer)
 
 
+def plan_frontier(source: Source, config: EngineConfig, tell: Callable[[str], object] = LOG.info) -> MemoryFrontier:
+    """The frontier of a model; `tell` is called with each plan's text. Raises as `compile` does."""
+    if (
+        config.is_dynamic
+        or config.memory is not None
+        or not (config.enable_graph_optimization and config.enable_memory_planning)
+    ):
+        raise ConfigError("the frontier is of one shape, with optimisation and memory planning, and without `memory`")
+    with collection_paused(), memory_for("planning the model"):
+        module, ctx = source.load(config)
+        if compute_device(config.place).kind != "cpu" or level_of(module) != "graph":
+            raise ConfigError("the frontier is of a model, or of a module at the graph level, for the device 'cpu'")
+        set_target(module, ctx, config)
+        return frontier_of(module, ctx, config, tell)
+
+
 @own_errors()
 def schedule_kernels(module: ModuleOp, ctx: MiniContext, config: EngineConfig) -> None:
     """Lowers a module at the graph level to the kernels level, as a compile does."""
     set_target(module, ctx, config)
     run_phases(ctx, module, remaining_phases(module, "kernels", engine_phases(config)))
+
+
+def set_target(module: ModuleOp, ctx: MiniContext, config: EngineConfig, machine: str = "") -> None:
+    """Sets the target of a module at the graph level, and passes the tuner's measurements for it."""
+    if level_of(module) == "graph":
+        module.attributes["kernel.target"] = compute_device(config.place).target(config, machine)
+        if config.tuned and not machine and compute_device(config.place).kind == "cpu":
+            tell_measured(ctx)
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from ..kept.begun_model import BegunModel
 from ..limits import give_back_memory, memory_for
 from ..native.cpu_targets import host_target
 from ..progress import LOG, Progress, StepCounter
-from .engine_phases import pass_names
-from .module_to_plan import build_plan, compilers_for
+from .module_to_plan import build_plan, compilers_for, pass_names
 from .source import Best, Source
 
 

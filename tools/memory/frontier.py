@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from ...dialects.atomic_file import atomic_file
-from ...runtime.compile.memory_frontier import MemoryFrontier, plan_frontier
-from ...runtime.compile.module_to_plan import build_plan
+from ...runtime.compile.memory_frontier import MemoryFrontier
+from ...runtime.compile.module_to_plan import build_plan, plan_frontier
 from ...runtime.compile.source import configured_source
 from ...runtime.config import EngineConfig
 from ..bench.chart import save_figure

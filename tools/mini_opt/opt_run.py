@@ -179,7 +179,7 @@ class OptRun:
             self._check_undecided(module)
             module.attributes["kernel.target"] = GpuAttr.named(chosen["gpu"], chosen["precision"])
         elif options.host or options.cpu or self.frontend == "onnx":
-            from ...runtime.compile.engine_phases import tell_measured
+            from ...runtime.compile.module_to_plan import tell_measured
             from ...runtime.native.cpu_targets import target_attribute
 
             module.attributes["kernel.target"] = target_attribute(EngineConfig(), options.cpu or "")

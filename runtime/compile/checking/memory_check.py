@@ -26,8 +26,8 @@ from ...inputs import checked
 from ...memory.host_memory import aligned_bytes
 from ...memory.kv_cache_memory import beginning
 from ...plan import InferencePlan
-from ..engine_phases import set_target
 from ..memory_frontier import fitting_changes
+from ..module_to_plan import set_target
 from ..plan_builder import Builder
 from .watched_plan import WatchedPlan, WatchingContext
 

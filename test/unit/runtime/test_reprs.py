@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from models.build import ModelBuilder
+from models.small import SMALL_MODELS
 
 import mini_infer as mi
 
@@ -42,6 +43,8 @@ SHOWN = {
     "step record": lambda: engine().plan.memory.step_records()[0],
     "explanation": lambda: engine().plan.memory.why(next(iter(engine().plan.memory.interference))),
     "interference graph": lambda: engine().plan.memory.interference,
+    "memory frontier": lambda: frontier(),
+    "memory point": lambda: frontier().points[0],
     "clique": lambda: engine().plan.memory.interference.largest_clique(),
     "context": lambda: engine().plan.create_execution_context(),
     "run in the background": lambda: engine().submit(np.ones((2, 8), np.float32)),
@@ -56,6 +59,11 @@ SHOWN = {
     "pool": lambda: planned().pools[0],
     "bound": lambda: planned().bound,
 }
+
+
+@cache
+def frontier() -> mi.MemoryFrontier:
+    return mi.memory_frontier(SMALL_MODELS["mlp"](), threads=1, tuned=False)
 
 
 def profile() -> mi.OptimizationProfile:
