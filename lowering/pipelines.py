@@ -92,6 +92,7 @@ BUFFERS = _text(
 )
 ARENA = _text(
     "plan-arena",  # once all buffers are there, and no more than needed
+    "prove-order",  # between the two: verify-arena checks its proof, too
     "verify-arena",  # judges the plan, and nothing that comes after changes an address
     "insert-barriers",  # between calls that touch the same bytes of the arena
 )
@@ -118,6 +119,7 @@ ASKED_FOR = (
     "poison-dead",  # before the loops' other passes: share-threads makes stages of its calls as of others
     "profile-kernels",  # behind them: it times the functions that lower-kernels calls
     "split-weights",  # in its place among the kernels' passes
+    "prove-order",  # in its place among the arena's passes
     "advise-weights",  # in its place among the loops' passes
 )
 """Passes that run only where a change names them."""
@@ -220,9 +222,12 @@ def remaining_phases(
     if start > end:
         raise ConfigError(f"the module is at the {level} level already, below {to}")
     first = start + 1 if start else 0
-    selected = [phase for phase in every or phases(device, changes=changes) if first <= path.index(phase.level) <= end]
+    every = every or phases(device, changes=changes)
+    selected = [phase for phase in every if first <= path.index(phase.level) <= end]
     if level == "arena":
-        selected.insert(0, Phase("arena", with_options(ARENA, {"plan-arena": None})))
+        planned = next(phase for phase in every if phase.level == "arena")
+        again = [each for each in parse_passes(planned.passes) if each.name != "plan-arena"]
+        selected.insert(0, Phase("arena", pipeline_text(again)))
     return tuple(selected)
 
 

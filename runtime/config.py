@@ -88,6 +88,7 @@ class CompileOptions(TypedDict, total=False):
     max_workspace_size: int | None
     planner: str
     beam_width: int | None
+    prove_order: bool
     vector_bits: int | None
     reproducible: bool
     disable_inplace: Sequence[str]
@@ -221,6 +222,7 @@ class EngineConfig:
     check_memory: run every inference on poisoned memory, and compare it bit for bit with one that reuses no memory; for
         finding errors of mini_infer; many times slower. CPU only.
     beam_width: number of partial plans that the planner "beam" keeps; None means 8.
+    prove_order: prove how small the arena may be in any order of the kernels: plan.memory.order_bound_bytes.
     vector_bits: width of vectors in generated code; None means the widest that the host supports. CPU only.
     reproducible: results have the same bits on every CPU, with any number of threads, and an entry of a batch those
         that it has alone: sums are added up in one order, by vectors of 512 bits, which CPUs with narrower ones take
@@ -388,6 +390,11 @@ class EngineConfig:
         Option(least=1, requires={**PLANNED, "planner": "beam"}, decided="arena", passes="plan-arena{width=$}"),
         Flag("Number of partial plans that --strategy beam keeps.", "plan", "N", shown="8"),
     ] = None
+    prove_order: Annotated[
+        bool,
+        Option(requires=PLANNED, decided="loops", passes={True: "prove-order"}),
+        Flag("Prove how small the arena may be in any order of the kernels.", "build"),
+    ] = False
     vector_bits: Annotated[int | None, Option(values=(128, 256, 512), device="cpu", decided="kernels")] = None
     reproducible: Annotated[
         bool,

@@ -103,6 +103,8 @@ def memory(plan: MemoryPlan, weights: int) -> dict[str, Any]:
         "outputs_bytes": plan.bytes_of("output"),
         "arena_bytes": plan.arena_bytes,
         "lower_bound_bytes": plan.lower_bound_bytes,
+        "order_bound_bytes": plan.order_bound_bytes,
+        "order_gap": plan.order_gap,
         "without_reuse_bytes": plan.total_bytes,
         "intermediates_bytes": plan.intermediate_bytes,
         "scratch_bytes": plan.scratch_bytes,

@@ -21,7 +21,8 @@ from ...dialects.graph.host import main_of
 from ...dialects.graph.values import int_attr, ints_attr
 from ..ordering.prove import STEPS, prove
 from ..statistics import measure
-from .verify_arena import ORDER, order_problem
+from .analysis.buffers import ORDER
+from .verify_arena import order_problem
 
 
 @dataclass(frozen=True)

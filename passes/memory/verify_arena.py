@@ -69,7 +69,6 @@ _VIEWS = (
     memref.ExpandShapeOp,
     memref.CastOp,
 )
-ORDER = "kernel.order"
 _HARMLESS = (*_VIEWS, memref.ViewOp, memref.AllocOp, scf.YieldOp, scf.ConditionOp, func.ReturnOp)
 
 
@@ -193,7 +192,7 @@ class _Checker:
 
     def check_order(self) -> None:
         """The proof that `kernel.order` holds, if any, proves its bound."""
-        stated = self.main.attributes.get(ORDER)
+        stated = self.main.attributes.get("kernel.order")
         if stated is None:
             return
         match stated:

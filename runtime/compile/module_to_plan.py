@@ -100,7 +100,7 @@ def plan_memory(
     """
     set_target(module, ctx, config, machine)
     disabled_ops("disable_inplace", config.disable_inplace)
-    if level_of(module) != "arena":
+    if level_of(module) != "arena" or config.prove_order:
         if changes is None:
             changes = () if config.memory_bytes is None else fitting_changes(module, ctx, config)
         for phase in remaining_phases(module, "arena", engine_phases(config, changes)):

@@ -257,6 +257,7 @@ class ShapeFamily(PlanFamily):
             strategy=plan.strategy,
             binding_step=bound.step,
             exhausted=plan.exhausted,
+            order_bound_bytes=None,  # of other sizes
         )
 
 

@@ -90,7 +90,7 @@ def test_what_run_finds(model: Path, tmp_path: Path) -> None:
 
 
 def test_addresses_are_those_of_the_plan(model: Path) -> None:
-    plan = mi.plan_memory(model, threads=1)
+    plan = mi.plan_memory(model, threads=1, prove_order=True)
     found = facts("plan", model, "-j", "1")
     told_of = {each["name"]: (each["address"], each["bytes"], each["start"], each["end"]) for each in found["tensors"]}
     assert told_of == {each.name: (each.offset, each.bytes, each.birth, each.death) for each in plan.tensors}

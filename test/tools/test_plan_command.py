@@ -100,6 +100,23 @@ def test_ops_can_be_kept_from_working_in_place(model: Path) -> None:
     assert complaint("run", model, "--disable-inplace", "a b") == "--disable-inplace: there is no op 'a b' to disable"
 
 
+def test_plan_tells_how_good_the_order_is(model: Path) -> None:
+    """Unless told not to, or without memory planning, where no order would change anything."""
+    text = told("plan", model, "-j", "1")
+    assert re.search(r"^any order +1,536 bytes .* at least; the arena is proven minimal over all orders$", text, re.M)
+    assert "any order" not in told("plan", model, "-j", "1", "--no-prove-order")
+    assert "any order" not in told("plan", model, "-j", "1", "--no-plan-memory")
+    message = "--no-prove-order does nothing with --no-plan-memory"
+    assert complaint("plan", model, "--no-plan-memory", "--no-prove-order") == message
+
+
+def test_a_module_with_a_plan_gets_its_order_proven(model: Path, tmp_path: Path) -> None:
+    planned = tmp_path / "planned.mlir"
+    mini_opt([str(model), "--to", "arena", "-o", str(planned)])
+    assert "proven minimal over all orders" in told("plan", planned)
+    assert mi.plan_memory(planned).order_bound_bytes is None
+
+
 def test_pools_are_told_beside_the_table(model: Path) -> None:
     text = told("plan", model, "-j", "1", "--table", "--pools", "--strategy", "pools")
     assert "reused by" in text and "in 2 pools" in text

@@ -108,6 +108,13 @@ def test_what_has_bytes_of_another_buffer() -> None:
     assert reusers(replace(plan, tensors=(*plan.tensors, before))) == {"/net/c", "/net/d", "/net/f scratch"}
 
 
+def test_the_table_tells_how_good_the_order_is() -> None:
+    bounds = {1024: "proven minimal over all orders", 1000: "within 2.4 % of that"}
+    for bound, told in bounds.items():
+        lines = mi.plan_table(replace(small_plan(), order_bound_bytes=bound)).splitlines()
+        assert lines[2] == f"any order     {bound:>14,} bytes      0.001 MB at least; the arena is {told}"
+
+
 def test_the_table_tells_everything() -> None:
     assert mi.plan_table(small_plan()).splitlines() == [
         "arena                  1,024 bytes      0.001 MB, proven minimal (strategy auto: greedy-by-size)",

@@ -16,8 +16,8 @@ from mini_infer.tools.option_values import FLAGS, flags_of
 
 GROUP: Any = typer.main.get_command(mini_infer.app)
 COMMANDS: dict[str, Any] = {**GROUP.commands, "mini-opt": typer.main.get_command(mini_opt.app)}
-OF_BUFFERS = {"strategy", "capacity", "alignment", "beam_width"}
-"""Options of `allocate`, which compiles nothing: of the same names, with limits of their own."""
+OWN = {"allocate": {"strategy", "capacity", "alignment", "beam_width"}, "plan": {"prove_order"}}
+"""Options of the same names: those of `allocate`, which compiles nothing, have limits of their own; `plan` proves unasked."""
 
 
 def test_verbs_are_those_that_there_are() -> None:
@@ -34,14 +34,12 @@ def test_a_verb_takes_the_options_that_name_it(verb: str) -> None:
         spelled = [*parameter.opts, *parameter.secondary_opts]
         assert {option.spelling, *option.flag.names.split()} <= set(spelled)
         assert (parameter.help, parameter.metavar) == (option.flag.help, option.flag.metavar)
-    own = OF_BUFFERS if verb == "allocate" else set[str]()
-    assert {name for name in taken if name in FLAGS} == {*flags_of(verb), *own}
+    assert {name for name in taken if name in FLAGS} == {*flags_of(verb), *OWN.get(verb, ())}
 
 
 @pytest.mark.parametrize("verb", mini_infer.VERBS, ids=lambda verb: verb.__name__)
 def test_no_verb_lists_an_option_again(verb: Any) -> None:
-    own = OF_BUFFERS if verb.__name__ == "allocate" else set[str]()
-    assert set(signature(verb).parameters) & {*FLAGS, "at", "json"} == own
+    assert set(signature(verb).parameters) & {*FLAGS, "at", "json"} == OWN.get(verb.__name__, set())
 
 
 def test_messages_name_options_as_command_lines_spell_them() -> None:

@@ -55,6 +55,10 @@ def plan(
             show_default="on",
         ),
     ] = True,
+    prove_order: Annotated[
+        bool,
+        typer.Option(help="Prove how small the arena may be in any order of the kernels.", show_default="on"),
+    ] = True,
     compare: Annotated[
         bool,
         typer.Option(help="Run models without memory planning, with parts of it, and with all: arena and latency."),
@@ -74,8 +78,8 @@ def plan(
     if others:
         raise ConfigError(f"plan shows one model, and {len(models)} are given; --compare takes several")
     if not chosen["plan_memory"]:
-        chosen.refuse("with --no-plan-memory", "pools")
-    compiled = chosen.is_compiled(model, also=["cache_names"])
+        chosen.refuse("with --no-plan-memory", "pools", "prove_order")
+    compiled = chosen.is_compiled(model, also=["cache_names", "prove_order"])
     chosen.check_winograd(model)
     options = chosen.options(model, at=not compiled)
     named = _caches_by_name(model, options) if cache_names else dict[str, str]()
@@ -83,8 +87,20 @@ def plan(
     if "profile" in options or (chosen.at and compiled):
         from .. import at_shapes
 
-        chosen.refuse(chosen.by_ranges, "table", "pools", *_QUESTIONS, "csv", "plot", "normalised", "html", "frontier")
+        chosen.refuse(
+            chosen.by_ranges,
+            "table",
+            "pools",
+            "prove_order",
+            *_QUESTIONS,
+            "csv",
+            "plot",
+            "normalised",
+            "html",
+            "frontier",
+        )
         return _naming(named, lambda console: at_shapes.plan_at_shapes(model, options, chosen.at, console))
+    options["prove_order"] = prove_order and chosen["plan_memory"]
     from ..reports import plan_summary
 
     if frontier:
@@ -108,7 +124,17 @@ def _frontier(model: str, options: Mapping[str, Any], measure: bool, files: list
     """The work of `--frontier`."""
     from ..memory import frontier
 
-    chosen.refuse("with --frontier", "table", "pools", *_QUESTIONS, "normalised", "memory", "capacity", "plan_memory")
+    chosen.refuse(
+        "with --frontier",
+        "table",
+        "pools",
+        "prove_order",
+        *_QUESTIONS,
+        "normalised",
+        "memory",
+        "capacity",
+        "plan_memory",
+    )
     if model.endswith(".mi"):
         raise ConfigError(f"--frontier does nothing with {model}, which is compiled already")
     return lambda console: frontier.show_frontier(model, options, console, measure=measure, files=files)
@@ -151,6 +177,7 @@ def _compared(models: list[str], rounds: int, plot: str | None, chosen: Chosen) 
         "normalised",
         "capacity",
         "plan_memory",
+        "prove_order",
         "range",
         "at",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +121,8 @@ def _planned(model: str, options: Mapping[str, Any], console: Console) -> tuple[
             now(f"planning, after {done.name}")
 
         with collection_paused(), memory_for("planning the model"):
-            module, ctx = source_of(model).load(config)
+            # Below the arena level there is no plan; that a proof would come too late is not what is wrong.
+            module, ctx = source_of(model).load(replace(config, prove_order=False))
             return plan_memory(module, ctx, config, observer), pass_statistics(ctx)
 
 

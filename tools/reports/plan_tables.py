@@ -76,9 +76,18 @@ def certificate(plan: MemoryPlan) -> list[str]:
     return [
         f"arena         {_both(plan.arena_bytes)}, {proof} (strategy {_strategy(plan)})",
         f"lower bound   {_both(plan.lower_bound_bytes)} at {where}, ratio {plan.ratio:.4f}",
+        *_all_orders(plan),
         f"without reuse {_both(plan.total_bytes)}; reuse saves {plan.saved_bytes:,} bytes, {percent(plan.saving)}",
         *_without_scratch(plan),
     ]
+
+
+def _all_orders(plan: MemoryPlan) -> list[str]:
+    """The bound of all orders of the calls, where it was asked for."""
+    if plan.order_bound_bytes is None or plan.order_gap is None:
+        return []
+    proof = f"within {percent(plan.order_gap)} of that" if plan.order_gap else "proven minimal over all orders"
+    return [f"any order     {_both(plan.order_bound_bytes)} at least; the arena is {proof}"]
 
 
 def _without_scratch(plan: MemoryPlan) -> list[str]:

@@ -37,6 +37,7 @@ ALIGNMENT = 256  # bytes: the alignment of places in the arena, unless plan-aren
 INPLACE = "inplace"
 SCRATCH = "kernel.scratch"
 PLAN = "kernel.plan"
+ORDER = "kernel.order"
 VIEWS = (
     memref.ReinterpretCastOp,
     memref.SubviewOp,

@@ -45,6 +45,8 @@ class MemoryPlan:
     """A lower bound of any plan of these buffers: `lower_bound`, or more where a search proved it."""
     exhausted: str = ""
     """What ended the planner's search before a definite answer: "budget", "time limit", or ""."""
+    order_bound_bytes: int | None = None
+    """A proven lower bound of the arena for all orders of the calls; None where `prove_order` was not asked for."""
     pools: tuple[tuple[int, int], ...] = field(default=(), repr=False)
     """(offset, bytes) of each pool, for the pool strategies."""
     steps: tuple[str, ...] = field(default=(), repr=False)
@@ -66,6 +68,13 @@ class MemoryPlan:
     def ratio(self) -> float:
         """The arena as a multiple of its lower bound."""
         return self.arena_bytes / self.lower_bound_bytes if self.lower_bound_bytes else 1.0
+
+    @property
+    def order_gap(self) -> float | None:
+        """By which fraction of `order_bound_bytes` the arena is larger: 0.0 where no order has a smaller one."""
+        if self.order_bound_bytes is None:
+            return None
+        return self.arena_bytes / self.order_bound_bytes - 1 if self.order_bound_bytes else float(self.arena_bytes > 0)
 
     @property
     def saved_bytes(self) -> int:

@@ -26,7 +26,7 @@ from ....dialects.graph.model_nodes import computed_nodes, model_nodes, tensor_n
 from ....dialects.graph.values import numpy_dtype
 from ....dialects.kernel.calls import CallOp, WeightOp
 from ...geometry.boxes import Box
-from ..analysis.buffers import PLAN, SCRATCH, Places, int_attribute, label, memref_type, nbytes_of
+from ..analysis.buffers import ORDER, PLAN, SCRATCH, Places, int_attribute, label, memref_type, nbytes_of
 from ..analysis.main_steps import Step, loop_ranges, read_by, scratch_of, steps_of, written_by
 from .memory_plan import MemoryPlan
 from .memory_records import BufferRecord, CacheRecord, Role, TensorRecord
@@ -123,6 +123,11 @@ def plan_summary(main: Operation) -> MemoryPlan:
     told: dict[str, Any] = {_FIELDS.get(key, key): numbers[key] for key in _NUMBERS}
     told |= {key: texts.get(key, "") for key in (*_TEXTS, "exhausted")}
     told["optimal"] = told["optimal"] != 0
+    match main.attributes.get(ORDER):
+        case DictionaryAttr(data={"bound": IntegerAttr() as bound}):
+            told["order_bound_bytes"] = bound.value.data
+        case _:
+            pass
     return MemoryPlan(tensors=(), pools=tuple(_pools(summary)), **told)
 
 

@@ -59,6 +59,7 @@ class CheckedEngine(Engine):
             enable_memory_planning=False,
             planner="auto",
             beam_width=None,
+            prove_order=False,
             disable_inplace=(),
             max_workspace_size=None,
             memory=None,
