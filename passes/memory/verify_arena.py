@@ -57,6 +57,7 @@ from ...dialects.sizes.size_attributes import symbols_of_module
 from ..ordering.calls_and_values import OrderProblem, OrderProof
 from ..ordering.proof_checker import check_order_proof
 from .analysis.byte_map import ByteMap, Region
+from .analysis.flow_problem import flow_problem
 from .analysis.value_flow import ValueFlow
 
 _Step = CallOp | memref.LoadOp
@@ -225,10 +226,10 @@ class _Checker:
     def order_problem(self) -> OrderProblem:
         """The problem of the order of main's calls."""
         held = {argument: self.region(argument).count for argument in (*self.outputs, *self.caches)}
-        flow = ValueFlow(self.region, self.is_whole, held, self.caches, self.interfaces, self.plan["alignment"])
+        flow = ValueFlow(self.region, self.is_whole, held, self.interfaces, self.plan["alignment"])
         for step in self.calls(self.main.body.block, 1):
             flow.call(step)
-        return flow.problem()
+        return flow_problem(flow, self.caches)
 
     def calls(self, block: Block, rounds: int) -> Iterator[_Step]:
         """The calls and loads in execution order: loop bodies `rounds` times, both branches one after the other."""

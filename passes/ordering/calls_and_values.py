@@ -26,6 +26,17 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Slot:
+    """Memory in which values may lie, of so many bytes: that of the caller, or another value's.
+
+    What lies in it takes no bytes of its own. Another value's memory is there once the call that makes it has run.
+    """
+
+    bytes: int
+    opener: int | None = None  # the call that makes the other value
+
+
+@dataclass(frozen=True)
 class Value:
     """Bytes that are live from the call that makes them to the last of those that read them, whatever the order."""
 
@@ -33,20 +44,20 @@ class Value:
     maker: int
     readers: tuple[int, ...] = ()
     kept: bool = False  # live to the end: an output
-    slot: int | None = None  # the memory of the caller in which it may lie
+    slot: int | None = None  # the memory in which it may lie
 
 
 @dataclass(frozen=True)
 class OrderProblem:
-    """Calls in some order in which they may run, their values, and bytes of the caller's memory by slot.
+    """Calls in some order in which they may run, their values, and memory in which some of these may lie.
 
-    At any step values of a slot take up to its bytes from the arena. The live bytes of a plan are a multiple of
+    At any step the live values of a slot take up to its bytes less. The live bytes of a plan are a multiple of
     `alignment`.
     """
 
     calls: tuple[Call, ...]
     values: tuple[Value, ...]
-    slots: tuple[int, ...] = ()
+    slots: tuple[Slot, ...] = ()
     alignment: int = 1
 
     @cached_property

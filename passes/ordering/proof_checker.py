@@ -58,10 +58,14 @@ class _OrderChecker:
         inside = set(self.window)
         return [c for c in self.window if c not in done and not (self.before[c] & inside) - done]
 
+    def is_before(self, call: int, run: frozenset[int]) -> bool:
+        """Whether a call precedes one of these in every order."""
+        return any(call in self.before[other] for other in run)
+
     def is_live(self, value: int, run: frozenset[int], left: set[int]) -> bool:
         """Whether a value is made by a call that has run by then, and read by one that hasn't."""
         each = self.problem.values[value]
-        made = each.maker in run or any(each.maker in self.before[call] for call in run)
+        made = each.maker in run or self.is_before(each.maker, run)
         ends = each.readers or (each.maker,)
         return made and (each.kept or any(e in left or self.before[e] & left for e in ends))
 
@@ -87,8 +91,10 @@ class _OrderChecker:
         problem, left = self.problem, set(self.window) - done
         live = {v for v in range(len(problem.values)) if self.is_live(v, done | {call}, left)}
         found = self.bytes(live) + problem.calls[call].scratch
-        for slot, room in enumerate(problem.slots):
-            found -= min(room, sum(problem.values[v].bytes for v in live if problem.values[v].slot == slot))
+        for number, slot in enumerate(problem.slots):
+            if slot.opener is None or slot.opener in done or self.is_before(slot.opener, done | {call}):
+                held = sum(problem.values[v].bytes for v in live if problem.values[v].slot == number)
+                found -= min(slot.bytes, held)
         best: dict[int, int] = {}
         dead: set[int] = set()
         for pair in problem.calls[call].inplace:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .calls_and_values import OrderProblem, bits, union
+from .calls_and_values import OrderProblem, Slot, bits, union
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,20 @@ class Counted:
     makers: int
     readers: int
     slot: int  # -1 for none
+
+
+@dataclass(frozen=True)
+class CountedSlot:
+    """A slot as the window sees it."""
+
+    bytes: int
+    is_open: bool  # from the start
+    openers: int  # it is open once one of these has run
+    during: bool  # or while it runs: it is not the opener itself, but follows it
+
+    def is_open_at(self, done: int, then: int) -> bool:
+        """Whether it is open during a step from the executed calls `done` to `then`."""
+        return self.is_open or bool(self.openers & (then if self.during else done))
 
 
 @dataclass(frozen=True)
@@ -57,7 +71,7 @@ class Window:
         self.first = [place for place, before in enumerate(self.before) if not before]
         self.made: list[list[Counted]] = [[] for _ in calls]
         self.read: list[list[Counted]] = [[] for _ in calls]
-        self.slots: list[int] = []
+        self.slots: list[CountedSlot] = []
         self.counted = self._counted(chosen)
         self.saved = [self._saved(call) for call in calls]
 
@@ -75,8 +89,7 @@ class Window:
             readers = union(problem.ancestors[end] | 1 << end for end in ends) & chosen
             if not value.bytes or not makers or not (readers or value.kept):
                 continue
-            known = self.positions(makers)
-            first = [place for place in bits(known) if not self.before[place] & known]
+            first = self._first(self.positions(makers))
             last = self.positions(readers)
             last &= ~union(self.before[place] for place in bits(last))
             if value.kept:
@@ -84,13 +97,23 @@ class Window:
             slot = -1
             if value.slot is not None:
                 slot = slots.setdefault(value.slot, len(slots))
-            each = found[number] = Counted(value.bytes, union(1 << place for place in first), last, slot)
-            for place in first:
+            each = found[number] = Counted(value.bytes, first, last, slot)
+            for place in bits(first):
                 self.made[place].append(each)
             for place in bits(last & self.all):
                 self.read[place].append(each)
-        self.slots = [problem.slots[slot] for slot in slots]
+        self.slots = [self._slot(problem.slots[slot], chosen) for slot in slots]
         return found
+
+    def _slot(self, slot: Slot, chosen: int) -> CountedSlot:
+        if slot.opener is None:
+            return CountedSlot(slot.bytes, True, 0, False)
+        known = self.positions((self.problem.descendants[slot.opener] | 1 << slot.opener) & chosen)
+        return CountedSlot(slot.bytes, False, self._first(known), slot.opener not in self.position)
+
+    def _first(self, known: int) -> int:
+        """Those of some positions that none of the others precedes."""
+        return union(1 << place for place in bits(known) if not self.before[place] & known)
 
     def _saved(self, call: int) -> list[list[tuple[int, list[Counted]]]]:
         """By result that may be written in place: its bytes, and what it may be written over.
@@ -135,8 +158,9 @@ class Window:
                     held[value.slot] -= value.bytes
         most += live + self.problem.calls[self.calls[place]].scratch - self._saving(place, then)
         released = 0
-        for slot, room in enumerate(self.slots):
-            most -= min(room, most_held[slot])
+        for slot, memory in enumerate(self.slots):
+            if memory.is_open_at(done, then):
+                most -= min(memory.bytes, most_held[slot])
             released += max(0, state.held[slot] - held[slot])
         return Step(self.problem.rounded(most), State(then, live + grown, tuple(held)), grown + released <= 0)
 

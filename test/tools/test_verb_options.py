@@ -17,7 +17,7 @@ from mini_infer.tools.option_values import FLAGS, flags_of
 GROUP: Any = typer.main.get_command(mini_infer.app)
 COMMANDS: dict[str, Any] = {**GROUP.commands, "mini-opt": typer.main.get_command(mini_opt.app)}
 OWN = {"allocate": {"strategy", "capacity", "alignment", "beam_width"}, "plan": {"prove_order"}}
-"""Options of the same names: those of `allocate`, which compiles nothing, have limits of their own; `plan` proves unasked."""
+"""Options of the same names: those of `allocate`, which compiles nothing, have own limits; `plan` proves unasked."""
 
 
 def test_verbs_are_those_that_there_are() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from operator import itemgetter
 
-from ...ordering.calls_and_values import Call, InPlace, OrderProblem, OrderProof, Value
+from ...ordering.calls_and_values import Call, InPlace, OrderProblem, OrderProof, Slot, Value
 from ...ordering.prove import STEPS, prove
 from ...ordering.slots import slots_of
 from .aliasing import Program, share
@@ -78,7 +78,7 @@ def order_problem(program: Program) -> OrderProblem:
         rooms.append(program.nbytes[storage])
     slot_of, slots = slots_of(len(values), pairs, owned, rooms, forward=range(len(rooms) - len(lent), len(rooms)))
     placed = tuple(Value(v.bytes, v.maker, v.readers, v.kept, slot_of.get(i)) for i, v in enumerate(values))
-    return OrderProblem(tuple(calls), placed, slots)
+    return OrderProblem(tuple(calls), placed, tuple(map(Slot, slots)))
 
 
 def prove_order(program: Program, budget: int = STEPS) -> ProvenOrder:

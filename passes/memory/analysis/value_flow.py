@@ -1,23 +1,22 @@
-"""Which call reads what another one has made, in a main at the arena level: the problem of the order of its calls.
+"""Which call reads what another one has made, in a main at the arena level.
 
 Read from the final IR alone, by following bytes: a call's result is a value, and a read of some of its bytes makes the
 call a reader of the value, or of that part of it. What elide-copies has made of copies is thereby seen as if there had
 never been any: a reader of a concatenation reads what its parts were made by. A copy that is left is seen the same way,
-as it might have gone in another order: it is no call of the problem, and its readers read what it copies. In the same
-spirit everything that can't be told exactly is taken for less than it is (a read that is not known, a value that is
-rounded to no alignment), so that a bound of the problem is a bound of the arena for every order of the calls, whichever
-results are then written in place and whichever copies become views.
+as it might have gone in another order: it is no call of the problem, and its readers read what it copies.
 
-Calls in loops and branches are taken once, in textual order, as if there were no loop: what is live in the arena by the
-lifetimes of static buffers is at least that.
+Unless it makes columns into rows. A kernel reads and writes rows, elements that lie next to each other: where an
+element's neighbour in the row that was written is not the one in the row that is read, there are two places for one
+element in any order, and a copy between them is a call, and what it makes a value.
+
+flow_problem.py makes the problem of the order of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 from xdsl.dialects import memref
 from xdsl.ir import SSAValue
 
@@ -25,28 +24,32 @@ from ....dialects.graph.values import numpy_dtype
 from ....dialects.kernel.calls import CallOp
 from ....dialects.kernel.kernel_attributes import InterfaceAttr
 from ...geometry.boxes import Box, placed
-from ...ordering.calls_and_values import Call, InPlace, OrderProblem, Value
-from ...ordering.slots import slots_of
 from .buffers import memref_type
 from .byte_map import Region
-from .main_steps import moves_of
+from .main_steps import Move, moves_of
 
 
 @dataclass(eq=False)
-class _Made:
+class Made:
     """A result: its bytes, the call that makes it, and what each reader reads of it."""
 
     region: Region
+    value: SSAValue | None  # None for that of a copy
     maker: int
-    is_whole: bool  # whether it has a buffer, or an argument, for itself; else it may lie in a larger one
+    is_whole: bool = False  # whether it has a buffer, or an argument, for itself; else it may lie in a larger one
     reads: dict[int, Region] = field(default_factory=dict[int, Region])
     kept: bool = False
-    parts: list[tuple[frozenset[int], int]] = field(default_factory=list[tuple[frozenset[int], int]])
-    """The calls that read the same bytes of it, with the number of bytes; in the order of the problem's values."""
-    first: int = 0  # the number of its first part among all values
 
 
-_Sources = list[tuple[_Made, Region]]
+Sources = list[tuple[Made, Region]]
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """What a copy makes in which an element is followed by another one than in the row that it is copied from."""
+
+    made: Made
+    at: int  # the byte of such an element
 
 
 @dataclass(frozen=True)
@@ -54,26 +57,42 @@ class _Piece:
     """Bytes of a buffer and what they hold: a result, or copies of results."""
 
     region: Region
-    sources: tuple[tuple[_Made, Region], ...]
-    is_copy: bool
+    sources: tuple[tuple[Made, Region], ...]
+    is_copy: bool = False
+    new_rows: NewRows | None = None
 
 
 @dataclass(frozen=True)
-class _Found:
+class Found:
     """The results whose bytes a region holds, and whether that is all it holds."""
 
-    sources: _Sources
+    region: Region
+    sources: Sources
     exact: bool
 
 
 @dataclass(frozen=True)
-class _Pair:
+class Pair:
     """A result that may be written over an operand."""
 
     result: int
-    made: _Made
-    over: _Found
-    space: SSAValue  # where the operand lies
+    made: Made
+    over: Found
+
+
+@dataclass
+class FlowCall:
+    """A call: its scratch in bytes, what it reads, and what it may write in place."""
+
+    scratch: int = 0
+    operands: list[Found] = field(default_factory=list[Found])
+    pairs: list[Pair] = field(default_factory=list[Pair])
+    is_copy: bool = False  # needed only where what it makes has readers
+
+    @property
+    def reads(self) -> dict[Made, None]:
+        """What it reads, each once."""
+        return {made: None for found in self.operands for made, _ in found.sources}
 
 
 class ValueFlow:
@@ -84,88 +103,121 @@ class ValueFlow:
         region: Callable[[SSAValue], Region],
         is_whole: Callable[[Region], bool],
         held: Mapping[SSAValue, int],
-        cached: Collection[SSAValue],
         interfaces: Mapping[str, InterfaceAttr],
         alignment: int,
     ) -> None:
-        """held: the bytes of each argument that main writes; cached: those of them that hold something before."""
+        """held: the bytes of each argument that main writes."""
         self.region = region
         self.is_whole = is_whole
         self.held = held
-        self.cached = cached
         self.interfaces = interfaces
         self.alignment = alignment
         self.pieces: dict[object, list[_Piece]] = {}
-        self.made: list[_Made] = []
-        self.calls: list[tuple[int, list[_Pair]]] = []  # scratch, and what may be written in place
-        self.reads: list[dict[_Made, None]] = []  # by call, each read once
-        self.owned: dict[SSAValue, list[_Made]] = {}
+        self.made: list[Made] = []
+        self.calls: list[FlowCall] = []
+        self.owned: dict[SSAValue, list[Made]] = {}  # what lies in the caller's memory
+        self.copied: set[object] = set()  # owners of bytes that are copied from
 
     def call(self, op: CallOp | memref.LoadOp) -> None:
         """The next call of main."""
         if isinstance(op, memref.LoadOp):
-            self.read([self.found(self.region(op.memref))])
+            self.calls.append(FlowCall(operands=[self.found(self.region(op.memref))]))
+            self.read()
             return
         interface = self.interfaces.get(op.callee.string_value()) or InterfaceAttr.of()
         moves = moves_of(interface)
         moved = {move.result for move in moves}
-        copies: list[_Piece] = []
-        for move in moves:
-            source = _window(self.region(op.ins[move.operand]), op.ins[move.operand], move.source)
-            target = _window(self.region(op.outs[move.result]), op.outs[move.result], move.target)
-            if target is not None:
-                found = self.found(source) if source is not None else _Found([], False)
-                for made, _ in found.sources:
-                    made.is_whole = False
-                copies.append(_Piece(target, tuple(found.sources), True))
+        copies = [piece for move in moves if (piece := self.copy(op, move)) is not None]
         results = [number for number in range(len(op.outs)) if number not in moved]
-        operands = [self.found(self.region(value)) for value in op.ins] if results else []
-        new = [_Made(self.region(op.outs[number]), len(self.calls), False) for number in results]
+        call = FlowCall(operands=[self.found(self.region(value), value) for value in op.ins] if results else [])
         for number in range(len(op.outs)):
             self.forget(self.region(op.outs[number]))
         for piece in copies:
             self.write(piece)
         if not results:
             return
-        self.read(operands)
-        scratch = sum(-(-self.region(value).count // self.alignment) * self.alignment for value in op.scratch)
-        pairs = [
-            _Pair(number, made, operands[operand], self.region(op.ins[operand]).space)
-            for number, made in zip(results, new, strict=True)
-            for operand, result in interface.inplace_pairs
-            if result == number
-        ]
-        self.calls[-1] = (scratch, pairs)
-        for made in new:
+        self.calls.append(call)
+        self.read()
+        call.scratch = sum(-(-self.region(value).count // self.alignment) * self.alignment for value in op.scratch)
+        for number in results:
+            made = Made(self.region(op.outs[number]), op.outs[number], len(self.calls) - 1)
             made.is_whole = self.is_whole(made.region) or made.region.count == self.held.get(made.region.space)
-            self.write(_Piece(made.region, ((made, made.region),), False))
-        self.made += new
+            pairs = (operand for operand, result in interface.inplace_pairs if result == number)
+            call.pairs += [Pair(number, made, call.operands[operand]) for operand in pairs]
+            self.write(_Piece(made.region, ((made, made.region),)))
+            self.made.append(made)
 
-    def read(self, operands: Sequence[_Found]) -> None:
-        """A call that reads these."""
-        number = len(self.calls)
-        self.calls.append((0, []))
-        self.reads.append({made: None for found in operands for made, _ in found.sources})
-        for found in operands:
+    def read(self) -> None:
+        """Notes what the last call reads."""
+        number = len(self.calls) - 1
+        for found in self.calls[number].operands:
             for made, region in found.sources:
-                before = made.reads.get(number)
-                # Of several reads by one call the largest counts; the others may be parts of it.
-                if before is None or made.region.shared(before) < made.region.shared(region):
-                    made.reads[number] = region
+                self.read_by(number, made, region)
 
-    def found(self, region: Region) -> _Found:
-        """What a region holds."""
-        sources: _Sources = []
+    def read_by(self, call: int, made: Made, region: Region) -> None:
+        """Of several reads by one call the largest counts; the others may be parts of it."""
+        before = made.reads.get(call)
+        if before is None or made.region.shared(before) < made.region.shared(region):
+            made.reads[call] = region
+
+    def found(self, region: Region, reader: SSAValue | None = None) -> Found:
+        """What a region holds, for a call that reads rows of it if one is given."""
+        sources: Sources = []
         known = 0
         for piece in self.pieces.get(region.owner, ()):
             shared = piece.region.shared(region)
-            if shared and not piece.is_copy:
-                sources += [(made, region) for made, _ in piece.sources]
+            if shared and (not piece.is_copy or shared == piece.region.count):
+                sources += self.held_by(piece, region, reader)
                 known += shared
-            elif shared and shared == piece.region.count:
-                sources += piece.sources
-                known += shared
-        return _Found(sources, known == region.count)
+        return Found(region, sources, known == region.count)
+
+    def held_by(self, piece: _Piece, region: Region, reader: SSAValue | None) -> Sources:
+        """What of a piece a call reads, through a copy if that isn't needed for it."""
+        if not piece.is_copy:
+            return [(made, region) for made, _ in piece.sources]
+        rows = piece.new_rows
+        if rows is None or reader is None or not _goes_on(self.region(reader), reader, rows.at):
+            return list(piece.sources)
+        self.need(rows)
+        return [(rows.made, piece.region)]
+
+    def need(self, rows: NewRows) -> None:
+        """Makes a copy a call that reads what it copies."""
+        if rows.made not in self.made:
+            self.made.append(rows.made)
+            for made, region in self.calls[rows.made.maker].operands[0].sources:
+                self.read_by(rows.made.maker, made, region)
+
+    def copy(self, op: CallOp, move: Move) -> _Piece | None:
+        """What a move of a call that copies leaves in its target; None where that is no box."""
+        source = _window(self.region(op.ins[move.operand]), op.ins[move.operand], move.source)
+        target = _window(self.region(op.outs[move.result]), op.outs[move.result], move.target)
+        if target is None:
+            return None
+        if source is None:
+            return _Piece(target.region, (), True)
+        self.copied.add(source.region.owner)
+        found = self.found(source.region)
+        for made, _ in found.sources:
+            made.is_whole = False
+        new_rows = None
+        if source.row_axis not in (None, target.row_axis) and target.row_axis is not None and self.has_row(source):
+            self.calls.append(FlowCall(operands=[found], is_copy=True))
+            made = Made(target.region, None, len(self.calls) - 1, self.is_whole(target.region))
+            new_rows = NewRows(made, target.region.start)
+        return _Piece(target.region, tuple(found.sources), True, new_rows)
+
+    def has_row(self, source: _Window) -> bool:
+        """Whether the first element of a copy and the one behind it were written as neighbours."""
+        region = source.region
+        if region.owner is region.space and region.space not in self.held:
+            return True  # an input or a weight, which lies where it is
+        first = Region(region.space, region.owner, region.start, (), source.itemsize)
+        return any(
+            not piece.is_copy and piece.region.shared(first) and _goes_on(made.region, made.value, region.start)
+            for piece in self.pieces.get(region.owner, ())
+            for made, _ in piece.sources
+        )
 
     def forget(self, region: Region) -> None:
         """Everything of which bytes are overwritten is no longer there, as a whole."""
@@ -177,85 +229,28 @@ class ValueFlow:
         """Bytes that hold something now."""
         self.pieces.setdefault(piece.region.owner, []).append(piece)
         if piece.region.space in self.held:
-            self.owned.setdefault(piece.region.space, []).extend(made for made, _ in piece.sources)
+            made = self.held_by(piece, piece.region, piece.region.space)
+            self.owned.setdefault(piece.region.space, []).extend(each for each, _ in made)
 
-    def problem(self) -> OrderProblem:
-        """The problem of the calls so far."""
+    def keep(self) -> None:
+        """What the caller's memory holds in the end is kept."""
         for space in self.held:
             for piece in self.pieces.get(space, ()):
-                for made, region in piece.sources:
+                for made, region in self.held_by(piece, piece.region, piece.region.space):
                     made.kept |= made.region.shared(region) == made.region.count
-        values: list[Value] = []
-        for made in self.made:
-            made.first = len(values)
-            made.parts = list(_parts(made))
-            # A value that shares its buffer with nothing in any order takes bytes of the arena by itself.
-            rounds = made.is_whole and len(made.parts) == 1
-            for readers, nbytes in made.parts:
-                size = -(-nbytes // self.alignment) * self.alignment if rounds else nbytes
-                values.append(Value(size, made.maker, tuple(sorted(readers)), made.kept))
-        calls: list[Call] = []
-        pairs: list[tuple[int, int]] = []
-        owned = {space: [place for made in self.owned.get(space, ()) for place in _all(made)] for space in self.held}
-        for number, (scratch, written) in enumerate(self.calls):
-            inplace: list[InPlace] = []
-            for pair in written:
-                over = {each for each, _ in pair.over.sources} if pair.over.exact else set(self.reads[number])
-                places = sorted(place for each in over for place in self._read_parts(each, number))
-                target = _all(pair.made)
-                pairs += [(source, each) for source in places for each in target]
-                inplace.append(InPlace(pair.result, sum(values[each].bytes for each in target), tuple(places)))
-                if pair.space in self.cached:
-                    owned[pair.space] += target
-            after = sorted({made.maker for made in self.reads[number]})
-            calls.append(Call(tuple(after), scratch, tuple(inplace)))
-        rooms = [-(-count // self.alignment) * self.alignment for count in self.held.values()]
-        forward = {place for place, space in enumerate(owned) if space in self.cached}
-        slot_of, slots = slots_of(len(values), pairs, list(owned.values()), rooms, forward)
-        placed_values = tuple(
-            Value(each.bytes, each.maker, each.readers, each.kept, slot_of.get(number))
-            for number, each in enumerate(values)
-        )
-        return OrderProblem(tuple(calls), placed_values, slots, self.alignment)
-
-    def _read_parts(self, made: _Made, call: int) -> Iterator[int]:
-        """The numbers of the parts of a value that a call reads."""
-        for place, (readers, _) in zip(_all(made), made.parts, strict=True):
-            if call in readers:
-                yield place
 
 
-def _all(made: _Made) -> range:
-    return range(made.first, made.first + len(made.parts))
+@dataclass(frozen=True)
+class _Window:
+    """A window of a value: its bytes, those of an element, and the axis along which elements lie side by side."""
+
+    region: Region
+    itemsize: int
+    row_axis: int | None
 
 
-def _parts(made: _Made) -> Iterator[tuple[frozenset[int], int]]:
-    """A value's bytes by the calls that read them."""
-    partial = {call: each for call, each in made.reads.items() if made.region.shared(each) < made.region.count}
-    whole = frozenset(made.reads) - partial.keys()
-    if not partial:
-        yield whole, made.region.count
-        return
-    regions = [made.region, *partial.values()]
-    rows = [region.rows() for region in regions]
-    edges = np.unique(
-        np.concatenate([side for each, at in zip(regions, rows, strict=True) for side in (at, at + each.run)])
-    )
-    inside = np.array(
-        [
-            np.searchsorted(at, edges[:-1], "right") > np.searchsorted(at + each.run, edges[:-1], "right")
-            for each, at in zip(regions, rows, strict=True)
-        ]
-    )
-    lengths = np.diff(edges)[inside[0]]
-    kinds, which = np.unique(inside[1:, inside[0]], axis=1, return_inverse=True)
-    for number, kind in enumerate(kinds.T):
-        readers = whole | {call for call, is_read in zip(partial, kind, strict=True) if is_read}
-        yield readers, int(lengths[which.reshape(-1) == number].sum())
-
-
-def _window(region: Region, value: SSAValue, box: Box) -> Region | None:
-    """The bytes of a window of a value; None where they are no box."""
+def _window(region: Region, value: SSAValue, box: Box) -> _Window | None:
+    """A window of a value; None where it is no box."""
     type = memref_type(value)
     strides = type.get_strides()
     if strides is None or None in strides:
@@ -264,4 +259,25 @@ def _window(region: Region, value: SSAValue, box: Box) -> Region | None:
     if found is None:
         return None
     size = numpy_dtype(type.element_type).itemsize
-    return Region.of(region.space, region.owner, region.start + found.offset * size, size, found.sizes, found.strides)
+    inner = Region.of(region.space, region.owner, region.start + found.offset * size, size, found.sizes, found.strides)
+    axes = [axis for axis, stride in enumerate(found.strides) if stride == 1 and found.sizes[axis] > 1]
+    return _Window(inner, size, axes[0] if axes else None)
+
+
+def _goes_on(region: Region, value: SSAValue | None, at: int) -> bool:
+    """Whether the row of a value in which the element at a byte lies has another one behind it.
+
+    The last axis of a value is that of its rows, of which kernels take the elements to lie side by side.
+    """
+    if value is None:
+        return False
+    type = memref_type(value)
+    strides, shape = type.get_strides() or (), type.get_shape()
+    left, rest = divmod(at - region.start, numpy_dtype(type.element_type).itemsize)
+    axes = sorted(((stride, axis) for axis, stride in enumerate(strides) if shape[axis] > 1 and stride), reverse=True)
+    if rest or left < 0 or not axes or min(axes) != (1, len(shape) - 1):
+        return False
+    places = [0] * len(shape)
+    for stride, axis in axes:
+        places[axis], left = divmod(left, stride)
+    return places[-1] + 1 < shape[-1] and all(place < size for place, size in zip(places, shape, strict=True))
