@@ -5,17 +5,20 @@ call a reader of the value, or of that part of it. What elide-copies has made of
 never been any: a reader of a concatenation reads what its parts were made by. A copy that is left is seen the same way,
 as it might have gone in another order: it is no call of the problem, and its readers read what it copies.
 
-Unless it makes columns into rows. A kernel reads and writes rows, elements that lie next to each other: where an
-element's neighbour in the row that was written is not the one in the row that is read, there are two places for one
-element in any order, and a copy between them is a call, and what it makes a value.
+Unless no order can do without it. Elements of a row lie side by side, and elements along any axis at equal distances,
+for the kernel that writes them and for the one that reads them. Where the neighbour of an element in the row that is
+written is not the one in the row that is read, as in a transpose to channels last, or where elements at equal distances
+are not so any more, as in a shuffle of channels, one place can't serve both. Such a copy is a call, and what it makes a
+value.
 
 flow_problem.py makes the problem of the order of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from xdsl.dialects import memref
 from xdsl.ir import SSAValue
@@ -45,11 +48,12 @@ Sources = list[tuple[Made, Region]]
 
 
 @dataclass(frozen=True)
-class NewRows:
-    """What a copy makes in which an element is followed by another one than in the row that it is copied from."""
+class NewOrder:
+    """What a copy makes that changes the order of elements: the bytes that some are copied to."""
 
     made: Made
-    at: int  # the byte of such an element
+    pairs: tuple[tuple[int, int], ...]  # that were side by side in a row, and are not
+    triples: tuple[tuple[int, int, int], ...]  # that were at equal distances along an axis
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class _Piece:
     region: Region
     sources: tuple[tuple[Made, Region], ...]
     is_copy: bool = False
-    new_rows: NewRows | None = None
+    new_order: NewOrder | None = None
 
 
 @dataclass(frozen=True)
@@ -175,18 +179,48 @@ class ValueFlow:
         """What of a piece a call reads, through a copy if that isn't needed for it."""
         if not piece.is_copy:
             return [(made, region) for made, _ in piece.sources]
-        rows = piece.new_rows
-        if rows is None or reader is None or not _goes_on(self.region(reader), reader, rows.at):
+        order = piece.new_order
+        if order is None or reader is None:
             return list(piece.sources)
-        self.need(rows)
-        return [(rows.made, piece.region)]
+        if not (self.bends(reader, order) or (self.parts(reader, order) and not self.is_copied_again(piece))):
+            return list(piece.sources)
+        self.need(order.made)
+        return [(order.made, piece.region)]
 
-    def need(self, rows: NewRows) -> None:
+    def parts(self, reader: SSAValue, order: NewOrder) -> bool:
+        """Whether a value that is read has another element beside one of two that were side by side."""
+        region, width = self.region(reader), (1, *memref_type(reader).get_shape())[-1]
+        for pair in order.pairs:
+            first, second = (_place_in_row(region, reader, byte) for byte in pair)
+            if first is not None and second is not None and (first + 1 < width or second > 0):
+                return True
+        return False
+
+    def bends(self, reader: SSAValue, order: NewOrder) -> bool:
+        """Whether elements of a value that is read can't be at equal distances, whatever its strides are."""
+        for triple in order.triples:
+            found = [_place_of(self.region(reader), reader, byte) for byte in triple]
+            first, second, third = found
+            if first is not None and second is not None and third is not None:
+                bend = {
+                    (a > b) - (a < b) for a, b in ((x + z, 2 * y) for x, y, z in zip(first, second, third, strict=True))
+                }
+                if len(bend - {0}) == 1:
+                    return True
+        return False
+
+    def is_copied_again(self, piece: _Piece) -> bool:
+        """Whether something that a piece is a copy of may be found in its buffer a second time."""
+        made = {each for each, _ in piece.sources}
+        others = (each for each in self.pieces[piece.region.owner] if each is not piece)
+        return any(each in made for other in others for each, _ in other.sources)
+
+    def need(self, copy: Made) -> None:
         """Makes a copy a call that reads what it copies."""
-        if rows.made not in self.made:
-            self.made.append(rows.made)
-            for made, region in self.calls[rows.made.maker].operands[0].sources:
-                self.read_by(rows.made.maker, made, region)
+        if copy not in self.made:
+            self.made.append(copy)
+            for made, region in self.calls[copy.maker].operands[0].sources:
+                self.read_by(copy.maker, made, region)
 
     def copy(self, op: CallOp, move: Move) -> _Piece | None:
         """What a move of a call that copies leaves in its target; None where that is no box."""
@@ -200,24 +234,64 @@ class ValueFlow:
         found = self.found(source.region)
         for made, _ in found.sources:
             made.is_whole = False
-        new_rows = None
-        if source.row_axis not in (None, target.row_axis) and target.row_axis is not None and self.has_row(source):
+        new_order = None
+        pairs, triples = tuple(self.parted(source, target)), tuple(self.bent(source, target))
+        if pairs or triples:
             self.calls.append(FlowCall(operands=[found], is_copy=True))
             made = Made(target.region, None, len(self.calls) - 1, self.is_whole(target.region))
-            new_rows = NewRows(made, target.region.start)
-        return _Piece(target.region, tuple(found.sources), True, new_rows)
+            new_order = NewOrder(made, pairs, triples)
+        return _Piece(target.region, tuple(found.sources), True, new_order)
 
-    def has_row(self, source: _Window) -> bool:
-        """Whether the first element of a copy and the one behind it were written as neighbours."""
-        region = source.region
+    def parted(self, source: _Window, target: _Window) -> Iterator[tuple[int, int]]:
+        """The bytes to which a copy takes two elements that are written side by side, where that is not so there.
+
+        Of elements at the ends of rows, of rows of rows, and so on: a copy treats all others alike.
+        """
+        place = [0] * len(source.sizes)
+        for axis in sorted(range(len(place)), key=lambda axis: source.strides[axis]):
+            byte = source.byte_of(place)
+            beside = source.place_of(byte + source.itemsize)
+            if beside is not None and self.is_line(source.region, (byte, byte + source.itemsize), in_row=True):
+                first, second = target.byte_of(place), target.byte_of(beside)
+                if second != first + target.itemsize:
+                    yield first, second
+            place[axis] = source.sizes[axis] - 1
+
+    def bent(self, source: _Window, target: _Window) -> Iterator[tuple[int, int, int]]:
+        """The bytes to which a copy takes three elements at equal distances, where that is not so there."""
+        for axis, (size, stride) in enumerate(zip(source.sizes, source.strides, strict=True)):
+            place = [0] * len(source.sizes)
+            place[axis] = max(0, size - 2)
+            byte = source.byte_of(place)
+            line = (byte, byte + stride, byte + 2 * stride)
+            places = [source.place_of(each) for each in line]
+            if size > 1 and self.is_line(source.region, line):
+                there = [target.byte_of(each) for each in places if each is not None]
+                if len(there) == 3 and there[1] - there[0] != there[2] - there[1]:
+                    yield there[0], there[1], there[2]
+
+    def is_line(self, region: Region, line: Sequence[int], *, in_row: bool = False) -> bool:
+        """Whether the elements at these bytes were written at equal distances along an axis, or side by side."""
         if region.owner is region.space and region.space not in self.held:
             return True  # an input or a weight, which lies where it is
-        first = Region(region.space, region.owner, region.start, (), source.itemsize)
-        return any(
-            not piece.is_copy and piece.region.shared(first) and _goes_on(made.region, made.value, region.start)
-            for piece in self.pieces.get(region.owner, ())
-            for made, _ in piece.sources
-        )
+        byte = Region(region.space, region.owner, line[0], (), 1)
+        for piece in self.pieces.get(region.owner, ()):
+            if piece.is_copy or not piece.region.shared(byte):
+                continue
+            for made, _ in piece.sources:
+                if made.value is None:
+                    return False
+                if in_row:
+                    first, second = (_place_in_row(made.region, made.value, each) for each in line)
+                    return first is not None and second == first + 1
+                found = [_place_of(made.region, made.value, each) for each in line]
+                steps = {
+                    tuple(b - a for a, b in zip(one, other, strict=True))
+                    for one, other in pairwise(found)
+                    if one is not None and other is not None
+                }
+                return None not in found and len(steps) == 1
+        return False
 
     def forget(self, region: Region) -> None:
         """Everything of which bytes are overwritten is no longer there, as a whole."""
@@ -242,11 +316,32 @@ class ValueFlow:
 
 @dataclass(frozen=True)
 class _Window:
-    """A window of a value: its bytes, those of an element, and the axis along which elements lie side by side."""
+    """A window of a value; strides are bytes."""
 
     region: Region
     itemsize: int
-    row_axis: int | None
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def byte_of(self, place: Sequence[int]) -> int:
+        """The first byte of an element."""
+        return self.region.start + sum(index * stride for index, stride in zip(place, self.strides, strict=True))
+
+    def place_of(self, byte: int) -> list[int] | None:
+        """The place of the element at a byte; None where the window has none there."""
+        return _place(byte - self.region.start, self.sizes, self.strides)
+
+
+def _place(distance: int, sizes: Sequence[int], strides: Sequence[int]) -> list[int] | None:
+    """The place of an element so far behind the first one; None where there is none."""
+    if len(strides) != len(sizes) or distance < 0:
+        return None
+    place = [0] * len(sizes)
+    for axis in sorted(range(len(sizes)), key=lambda axis: -strides[axis]):
+        if sizes[axis] > 1 and strides[axis] > 0:
+            place[axis] = min(distance // strides[axis], sizes[axis] - 1)
+            distance -= place[axis] * strides[axis]
+    return None if distance else place
 
 
 def _window(region: Region, value: SSAValue, box: Box) -> _Window | None:
@@ -256,28 +351,24 @@ def _window(region: Region, value: SSAValue, box: Box) -> _Window | None:
     if strides is None or None in strides:
         return None
     found = placed(box, Box(0, type.get_shape(), tuple(stride for stride in strides if stride is not None)))
-    if found is None:
+    if found is None or not found.count:
         return None
     size = numpy_dtype(type.element_type).itemsize
     inner = Region.of(region.space, region.owner, region.start + found.offset * size, size, found.sizes, found.strides)
-    axes = [axis for axis, stride in enumerate(found.strides) if stride == 1 and found.sizes[axis] > 1]
-    return _Window(inner, size, axes[0] if axes else None)
+    return _Window(inner, size, found.sizes, tuple(stride * size for stride in found.strides))
 
 
-def _goes_on(region: Region, value: SSAValue | None, at: int) -> bool:
-    """Whether the row of a value in which the element at a byte lies has another one behind it.
-
-    The last axis of a value is that of its rows, of which kernels take the elements to lie side by side.
-    """
-    if value is None:
-        return False
+def _place_of(region: Region, value: SSAValue, byte: int) -> list[int] | None:
+    """The place in a value of its element at a byte; None where there is none."""
     type = memref_type(value)
-    strides, shape = type.get_strides() or (), type.get_shape()
-    left, rest = divmod(at - region.start, numpy_dtype(type.element_type).itemsize)
-    axes = sorted(((stride, axis) for axis, stride in enumerate(strides) if shape[axis] > 1 and stride), reverse=True)
-    if rest or left < 0 or not axes or min(axes) != (1, len(shape) - 1):
-        return False
-    places = [0] * len(shape)
-    for stride, axis in axes:
-        places[axis], left = divmod(left, stride)
-    return places[-1] + 1 < shape[-1] and all(place < size for place, size in zip(places, shape, strict=True))
+    size = numpy_dtype(type.element_type).itemsize
+    return _place(byte - region.start, type.get_shape(), [(stride or 0) * size for stride in type.get_strides() or ()])
+
+
+def _place_in_row(region: Region, value: SSAValue, byte: int) -> int | None:
+    """The place in its row of the element of a value at a byte; None where there is none, or rows of one element.
+
+    The last axis is that of rows, of which kernels take the elements to lie side by side.
+    """
+    place = _place_of(region, value, byte)
+    return None if not place or memref_type(value).get_shape()[-1] < 2 else place[-1]
