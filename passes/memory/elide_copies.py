@@ -11,7 +11,8 @@ after:   %a = memref.reinterpret_cast %c to offset: [0], sizes: [4], strides: [1
 A call is a copy if its kernel's interface lists moves that cover all results. A copy is removed if every kernel that
 accesses the smaller buffer accepts the strides it would get (interfaces state which operands and results may be
 strided; dense parts of the arena are accepted by all), if no live value is overwritten, and if the peak of live bytes
-doesn't rise. Of a concatenation as many parts as possible are removed; each of the others remains as a copy of its own.
+doesn't rise. Of a concatenation as many parts as possible are removed; each of the others remains as a copy of its own,
+which is made earlier where its part then makes room for others and the peak gets lower.
 Inputs, weights and outputs keep their place and can contain other buffers.
 
 Needs bufferize. Inside loops and branches a copy is removed where it and the buffers on both of its sides belong to the
@@ -74,9 +75,13 @@ class ElideCopies(ModulePass):
         program = _Reader(op, main, self.alignment).read()
         for copy in sorted(program.copies, key=lambda copy: copy.rank):
             _try(program.model, copy)
+        while any(_hoist(program, copy) for copy in program.copies):
+            pass
         gone = sum(len(copy.vanished) for copy in program.copies)
-        if gone:
+        early = sum(len(copy.hoisted) for copy in program.copies)
+        if gone or early:
             count(ctx, self.name, "vanished-copy", gone)
+            count(ctx, self.name, "earlier-copy", early)
             _rewrite(op, program)
 
 
@@ -91,6 +96,8 @@ class _Copy:
     local: list[int]  # the moves between buffers of the block that contains the call: others stay
     strided: bool  # whether the kernel accepts strides on all sides
     vanished: set[int] = field(default_factory=set[int])
+    hoisted: dict[int, int] = field(default_factory=dict[int, int])
+    """The step just before which a move happens, of those that do so earlier."""
 
 
 @dataclass
@@ -225,6 +232,32 @@ def _try(model: Elision, copy: _Copy) -> None:
         wanted = wanted[1:]
 
 
+def _hoist(program: _Program, copy: _Copy) -> bool:
+    """Lets a part of a concatenation be copied earlier, where that lowers the peak; returns whether it does."""
+    model, before = program.model, program.model.peak
+    if model.live[copy.step] < before or len(copy.moves) < 2 or not copy.strided:
+        return False
+    for move in copy.local:
+        if move in copy.vanished or move in copy.hoisted:
+            continue
+        peaks: dict[int, int] = {}
+        for step in range(copy.step - 1, 0, -1):
+            op = program.steps[step]
+            if op.parent is not copy.call.parent or any(other.step == step for other in program.copies):
+                continue
+            peak = model.hoist(move, step)
+            if peak is None:
+                break
+            model.unhoist(move, copy.step)
+            peaks[step] = peak
+        best = min(peaks, key=lambda step: (peaks[step], -step), default=None)
+        if best is not None and peaks[best] < before:
+            model.hoist(move, best)
+            copy.hoisted[move] = best
+            return True
+    return False
+
+
 def _rewrite(module: ModuleOp, program: _Program) -> None:
     """Applies the model's decisions to the IR."""
     _raise_allocations(program)
@@ -235,7 +268,7 @@ def _rewrite(module: ModuleOp, program: _Program) -> None:
         places = [_located(program, value) if is_memref(value) else None for value in op.operands]
         copy = by_step.get(step)
         # Only the windows that a copy accesses are sure to have a place, not its whole operand.
-        if copy is not None and (copy.vanished or None in places):
+        if copy is not None and (copy.vanished or copy.hoisted or None in places):
             _rewrite_copy(program, copies, copy)
             continue
         for index, (value, place) in enumerate(zip(op.operands, places, strict=True)):
@@ -268,19 +301,20 @@ def _rewrite_copy(program: _Program, copies: CopyKernels, copy: _Copy) -> None:
     for number, move in copy.moves.items():
         if number in copy.vanished:
             continue
+        place = program.steps[copy.hoisted[number]] if number in copy.hoisted else copy.call
         ends: list[SSAValue] = []
         for writes in (False, True):
             buffer, access = program.model.side(number, writes=writes)
             value, box = buffer.root, access.box
             if box != Box.dense(memref_type(value).get_shape()):
                 view = cast_to(value, box, _name(access.value))
-                insert_before(view, copy.call)
+                insert_before(view, place)
                 value = view.result
             ends.append(value)
         type = tensor(memref_type(ends[0]).element_type, move.source.sizes)
         call = CallOp(copies.get(type, type, copy.call.location), ends[:1], ends[1:])
         call.location = copy.call.location
-        insert_before(call, copy.call)
+        insert_before(call, place)
     copy.call.detach()
     copy.call.erase()
 

@@ -27,7 +27,7 @@ class _OrderChecker:
         self.before: list[set[int]] = []
         for call in problem.calls:
             self.before.append(set(call.after).union(*(self.before[other] for other in call.after)))
-        self.behind: list[set[int]] = [{other for other in calls if call in self.before[other]} for call in calls]
+        self.behind = {call: {other for other in calls if call in self.before[other]} for call in self.window}
 
     def run(self) -> None:
         """Follows every step from every set."""

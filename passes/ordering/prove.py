@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .calls_and_values import OrderProblem, OrderProof, bits
+from .calls_and_values import OrderProblem, OrderProof, bits, union
 from .reach import Allowance, peak, reach
 from .window import Window
 
@@ -41,7 +41,15 @@ class OrderResult:
 def bound_of_calls(problem: OrderProblem) -> OrderProof:
     """The best bound by what is live with one call in every order."""
     best = OrderProof(0, (), frozenset())
-    for call in range(len(problem.calls)):
+    most = [call.scratch for call in problem.calls]  # without what may be saved
+    for value in problem.values:
+        made = problem.descendants[value.maker] | 1 << value.maker
+        read = union(problem.ancestors[end] | 1 << end for end in value.readers or (value.maker,))
+        for call in bits(made if value.kept else made & read):
+            most[call] += value.bytes
+    for call in sorted(range(len(most)), key=lambda call: -most[call]):
+        if problem.rounded(most[call]) <= best.bound:
+            break
         window = Window(problem, (call,))
         found = window.step(0, window.start()).bytes
         if found > best.bound:

@@ -280,10 +280,11 @@ def share(program: Program, order: Sequence[int]) -> Sharing:
     """Merges storages greedily for one order of the tasks.
 
     Any operand that is dead after the call would do: the live bytes of each step come out the same. Of several the
-    youngest is taken, which leaves more short lifetimes to pack; for a result in the caller's memory the oldest, which
-    removes the most from the arena.
+    youngest is taken, which leaves more short lifetimes to pack; but where the result ends in the caller's memory, call
+    by call, the one for which most steps before do so, too: that removes the most from the arena.
     """
     groups = _Groups(program, order)
+    leading = _leading_to_outputs(program, order)
     pairs: dict[int, list[Pair]] = {}
     for step, index in enumerate(order):
         task = program.tasks[index]
@@ -297,13 +298,37 @@ def share(program: Program, order: Sequence[int]) -> Sharing:
             possible = [pair for pair in pairs_here if groups.may_overwrite(task, pair, step)]
             if not possible:
                 continue
-            sign = 1 if groups.output[result] else -1
-            chosen = min(possible, key=lambda p: (sign * groups.birth[groups.of(task.operands[p[0]])], p[0]))
+            ways = [pair for pair in possible if (index, pair) in leading]
+            chosen = min(ways or possible, key=lambda p: (-groups.birth[groups.of(task.operands[p[0]])], p[0]))
             groups.merge(groups.of(task.operands[chosen[0]]), result)
             pairs.setdefault(index, []).append(chosen)
     live = _live(program, groups, order)
     peak = max((bytes + program.tasks[index].scratch for bytes, index in zip(live, order, strict=True)), default=0)
     return Sharing(pairs, peak, live)
+
+
+def _leading_to_outputs(program: Program, order: Sequence[int]) -> set[tuple[int, Pair]]:
+    """The tasks and pairs of the longest chains of results in place that end in the caller's memory."""
+    groups = _Groups(program, order)
+    first = [0] * len(program.nbytes)  # the step at which the longest chain that ends with a storage begins
+    before: dict[int, tuple[int, Pair]] = {}  # by storage: the last pair of that chain
+    for step, index in enumerate(order):
+        task = program.tasks[index]
+        for storage in {program.storage[value] for value in task.results}:
+            if program.maker[storage] == index:  # not for a view
+                first[storage] = step
+        for operand, result in task.inplace:
+            source, target = (program.storage[each] for each in (task.operands[operand], task.results[result]))
+            if groups.may_overwrite(task, (operand, result), step) and first[source] < first[target]:
+                first[target], before[target] = first[source], (index, (operand, result))
+    found: set[tuple[int, Pair]] = set()
+    for storage in range(len(program.nbytes)):
+        last = storage if program.output[storage] else None
+        while last in before:
+            index, pair = before[last]
+            found.add((index, pair))
+            last = program.storage[program.tasks[index].operands[pair[0]]]
+    return found
 
 
 def _live(program: Program, groups: _Groups, order: Sequence[int]) -> list[int]:

@@ -127,6 +127,35 @@ class Elision:
             return True
         return _is_whole(reader, read.box) and self._join(reader, writer, written.box, move, child_is_target=False)
 
+    def hoist(self, move: int, step: int) -> int | None:
+        """Lets a move happen just before an earlier step; the peak of live bytes then, None where it can't be done.
+
+        Nothing may access the source from that step on, nor the target's bytes before the move's own step.
+        """
+        (reader, read), (writer, written) = self.side(move, writes=False), self.side(move, writes=True)
+        others = [access for access in reader.accesses if access is not read]
+        between = [access for access in writer.accesses if step <= access.step < written.step]
+        if reader is writer or any(access.step >= step for access in others):
+            return None
+        if any(access.box.overlaps(written.box) for access in between):
+            return None
+        self._move(reader, read, step - 1)
+        self._move(writer, written, step)
+        crossing = (each for each in self.buffers.values() if each in (reader, writer) or _is_live_before(each, step))
+        return max(self.peak, sum(each.nbytes for each in crossing if each.in_arena))
+
+    def unhoist(self, move: int, step: int) -> None:
+        """Lets a move happen at its own step again."""
+        for writes in (False, True):
+            self._move(*self.side(move, writes=writes), step)
+
+    def _move(self, buffer: RootBuffer, access: BoxAccess, step: int) -> None:
+        """Lets an access be one of another step."""
+        self._count(buffer, -1)
+        accesses = (replace(each, step=step) if each is access else each for each in buffer.accesses)
+        buffer.accesses = sorted(accesses, key=lambda each: each.step)
+        self._count(buffer, 1)
+
     def undo(self, mark: int) -> None:
         """Reverts all merges after the first `mark`."""
         while len(self.journal) > mark:
@@ -197,6 +226,11 @@ class Elision:
             amount = sign * buffer.nbytes
             for step in range(min(steps), max(steps) + 1):
                 self.live[step] += amount
+
+
+def _is_live_before(buffer: RootBuffer, step: int) -> bool:
+    """Whether a buffer is accessed both before a step and from it on."""
+    return bool(buffer.accesses) and buffer.accesses[0].step < step <= buffer.accesses[-1].step
 
 
 def _count(sizes: tuple[int, ...]) -> int:
