@@ -9,10 +9,11 @@ after:   %a = graph.call @wide_a(%x)
          %b = graph.call @wide_b(%x)
          %d = graph.call @narrow_b(%b)
 
-Orders are scored with the in-place results, views and scratch that mark-inplace would choose for them, in bytes as
-plan-arena counts them: `disable` and `alignment` are those of these passes. A new order is taken only where its peak is
-lower than that of the given one, and no higher once elide-copies has run on both; otherwise nothing changes. The body
-of a loop or a branch is ordered separately; in the enclosing block it is one task.
+A beam search finds an order, and a search through all sets of executed tasks goes on from there; mostly it proves at
+once that no order is better. Orders are scored with the in-place results, views and scratch that mark-inplace would
+choose for them, in bytes as plan-arena counts them: `disable` and `alignment` are those of these passes. A new order is
+taken only where its peak is lower than that of the given one, and no higher once elide-copies has run on both;
+otherwise nothing changes. The body of a loop or a branch is ordered separately; in the enclosing block it is one task.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from ...dialects.kernel.targets import target_of
 from ..statistics import count
 from .analysis.aliasing import Program, disabled_ops, read_programs, share
 from .analysis.buffers import ALIGNMENT, check_alignment
-from .analysis.order_search import BUDGET, better_order
+from .analysis.order_search import BUDGET
+from .analysis.program_order import EXHAUSTIVE, best_order
 from .bufferize import Bufferize
 from .elide_copies import ElideCopies
 from .mark_inplace import MarkInplace
@@ -44,7 +46,9 @@ class OrderKernels(ModulePass):
 
     name = "order-kernels"
     budget: int = BUDGET
-    """Number of tasks that the search may try."""
+    """Number of tasks that the beam search may try."""
+    exhaustive: int = EXHAUSTIVE
+    """Number of steps that the search through all sets of executed tasks may try after it."""
     disable: tuple[str, ...] = ()
     """Graph ops whose kernels never work in place, as for mark-inplace."""
     alignment: int = ALIGNMENT
@@ -59,9 +63,9 @@ class OrderKernels(ModulePass):
 
     def _order(self, ctx: Context, op: ModuleOp, program: Program) -> None:
         """Orders the tasks of a block of main, in which each loop and each branch is one task."""
-        order = better_order(program, self.budget)
+        order = best_order(program, self.budget, self.exhaustive)
         given = range(len(program.tasks))
-        if order is None or share(program, order).peak >= share(program, given).peak:
+        if share(program, order).peak >= share(program, given).peak:
             return
         # Reordering an outer block may have reordered the loops in it, and so their blocks.
         blocks = blocks_of(main_of(op, self.name), self.name)

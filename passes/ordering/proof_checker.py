@@ -1,10 +1,14 @@
 """Checks a proof of the order of calls without trusting, or sharing code with, the search that found it.
 
 Everything is computed from the problem anew, for each set of the proof: the work is linear in sets times calls that are
-ready times values. See `calls_and_values.OrderProof` for what a proof says.
+ready times values. See `calls_and_values.OrderProof` for what a proof says. Sets of calls are bit sets by position in
+the proof's window.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from ...dialects.errors import PlanError
 from .calls_and_values import OrderProblem, OrderProof
@@ -17,6 +21,18 @@ def check_order_proof(problem: OrderProblem, proof: OrderProof) -> None:
     _OrderChecker(problem, proof).run()
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """A value that is sure to be live between some calls of the window."""
+
+    number: int
+    bytes: int
+    slot: int | None
+    made: int  # the calls that follow its maker in every order, or are it
+    read: int  # the calls that precede one of its readers in every order, or are it
+    kept: bool
+
+
 class _OrderChecker:
     def __init__(self, problem: OrderProblem, proof: OrderProof) -> None:
         calls = range(len(problem.calls))
@@ -24,89 +40,105 @@ class _OrderChecker:
             raise PlanError("the proof of the order names calls that there are not, or some twice")
         self.problem, self.bound, self.sets = problem, proof.bound, proof.sets
         self.window = proof.window
-        self.before: list[set[int]] = []
+        self.all = (1 << len(proof.window)) - 1
+        self.before: list[set[int]] = []  # by call of the problem
         for call in problem.calls:
             self.before.append(set(call.after).union(*(self.before[other] for other in call.after)))
-        self.behind = {call: {other for other in calls if call in self.before[other]} for call in self.window}
+        self.waits_for = [self.mask(other in self.before[call] for other in self.window) for call in self.window]
+        self.values = [
+            _Seen(number, value.bytes, value.slot, made, read, value.kept)
+            for number, value in enumerate(problem.values)
+            if (made := self.followers(value.maker))
+            and ((read := self.leaders(value.readers or (value.maker,))) or value.kept)
+        ]
+
+    def mask(self, chosen: Iterable[bool]) -> int:
+        return sum(1 << place for place, is_in in enumerate(chosen) if is_in)
+
+    def followers(self, call: int) -> int:
+        """The calls that follow a call of the problem in every order, or are it."""
+        return self.mask(call == other or call in self.before[other] for other in self.window)
+
+    def leaders(self, ends: Sequence[int]) -> int:
+        """The calls that precede one of these in every order, or are one."""
+        before = set(ends).union(*(self.before[end] for end in ends))
+        return self.mask(other in before for other in self.window)
 
     def run(self) -> None:
         """Follows every step from every set."""
-        self.expect(self.settled(frozenset()))
-        for mask in self.sets:
-            done = frozenset(call for place, call in enumerate(self.window) if mask >> place & 1)
-            if mask >> len(self.window) or any(self.before[c] & set(self.window) - done for c in done):
-                raise PlanError(f"the proof of the order has a set {mask:x} that no order reaches")
-            for call in self.ready(done):
-                if self.during(done, call) < self.bound:
-                    self.expect(self.settled(done | {call}))
+        self.expect(self.settled(0))
+        for done in self.sets:
+            if done > self.all or any(self.waits_for[place] & ~done for place in self.places(done)):
+                raise PlanError(f"the proof of the order has a set {done:x} that no order reaches")
+            for place in self.ready(done):
+                if self.during(done, place) < self.bound:
+                    self.expect(self.settled(done | 1 << place))
 
-    def expect(self, done: frozenset[int]) -> None:
-        mask = sum(1 << place for place, call in enumerate(self.window) if call in done)
-        if len(done) == len(self.window):
+    def expect(self, done: int) -> None:
+        if done == self.all:
             raise PlanError(f"the proof of the order fails: there is an order with fewer than {self.bound} live bytes")
-        if mask not in self.sets:
-            raise PlanError(f"the proof of the order lacks the set {mask:x}, which is reached below {self.bound} bytes")
+        if done not in self.sets:
+            raise PlanError(f"the proof of the order lacks the set {done:x}, which is reached below {self.bound} bytes")
 
-    def settled(self, done: frozenset[int]) -> frozenset[int]:
+    def settled(self, done: int) -> int:
         """The set once no call is free, the first of several having run first."""
-        for call in self.ready(done):
-            if self.is_free(done, call) and self.during(done, call) < self.bound:
-                return self.settled(done | {call})
+        for place in self.ready(done):
+            if self.is_free(done, place) and self.during(done, place) < self.bound:
+                return self.settled(done | 1 << place)
         return done
 
-    def ready(self, done: frozenset[int]) -> list[int]:
-        inside = set(self.window)
-        return [c for c in self.window if c not in done and not (self.before[c] & inside) - done]
+    def places(self, chosen: int) -> list[int]:
+        return [place for place in range(len(self.window)) if chosen >> place & 1]
 
-    def is_before(self, call: int, run: frozenset[int]) -> bool:
-        """Whether a call precedes one of these in every order."""
-        return any(call in self.before[other] for other in run)
+    def ready(self, done: int) -> list[int]:
+        return [place for place in self.places(self.all & ~done) if not self.waits_for[place] & ~done]
 
-    def is_live(self, value: int, run: frozenset[int], left: set[int]) -> bool:
-        """Whether a value is made by a call that has run by then, and read by one that hasn't."""
-        each = self.problem.values[value]
-        made = each.maker in run or self.is_before(each.maker, run)
-        ends = each.readers or (each.maker,)
-        return made and (each.kept or any(e in left or self.before[e] & left for e in ends))
+    def live(self, run: int, left: int) -> list[_Seen]:
+        """The values that are made by a call that has run by then, and read by one that hasn't."""
+        return [value for value in self.values if value.made & run and (value.kept or value.read & left)]
 
-    def live_after(self, done: frozenset[int]) -> set[int]:
-        left = set(self.window) - done
-        return {value for value in range(len(self.problem.values)) if self.is_live(value, done, left)}
-
-    def is_free(self, done: frozenset[int], call: int) -> bool:
-        values = self.problem.values
-        before, after = self.live_after(done), self.live_after(done | {call})
-        growth = self.bytes(after) - self.bytes(before)
-        for slot in range(len(self.problem.slots)):
-            lost = sum(values[v].bytes for v in before if values[v].slot == slot)
-            lost -= sum(values[v].bytes for v in after if values[v].slot == slot)
-            growth += max(0, lost)
+    def is_free(self, done: int, place: int) -> bool:
+        then = done | 1 << place
+        before, after = self.live(done, self.all & ~done), self.live(then, self.all & ~then)
+        growth = _bytes(after) - _bytes(before)
+        for slot in _slots(before):
+            lost = _bytes(value for value in before if value.slot == slot)
+            growth += max(0, lost - _bytes(value for value in after if value.slot == slot))
         return growth <= 0
 
-    def bytes(self, values: set[int]) -> int:
-        return sum(self.problem.values[value].bytes for value in values)
-
-    def during(self, done: frozenset[int], call: int) -> int:
-        """Bytes that are live while the call runs, at least."""
-        problem, left = self.problem, set(self.window) - done
-        live = {v for v in range(len(problem.values)) if self.is_live(v, done | {call}, left)}
-        found = self.bytes(live) + problem.calls[call].scratch
-        for number, slot in enumerate(problem.slots):
-            if slot.opener is None or slot.opener in done or self.is_before(slot.opener, done | {call}):
-                held = sum(problem.values[v].bytes for v in live if problem.values[v].slot == number)
-                found -= min(slot.bytes, held)
+    def during(self, done: int, place: int) -> int:
+        """Bytes that are live while a call runs, at least."""
+        problem, then, call = self.problem, done | 1 << place, self.window[place]
+        live = self.live(then, self.all & ~done)
+        found = _bytes(live) + problem.calls[call].scratch
+        for slot in _slots(live):
+            opener = problem.slots[slot].opener
+            if opener is None or self.has_run(opener, done, then):
+                found -= min(problem.slots[slot].bytes, _bytes(value for value in live if value.slot == slot))
+        by_number = {value.number: value for value in live if self.may_die(value, then, call)}
         best: dict[int, int] = {}
-        dead: set[int] = set()
+        dead: dict[int, int] = {}
         for pair in problem.calls[call].inplace:
-            over = {v for v in pair.over if v in live and self.may_die(v, done, call)}
+            over = {each: by_number[each].bytes for each in pair.over if each in by_number}
             dead |= over
-            best[pair.result] = max(best.get(pair.result, 0), min(pair.bytes, self.bytes(over)))
-        found -= min(sum(best.values()), self.bytes(dead))
+            best[pair.result] = max(best.get(pair.result, 0), min(pair.bytes, sum(over.values())))
+        found -= min(sum(best.values()), sum(dead.values()))
         return -(-found // problem.alignment) * problem.alignment
 
-    def may_die(self, value: int, done: frozenset[int], call: int) -> bool:
+    def has_run(self, call: int, done: int, then: int) -> bool:
+        """Whether a call of the problem has run before a step that leads from one set to another in every order."""
+        behind = self.followers(call)
+        return bool(behind & (done if call in self.window else then))
+
+    def may_die(self, value: _Seen, then: int, call: int) -> bool:
         """Whether no call is sure to read the value after this one."""
-        each, left = self.problem.values[value], set(self.window) - done - {call}
-        if each.kept or any(end in self.behind[call] for end in each.readers):
-            return False
-        return not any(end in left or self.before[end] & left for end in each.readers)
+        readers = self.problem.values[value.number].readers
+        return not (value.kept or value.read & self.all & ~then or any(call in self.before[end] for end in readers))
+
+
+def _bytes(values: Iterable[_Seen]) -> int:
+    return sum(value.bytes for value in values)
+
+
+def _slots(values: Iterable[_Seen]) -> set[int]:
+    return {value.slot for value in values if value.slot is not None}

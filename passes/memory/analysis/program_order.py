@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from ...ordering.calls_and_values import Call, InPlace, OrderProblem, OrderProof, Slot, Value
-from ...ordering.prove import STEPS, prove
+from ...ordering.prove import STEPS, improve, prove
 from ...ordering.slots import slots_of
 from .aliasing import Program, share
-from .order_search import better_order
+from .order_search import BUDGET, better_order
+
+EXHAUSTIVE = 200_000
+"""Steps of the exhaustive search for an order in a compile: seconds, for wide graphs; most need hardly any."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +90,23 @@ def prove_order(program: Program, budget: int = STEPS) -> ProvenOrder:
     budget: steps that the search may try, about 10 us each. The program needs no IR: tasks, storages and what is said
     of these will do.
     """
-    orders = [tuple(range(len(program.tasks)))]
-    if (found := better_order(program)) is not None:
-        orders.append(tuple(found))
-    peak, best = min(((share(program, order).peak, order) for order in orders), key=itemgetter(0))
+    peak, best = _beam_order(program, BUDGET)
     result = prove(order_problem(program), best, budget)
     if (other := share(program, result.order).peak) < peak:
         peak, best = other, result.order
     return ProvenOrder(best, peak, result.proof, result.steps)
+
+
+def best_order(program: Program, budget: int = BUDGET, exhaustive: int = EXHAUSTIVE) -> tuple[int, ...]:
+    """The best order that a beam search finds, which tries so many tasks, and an exhaustive search of so many steps."""
+    peak, best = _beam_order(program, budget)
+    found = improve(order_problem(program), best, exhaustive)
+    return found if share(program, found).peak < peak else best
+
+
+def _beam_order(program: Program, budget: int) -> tuple[int, tuple[int, ...]]:
+    """The better one of the given order and the one that a beam search finds, with its peak."""
+    orders = [tuple(range(len(program.tasks)))]
+    if (found := better_order(program, budget)) is not None:
+        orders.append(tuple(found))
+    return min(((share(program, order).peak, order) for order in orders), key=itemgetter(0))
