@@ -227,8 +227,7 @@ class _Checker:
         """The problem of the order of main's calls."""
         held = {argument: self.region(argument).count for argument in (*self.outputs, *self.caches)}
         flow = ValueFlow(self.region, self.is_whole, held, self.interfaces, self.plan["alignment"])
-        for step in self.calls(self.main.body.block, 1):
-            flow.call(step)
+        flow.run(self.calls(self.main.body.block, 1))
         return flow_problem(flow, self.caches)
 
     def calls(self, block: Block, rounds: int) -> Iterator[_Step]:

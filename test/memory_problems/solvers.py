@@ -4,7 +4,7 @@ Offsets. TFLite: buffers by size, each into the tightest gap among those placed 
 simulator: decreasing size, and decreasing lifetime, each into the smallest chunk that is free throughout its life; the
 better of both (GlobalDecreasingSizeBestFitHeap, spatial and temporal). MiniMalloc: the strategy `exact`.
 
-Orders. `beam` is order-kernels' search; `sets` goes through sets of executed tasks, the one with the lowest peak
+Orders. `beam` is the first search of order-kernels, `best_order` both of them; `sets` goes through sets of executed tasks, the one with the lowest peak
 first, as SERENITY's dynamic programming does (Ahn et al., MLSys 2020), so that it finds the least of all orders.
 """
 
@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from mini_infer.passes.memory.analysis.aliasing import Program, share
 from mini_infer.passes.memory.analysis.order_search import better_order
+from mini_infer.passes.memory.analysis.program_order import best_order
 from mini_infer.passes.planning import Buffer, Problem, solve
 
 Ran: TypeAlias = "tuple[int, Ran] | None"
@@ -83,8 +84,11 @@ MOST_SETS = 150_000
 
 
 def beam(program: Program) -> list[int]:
-    """The order of order-kernels, with a budget of 200,000 tasks; the given one where it finds none better."""
+    """The order of a beam search that tries 200,000 tasks; the given one where it finds none better."""
     return better_order(program, 200_000) or list(range(len(program.tasks)))
+
+
+ORDERERS: dict[str, Callable[[Program], Sequence[int]]] = {"beam": beam, "order-kernels": best_order}
 
 
 def overwritten(program: Program) -> set[int]:

@@ -9,14 +9,14 @@ Unless no order can do without it. Elements of a row lie side by side, and eleme
 for the kernel that writes them and for the one that reads them. Where the neighbour of an element in the row that is
 written is not the one in the row that is read, as in a transpose to channels last, or where elements at equal distances
 are not so any more, as in a shuffle of channels, one place can't serve both. Such a copy is a call, and what it makes a
-value.
+value; but for one that is copied again, of which it can't be told which of the copies is to stay.
 
 flow_problem.py makes the problem of the order of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -122,13 +122,25 @@ class ValueFlow:
         self.owned: dict[SSAValue, list[Made]] = {}  # what lies in the caller's memory
         self.copied: set[object] = set()  # owners of bytes that are copied from
 
+    def run(self, steps: Iterable[CallOp | memref.LoadOp]) -> None:
+        """Follows all calls of main, in order."""
+        steps = list(steps)
+        for step in steps:
+            if isinstance(step, CallOp):
+                self.copied |= {self.region(step.ins[move.operand]).owner for move in moves_of(self.interface(step))}
+        for step in steps:
+            self.call(step)
+
+    def interface(self, call: CallOp) -> InterfaceAttr:
+        return self.interfaces.get(call.callee.string_value()) or InterfaceAttr.of()
+
     def call(self, op: CallOp | memref.LoadOp) -> None:
         """The next call of main."""
         if isinstance(op, memref.LoadOp):
             self.calls.append(FlowCall(operands=[self.found(self.region(op.memref))]))
             self.read()
             return
-        interface = self.interfaces.get(op.callee.string_value()) or InterfaceAttr.of()
+        interface = self.interface(op)
         moves = moves_of(interface)
         moved = {move.result for move in moves}
         copies = [piece for move in moves if (piece := self.copy(op, move)) is not None]
@@ -230,13 +242,12 @@ class ValueFlow:
             return None
         if source is None:
             return _Piece(target.region, (), True)
-        self.copied.add(source.region.owner)
         found = self.found(source.region)
         for made, _ in found.sources:
             made.is_whole = False
         new_order = None
         pairs, triples = tuple(self.parted(source, target)), tuple(self.bent(source, target))
-        if pairs or triples:
+        if (pairs or triples) and target.region.owner not in self.copied:
             self.calls.append(FlowCall(operands=[found], is_copy=True))
             made = Made(target.region, None, len(self.calls) - 1, self.is_whole(target.region))
             new_order = NewOrder(made, pairs, triples)
