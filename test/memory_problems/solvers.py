@@ -4,8 +4,9 @@ Offsets. TFLite: buffers by size, each into the tightest gap among those placed 
 simulator: decreasing size, and decreasing lifetime, each into the smallest chunk that is free throughout its life; the
 better of both (GlobalDecreasingSizeBestFitHeap, spatial and temporal). MiniMalloc: the strategy `exact`.
 
-Orders. `beam` is the first search of order-kernels, `best_order` both of them; `sets` goes through sets of executed tasks, the one with the lowest peak
-first, as SERENITY's dynamic programming does (Ahn et al., MLSys 2020), so that it finds the least of all orders.
+Orders. `beam` is the first search of order-kernels, `best_order` both of them; `sets` goes through sets of executed
+tasks, the one with the lowest peak first, as SERENITY's dynamic programming does (Ahn et al., MLSys 2020), so that it
+finds the least of all orders.
 """
 
 from __future__ import annotations
