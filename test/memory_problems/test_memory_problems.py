@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from mini_infer.passes.memory.analysis.aliasing import share
+from mini_infer.passes.memory.analysis.program_order import EXHAUSTIVE, best_order
 from mini_infer.tools.memory.problem_csv import read_problem
 
 from . import solvers, verify
@@ -141,6 +142,14 @@ def test_the_search_through_sets_against_all_orders(seed: int, tmp_path: Path) -
         assert peaks[tuple(found)] == bound == least
     assert max(map(tasks.needed, tasks.tasks)) <= least
     assert solvers.sets(program, bound) == (None, bound), "there is no order below it"
+
+
+def test_a_search_through_sets_goes_on_from_the_beam_search() -> None:
+    """Of a stage of RandWire the first finds the least peak, which the second alone doesn't."""
+    program = read_order_problem(HERE / "problems" / "order-randwire-ws-seed3.csv").program
+    (best,) = (row for row in verify.rows_of(HERE / "best.csv") if row["problem"] == "order-randwire-ws-seed3")
+    few, both = (share(program, best_order(program, 10_000, steps)).peak for steps in (0, EXHAUSTIVE))
+    assert few > both == int(best["height"])
 
 
 def test_a_problem_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -90,11 +90,11 @@ class _Builder:
         joints = self.joints(slot_of)
         places = {each: place for place, each in enumerate(self.sequence(joints))}
         slots = [*map(Slot, rooms), *(Slot(joint.region.count, places[joint]) for joint in joints)]
-        for number, joint in enumerate(joints, len(rooms)):
-            slot_of |= dict.fromkeys(joint.within, number)
+        inside = {part: number for number, joint in enumerate(joints, len(rooms)) for part in joint.within}
+        slot_of |= inside
         values = [
             Value(
-                self.bytes_of(part),
+                part.bytes if number in inside else self.bytes_of(part),
                 places[part.made.maker],
                 tuple(sorted(places[each] for each in part.readers)),
                 part.made.kept,

@@ -211,13 +211,10 @@ class ValueFlow:
     def bends(self, reader: SSAValue, order: NewOrder) -> bool:
         """Whether elements of a value that is read can't be at equal distances, whatever its strides are."""
         for triple in order.triples:
-            found = [_place_of(self.region(reader), reader, byte) for byte in triple]
-            first, second, third = found
+            first, second, third = (_place_of(self.region(reader), reader, byte) for byte in triple)
             if first is not None and second is not None and third is not None:
-                bend = {
-                    (a > b) - (a < b) for a, b in ((x + z, 2 * y) for x, y, z in zip(first, second, third, strict=True))
-                }
-                if len(bend - {0}) == 1:
+                bend = [x - 2 * y + z for x, y, z in zip(first, second, third, strict=True)]
+                if any(bend) and (min(bend) >= 0 or max(bend) <= 0):
                     return True
         return False
 
@@ -247,7 +244,8 @@ class ValueFlow:
             made.is_whole = False
         new_order = None
         pairs, triples = tuple(self.parted(source, target)), tuple(self.bent(source, target))
-        if (pairs or triples) and target.region.owner not in self.copied:
+        inplace = any(result == move.result for _, result in self.interface(op).inplace_pairs)
+        if (pairs or triples) and not inplace and target.region.owner not in self.copied:
             self.calls.append(FlowCall(operands=[found], is_copy=True))
             made = Made(target.region, None, len(self.calls) - 1, self.is_whole(target.region))
             new_order = NewOrder(made, pairs, triples)
