@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -58,6 +59,8 @@ class Region:
         """How many bytes the regions, whose rows do not overlap, have in common."""
         if not (self.run and other.run) or self.space is not other.space:
             return 0
+        if self == other:
+            return self.count
         if not (self.dims or other.dims):
             return max(0, min(self.end, other.end) - max(self.start, other.start))
         if self.start >= other.end or other.start >= self.end:
@@ -74,6 +77,10 @@ class Region:
 
     def rows(self) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
         """The first byte of each row, ascending."""
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
         starts = np.array([self.start], np.int64)
         for count, stride in self.dims:
             starts = (starts[:, None] + np.arange(count, dtype=np.int64) * stride).reshape(-1)

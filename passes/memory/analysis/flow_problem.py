@@ -182,8 +182,9 @@ class _Builder:
         for number in self.calls:
             for operand in self.flow.calls[number].operands:
                 made = frozenset(each for each, _ in operand.sources)
-                whole = all(each.region.shared(region) == each.region.count for each, region in operand.sources)
-                if len(made) < 2 or not (operand.exact and whole) or operand.region.space in self.flow.held:
+                if len(made) < 2 or not operand.exact or operand.region.space in self.flow.held:
+                    continue
+                if any(each.region.shared(region) < each.region.count for each, region in operand.sources):
                     continue
                 joint = found.setdefault((operand.region, made), _Joint(operand.region, made))
                 joint.readers.add(number)
