@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
 from ...dialects.graph.ops.indexing import ScatterElementsOp, ScatterNdOp
+from ...dialects.graph.ops.movement import SlideOp
 from ...dialects.graph.ops.selection import NonMaxSuppressionOp
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype
@@ -64,6 +65,12 @@ def the_root(kernel: KernelOp, kind: type[Root]) -> Root:
 def scatter_of(kernel: KernelOp) -> ScatterOp | None:
     """The scatter op that a kernel consists of."""
     return next((op for op in kernel.body.block.ops if isinstance(op, ScatterOp)), None)
+
+
+def slide_of(kernel: KernelOp) -> SlideOp | None:
+    """The slide that a kernel consists of, if its window is read by nothing else."""
+    first, *others = kernel.body.block.ops
+    return first if isinstance(first, SlideOp) and len(others) == 1 and first.x.has_one_use() else None
 
 
 def suppression_of(kernel: KernelOp) -> NonMaxSuppressionOp | None:

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
 
-from ...sizes.sizes import equal
+from ...sizes.sizes import equal, is_fixed
 from ..axes import Axes, Kept, Placed, Strided, Whole
 from ..base import MovementOp, broadcasts_to, require, require_axis, require_same_element_type
 from ..values import AnyTensor, Array, element_type_of_value, ints, numpy_dtype, shape_of, tensor
@@ -167,6 +167,57 @@ class ConcatOp(MovementOp):
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         return (np.concatenate(arrays, self.axis.value.data),)
+
+
+@irdl_op_definition
+class SlideOp(MovementOp):
+    """A window on rows that slides on: the last rows of x along an axis, and the new rows behind them.
+
+    The result has the shape of x: as many of its first rows are left out as there are new ones.
+    """
+
+    name = "graph.slide"
+
+    x = operand_def()
+    new = operand_def()
+    axis = prop_def(IntegerAttr[IntegerType])
+    result = result_def()
+
+    def __init__(
+        self, x: SSAValue | Operation, new: SSAValue | Operation, axis: int, location: LocationAttr | None = None
+    ):
+        self._build((x, new), location, axis=axis)
+
+    @property
+    def left(self) -> int:
+        """The rows of x that are left."""
+        axis = self.axis.value.data
+        return shape_of(self.x)[axis] - shape_of(self.new)[axis]
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        require_same_element_type(self.x, self.new)
+        shape, new = shape_of(self.x), shape_of(self.new)
+        axis = require_axis(self.axis.value.data, len(shape))
+        same = len(shape) == len(new) and all(
+            equal(a, b) for each, (a, b) in enumerate(zip(shape, new, strict=True)) if each != axis
+        )
+        require(same, f"shapes {list(shape)} and {list(new)} differ outside of axis {axis}")
+        require(is_fixed(shape[axis], new[axis]), f"sizes of run time along axis {axis}")
+        require(new[axis] <= shape[axis], f"{new[axis]} new rows for a window of {shape[axis]}")
+        return [tensor(element_type_of_value(self.x), shape)]
+
+    @override
+    def operand_axes(self, result: int = 0) -> Axes:
+        dims, axis = range(len(shape_of(self.result))), self.axis.value.data
+        along = (Whole(), Placed(axis, self.left))
+        return [tuple(each if dim == axis else Kept(dim) for dim in dims) for each in along]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x, new = arrays
+        axis = self.axis.value.data
+        return (np.concatenate([np.delete(x, range(new.shape[axis]), axis), new], axis),)
 
 
 @irdl_op_definition

@@ -12,7 +12,7 @@ from ....dialects.extensions.arith import CmpiOp, IndexCastOp
 from ....dialects.graph.ops.conversion import UnpackBitsOp
 from ....dialects.graph.ops.fail import FailOp
 from ....dialects.graph.ops.indexing import GatherElementsOp, GatherNdOp, GatherOp
-from ....dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from ....dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, SlideOp, TransposeOp
 from ....dialects.graph.ops.size_values import IotaOp, SizesOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ....dialects.sizes.sizes import equal
@@ -62,6 +62,16 @@ def _concat(op: ConcatOp, v: Values, index: Idx) -> SSAValue:
     ends = [start for start, _ in pieces[1:]] + borders[-1:]
     met = [piece for piece, end in zip(pieces, ends, strict=True) if piece[0] <= high and low < end]
     return _piece(v, index, axis, met)
+
+
+@element_of.register
+def _slide(op: SlideOp, v: Values, index: Idx) -> SSAValue:
+    axis, new = op.axis.value.data, shape_of(op.new)[op.axis.value.data]
+    low, high = index[axis].bounds
+    pieces = [(-new, op.x), (op.left, op.new)]
+    if low >= op.left or high < op.left:
+        pieces = pieces[1:] if low >= op.left else pieces[:1]
+    return _piece(v, index, axis, pieces)
 
 
 def _piece(v: Values, index: Idx, axis: int, pieces: Sequence[tuple[int, SSAValue]]) -> SSAValue:

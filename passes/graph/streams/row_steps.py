@@ -78,6 +78,21 @@ def steps_of(stream: Stream, firings: Iterable[Firing]) -> list[Step]:
     return steps
 
 
+def windows_of(steps: Sequence[Step]) -> dict[SSAValue, tuple[int, int]]:
+    """Of values with rows before the steps that aren't the same after them: the most rows at once, and those before."""
+    held, most = dict(steps[0].held), dict[SSAValue, int]()
+    now = dict(held)
+    for step in steps:
+        value = step.firing.op.results[0]
+        if value in held:
+            now[value] += step.count
+            most[value] = max(most.get(value, 0), now[value])
+        for each, rows in step.keeps:
+            most.setdefault(each, now.get(each, 0))
+            now[each] = rows[1] - rows[0] if rows else 0
+    return {value: (max(rows, held[value]), held[value]) for value, rows in most.items() if value in held}
+
+
 @dataclass(frozen=True)
 class Turns:
     """Steps that are repeated: `count` times those of `steps`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects import arith, scf
@@ -13,12 +14,20 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ....dialects.graph.ops.conversion import CastOp
 from ....dialects.graph.ops.elementwise import AddOp, MulOp
 from ....dialects.graph.ops.indexing import GatherOp, ScatterNdOp
-from ....dialects.graph.ops.movement import BroadcastToOp, ConcatOp, SliceOp
+from ....dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, SliceOp, SlideOp
 from ....dialects.graph.ops.structure import ConstantOp
 from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from ..support.pattern_utils import with_operands
 from .row_schedule import Firing, Stream
-from .row_steps import Rows, Step, Turns, repetitions, steps_of
+from .row_steps import Rows, Step, Turns, repetitions, steps_of, windows_of
+
+
+@dataclass
+class Window:
+    """The last rows of a value, as many as a turn of a loop needs at once: `held` of them are still to be read."""
+
+    rows: int
+    held: int
 
 
 class StreamWriter:
@@ -34,6 +43,8 @@ class StreamWriter:
         """Of outputs that no loop writes, what was made of them."""
         self.whole: dict[SSAValue, SSAValue] = {}
         """Outputs that loops write, as far as they are made."""
+        self.windows: dict[SSAValue, Window] = {}
+        """In a loop the values of which it carries rows; `band` has all rows of their windows."""
         self.turn: SSAValue | None = None
         """In a loop the number of the turn, a tensor of i64."""
         self.strides: dict[SSAValue, int] = {}
@@ -67,35 +78,39 @@ class StreamWriter:
 
     def loop(self, turns: Turns) -> None:
         """Writes a loop over steps that are repeated."""
-        first, stream = turns.steps[0], self.stream
-        carried = [value for value, _ in first.held if self.is_changed(value, turns.steps)]
+        stream = self.stream
+        windows = {value: Window(*rows) for value, rows in windows_of(turns.steps).items()}
         made = {step.firing.op.results[0] for step in turns.steps}
         wholes = [value for value in self.whole if value in made]
         start = self.insert(ConstantOp.from_numpy(np.array(0, np.int64)))
-        given = [start, *(self.band[value] for value in carried), *(self.whole[value] for value in wholes)]
+        given = [start, *map(self.opened, windows, windows.values()), *(self.whole[value] for value in wholes)]
         bounds = [self.insert(arith.ConstantOp(IntegerAttr(n, IndexType()))) for n in (0, turns.count, 1)]
         block = Block(arg_types=[IndexType(), *(value.type for value in given)])
         outside, self.here = self.here, InsertPoint.at_end(block)
         _, self.turn, *arguments = block.args
-        self.band.update(zip(carried, arguments, strict=False))
-        self.whole.update(zip(wholes, arguments[len(carried) :], strict=True))
+        self.windows = windows
+        self.band.update(zip(windows, arguments, strict=False))
+        self.whole.update(zip(wholes, arguments[len(windows) :], strict=True))
         self.strides = {op.results[0]: 0 for op in stream.ops}
         for step in turns.steps:
             self.strides[step.firing.op.results[0]] += step.count
         self.steps(turns.steps)
         one = self.insert(ConstantOp.from_numpy(np.array(1, np.int64)))
         after = self.insert(AddOp(self.turn, one))
-        block.add_op(scf.YieldOp(after, *(self.band[v] for v in carried), *(self.whole[v] for v in wholes)))
-        self.here, self.turn, self.strides = outside, None, {}
+        block.add_op(scf.YieldOp(after, *(self.band[v] for v in windows), *(self.whole[v] for v in wholes)))
+        self.here, self.turn, self.strides, self.windows = outside, None, {}, {}
         loop = scf.ForOp(bounds[0], bounds[1], bounds[2], given, block)
         self.insert(loop)
         results = loop.results[1:]
-        self.band.update(zip(carried, results, strict=False))
-        self.whole.update(zip(wholes, results[len(carried) :], strict=True))
+        for (value, window), band in zip(windows.items(), results, strict=False):
+            self.band[value] = self.slice(band, stream.axis[value], window.rows - window.held, window.rows)
+        self.whole.update(zip(wholes, results[len(windows) :], strict=True))
 
-    def is_changed(self, value: SSAValue, steps: Sequence[Step]) -> bool:
-        """Whether steps make rows of a value, or drop some."""
-        return any(step.firing.op.results[0] is value or any(v is value for v, _ in step.keeps) for step in steps)
+    def opened(self, value: SSAValue, window: Window) -> SSAValue:
+        """The rows of a value as a window on which more follow."""
+        rank, axis = len(shape_of(value)), self.stream.axis[value]
+        low = [window.rows - window.held if each == axis else 0 for each in range(rank)]
+        return self.insert(PadOp(self.band[value], low, [0] * rank)) if any(low) else self.band[value]
 
     def steps(self, steps: Sequence[Step]) -> None:
         """Writes steps."""
@@ -110,7 +125,10 @@ class StreamWriter:
         for place, (inside, outside) in enumerate(zip(step.reads, step.sources, strict=True)):
             operand, reach = operands[place], stream.reads[op][place]
             if inside is not None:
-                operands[place] = self.slice(self.band[operand], stream.axis[operand], *inside)
+                window = self.windows.get(operand)
+                before = window.rows - window.held if window else 0
+                start, stop = inside
+                operands[place] = self.slice(self.band[operand], stream.axis[operand], before + start, before + stop)
             elif outside is not None and reach is not None:
                 operands[place] = self.source(operand, outside, int(self.strides.get(value, 0) * reach.scale))
             elif isinstance(cast := operand.owner, CastOp) and cast not in stream.reads:
@@ -121,14 +139,25 @@ class StreamWriter:
         elif value in self.whole:
             self.output(value, new, step.firing)
         if stream.readers[value]:
-            if step.joins:
-                new = self.insert(ConcatOp([self.band[value], new], stream.axis[value]))
-            self.band[value] = new
+            self.kept(value, new, step)
         for each, rows in step.keeps:
-            if rows is None:
+            if each in self.windows:
+                self.windows[each].held = rows[1] - rows[0] if rows else 0
+            elif rows is None:
                 del self.band[each]
             else:
                 self.band[each] = self.slice(self.band[each], stream.axis[each], *rows)
+
+    def kept(self, value: SSAValue, new: SSAValue, step: Step) -> None:
+        """Puts new rows behind those that are there."""
+        axis, window = self.stream.axis[value], self.windows.get(value)
+        if window:
+            window.held += step.count
+            if step.count < window.rows:
+                new = self.insert(SlideOp(self.band[value], new, axis))
+        elif step.joins:
+            new = self.insert(ConcatOp([self.band[value], new], axis))
+        self.band[value] = new
 
     def moving(self, numbers: Array, stride: Array) -> SSAValue:
         """Constant numbers, or in a loop numbers that are `stride` more in each turn."""

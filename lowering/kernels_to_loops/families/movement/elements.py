@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, Operation
 
 from .....dialects.graph.base import ContractionOp, ElementwiseOp, ReductionOp
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....passes.kernels.kernel_facts import scatter_of
+from .....passes.kernels.kernel_facts import scatter_of, slide_of
 from ....kernel_code.arithmetic import bits_of
 from ....kernel_code.domain import Canvas, Domain, Trial, domain_for
 from ....kernel_code.elements.element_values import Values
@@ -31,6 +31,7 @@ from ....kernel_code.loop_builder import memref_type, strides_of
 from ....kernel_code.scatter_elements import lower_scatter
 from ...kernel_instance import KernelInstance
 from ...nests import choose_lanes, write_nest
+from .slide import lower_slide
 
 # Registers that one vector takes: more chains in flight for short bodies, fewer spills for long ones.
 _SHORT_REGISTERS, _LONG_REGISTERS = 4, 2
@@ -41,6 +42,10 @@ def lower(k: KernelInstance) -> None:
     scatter = scatter_of(k.kernel)
     if scatter is not None:
         lower_scatter(k, scatter)
+        return
+    slide = slide_of(k.kernel)
+    if slide is not None:
+        lower_slide(k, slide)
         return
     values = Values(k.b, k.kernel, k.operands)
     numbered = sorted(enumerate(k.yielded), key=lambda pair: shape_of(pair[1]))

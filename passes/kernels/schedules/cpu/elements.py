@@ -18,7 +18,7 @@ from .....dialects.kernel.kernel_attributes import FormAttr, InterfaceAttr
 from .....dialects.kernel.targets import CpuAttr
 from ....cost_model import seconds
 from ...element_flow import same_place_pairs
-from ...kernel_facts import all_operands, all_results, scatter_of, scatter_pairs
+from ...kernel_facts import all_operands, all_results, argument_index, scatter_of, scatter_pairs, slide_of
 from ...moves import moves_of
 from ..schedule import Schedule
 from . import pool, resize
@@ -53,8 +53,10 @@ class Elements(Schedule[CpuAttr]):
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
-        """In place if elements are read just before they are written, or if a scatter changes some."""
-        scatter = scatter_of(kernel)
+        """In place if elements are read just before they are written, if a scatter changes some, or if rows slide."""
+        scatter, slide = scatter_of(kernel), slide_of(kernel)
+        if slide is not None:
+            return InterfaceAttr.of(inplace=[(argument_index(kernel, slide.x), 0)])
         return InterfaceAttr.of(
             inplace=same_place_pairs(kernel) if scatter is None else scatter_pairs(kernel, scatter),
             moves=moves_of(kernel),
