@@ -119,10 +119,10 @@ def bands(stream: Stream, nbytes: int) -> dict[SSAValue, int]:
     what they can of the bands that they read, or what is read of theirs.
     """
     found: dict[SSAValue, int] = {}
+    multiple = {op.results[0]: max(reach.multiple for _, reach in stream.operands(op)) for op in stream.ops}
 
     def whole(value: SSAValue, rows: int) -> int:
-        multiple = max(reach.multiple for _, reach in reading)
-        rows, total = max(1, -(-rows // multiple)) * multiple, stream.rows(value)
+        rows, total = max(1, -(-rows // multiple[value])) * multiple[value], stream.rows(value)
         return total if 3 * rows >= 2 * total else rows
 
     for op in stream.ops:
@@ -138,6 +138,13 @@ def bands(stream: Stream, nbytes: int) -> dict[SSAValue, int]:
         if value not in found:
             wanted = [int(found[other.results[0]] * reach.scale) for other, reach in stream.readers[value]]
             found[value] = whole(value, max(wanted, default=1))
+    given = dict(found)
+    for op in reversed(stream.ops):
+        rows = given if makes_whole_values(op) else found
+        for value, reach in stream.operands(op):
+            anew = int(rows[op.results[0]] * reach.scale)
+            if value in found and found[value] < anew and (reach.scale > 1 or not makes_whole_values(op)):
+                found[value] = whole(value, anew)
     return found
 
 

@@ -15,6 +15,7 @@ from .row_reach import part_properties
 from .row_schedule import Firing, Progress, Stream
 
 LEAST_TURNS = 4  # a loop of fewer is written out
+MOST_COPIED = 2  # rows for each new one that are copied to it, and back, so that only they are left between
 Rows = tuple[int, int]
 """The first of some rows, and the one behind the last."""
 
@@ -78,19 +79,39 @@ def steps_of(stream: Stream, firings: Iterable[Firing]) -> list[Step]:
     return steps
 
 
-def windows_of(steps: Sequence[Step]) -> dict[SSAValue, tuple[int, int]]:
-    """Of values with rows before the steps that aren't the same after them: the most rows at once, and those before."""
-    held, most = dict(steps[0].held), dict[SSAValue, int]()
-    now = dict(held)
+@dataclass(frozen=True)
+class WindowSize:
+    """Rows of a value that lie in one place throughout repeated steps, `held` of them before each repetition.
+
+    Either there is place for all that are there at once, so that rows are read there and new ones `slide` in, or just
+    for those that are left between the steps.
+    """
+
+    rows: int
+    held: int
+    slides: bool
+
+
+def windows_of(steps: Sequence[Step]) -> dict[SSAValue, WindowSize]:
+    """The windows of values of which rows are there before repeated steps, and others after them.
+
+    Where few are left of many, they get the place of those that are left: they are copied to the new ones, and back.
+    """
+    held = dict(steps[0].held)
+    now, most, count = dict(held), dict[SSAValue, int](), dict[SSAValue, int]()
     for step in steps:
         value = step.firing.op.results[0]
         if value in held:
             now[value] += step.count
             most[value] = max(most.get(value, 0), now[value])
+            count[value] = max(count.get(value, 0), step.count)
         for each, rows in step.keeps:
-            most.setdefault(each, now.get(each, 0))
             now[each] = rows[1] - rows[0] if rows else 0
-    return {value: (max(rows, held[value]), held[value]) for value, rows in most.items() if value in held}
+    found: dict[SSAValue, WindowSize] = {}
+    for value, rows in most.items():
+        slides = rows != held[value] + count[value] or held[value] > MOST_COPIED * count[value]
+        found[value] = WindowSize(rows if slides else held[value], held[value], slides)
+    return found
 
 
 @dataclass(frozen=True)

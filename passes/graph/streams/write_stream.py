@@ -19,15 +19,20 @@ from ....dialects.graph.ops.structure import ConstantOp
 from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from ..support.pattern_utils import with_operands
 from .row_schedule import Firing, Stream
-from .row_steps import Rows, Step, Turns, repetitions, steps_of, windows_of
+from .row_steps import Rows, Step, Turns, WindowSize, repetitions, steps_of, windows_of
 
 
 @dataclass
 class Window:
-    """The last rows of a value, as many as a turn of a loop needs at once: `held` of them are still to be read."""
+    """The last rows of a value that a loop carries, in one place: `held` of its `rows` are still to be read."""
 
     rows: int
     held: int
+    now: SSAValue
+    slides: bool
+    """Whether new rows come into it at once. Otherwise they stay with those that are read with them until then."""
+    behind: int = 0
+    """New rows that are not there yet."""
 
 
 class StreamWriter:
@@ -44,7 +49,7 @@ class StreamWriter:
         self.whole: dict[SSAValue, SSAValue] = {}
         """Outputs that loops write, as far as they are made."""
         self.windows: dict[SSAValue, Window] = {}
-        """In a loop the values of which it carries rows; `band` has all rows of their windows."""
+        """In a loop the rows of values that it carries; `band` has those that are not in the window yet."""
         self.turn: SSAValue | None = None
         """In a loop the number of the turn, a tensor of i64."""
         self.strides: dict[SSAValue, int] = {}
@@ -79,38 +84,42 @@ class StreamWriter:
     def loop(self, turns: Turns) -> None:
         """Writes a loop over steps that are repeated."""
         stream = self.stream
-        windows = {value: Window(*rows) for value, rows in windows_of(turns.steps).items()}
+        windows = {value: self.opened(value, size) for value, size in windows_of(turns.steps).items()}
         made = {step.firing.op.results[0] for step in turns.steps}
         wholes = [value for value in self.whole if value in made]
         start = self.insert(ConstantOp.from_numpy(np.array(0, np.int64)))
-        given = [start, *map(self.opened, windows, windows.values()), *(self.whole[value] for value in wholes)]
+        given = [start, *(window.now for window in windows.values()), *(self.whole[value] for value in wholes)]
         bounds = [self.insert(arith.ConstantOp(IntegerAttr(n, IndexType()))) for n in (0, turns.count, 1)]
         block = Block(arg_types=[IndexType(), *(value.type for value in given)])
         outside, self.here = self.here, InsertPoint.at_end(block)
         _, self.turn, *arguments = block.args
         self.windows = windows
-        self.band.update(zip(windows, arguments, strict=False))
+        for window, argument in zip(windows.values(), arguments, strict=False):
+            window.now = argument
         self.whole.update(zip(wholes, arguments[len(windows) :], strict=True))
         self.strides = {op.results[0]: 0 for op in stream.ops}
         for step in turns.steps:
             self.strides[step.firing.op.results[0]] += step.count
         self.steps(turns.steps)
+        for value in windows:
+            self.stored(value)
         one = self.insert(ConstantOp.from_numpy(np.array(1, np.int64)))
         after = self.insert(AddOp(self.turn, one))
-        block.add_op(scf.YieldOp(after, *(self.band[v] for v in windows), *(self.whole[v] for v in wholes)))
+        block.add_op(scf.YieldOp(after, *(w.now for w in windows.values()), *(self.whole[v] for v in wholes)))
         self.here, self.turn, self.strides, self.windows = outside, None, {}, {}
         loop = scf.ForOp(bounds[0], bounds[1], bounds[2], given, block)
         self.insert(loop)
         results = loop.results[1:]
-        for (value, window), band in zip(windows.items(), results, strict=False):
-            self.band[value] = self.slice(band, stream.axis[value], window.rows - window.held, window.rows)
+        for (value, window), now in zip(windows.items(), results, strict=False):
+            self.band[value] = self.slice(now, stream.axis[value], window.rows - window.held, window.rows)
         self.whole.update(zip(wholes, results[len(windows) :], strict=True))
 
-    def opened(self, value: SSAValue, window: Window) -> SSAValue:
-        """The rows of a value as a window on which more follow."""
-        rank, axis = len(shape_of(value)), self.stream.axis[value]
-        low = [window.rows - window.held if each == axis else 0 for each in range(rank)]
-        return self.insert(PadOp(self.band[value], low, [0] * rank)) if any(low) else self.band[value]
+    def opened(self, value: SSAValue, size: WindowSize) -> Window:
+        """The rows of a value that are there as a window on which more follow."""
+        rank, axis, band = len(shape_of(value)), self.stream.axis[value], self.band.pop(value)
+        low = [size.rows - size.held if each == axis else 0 for each in range(rank)]
+        now = self.insert(PadOp(band, low, [0] * rank)) if any(low) else band
+        return Window(size.rows, size.held, now, slides=size.slides)
 
     def steps(self, steps: Sequence[Step]) -> None:
         """Writes steps."""
@@ -125,10 +134,9 @@ class StreamWriter:
         for place, (inside, outside) in enumerate(zip(step.reads, step.sources, strict=True)):
             operand, reach = operands[place], stream.reads[op][place]
             if inside is not None:
-                window = self.windows.get(operand)
-                before = window.rows - window.held if window else 0
+                band, first = self.there(operand)
                 start, stop = inside
-                operands[place] = self.slice(self.band[operand], stream.axis[operand], before + start, before + stop)
+                operands[place] = self.slice(band, stream.axis[operand], first + start, first + stop)
             elif outside is not None and reach is not None:
                 operands[place] = self.source(operand, outside, int(self.strides.get(value, 0) * reach.scale))
             elif isinstance(cast := operand.owner, CastOp) and cast not in stream.reads:
@@ -139,25 +147,51 @@ class StreamWriter:
         elif value in self.whole:
             self.output(value, new, step.firing)
         if stream.readers[value]:
-            self.kept(value, new, step)
+            self.join(value, new, step)
         for each, rows in step.keeps:
-            if each in self.windows:
-                self.windows[each].held = rows[1] - rows[0] if rows else 0
-            elif rows is None:
-                del self.band[each]
-            else:
-                self.band[each] = self.slice(self.band[each], stream.axis[each], *rows)
+            self.keep(each, rows)
 
-    def kept(self, value: SSAValue, new: SSAValue, step: Step) -> None:
+    def there(self, value: SSAValue) -> tuple[SSAValue, int]:
+        """What has the rows of a value that are there, and where in it they begin."""
+        window = self.windows.get(value)
+        return (self.band[value], 0) if window is None or window.behind else (window.now, window.rows - window.held)
+
+    def join(self, value: SSAValue, new: SSAValue, step: Step) -> None:
         """Puts new rows behind those that are there."""
         axis, window = self.stream.axis[value], self.windows.get(value)
+        if window and window.slides:
+            window.now = self.insert(SlideOp(window.now, new, axis)) if step.count < window.rows else new
+            window.held += step.count
+            return
+        if step.joins:
+            band, first = self.there(value)
+            new = self.insert(ConcatOp([self.slice(band, axis, first, shape_of(band)[axis]), new], axis))
+        self.band[value] = new
         if window:
             window.held += step.count
-            if step.count < window.rows:
-                new = self.insert(SlideOp(self.band[value], new, axis))
-        elif step.joins:
-            new = self.insert(ConcatOp([self.band[value], new], axis))
-        self.band[value] = new
+            window.behind += step.count
+
+    def keep(self, value: SSAValue, rows: Rows | None) -> None:
+        """Drops all rows of a value that are there but some."""
+        window = self.windows.get(value)
+        if window:
+            window.held = rows[1] - rows[0] if rows else 0
+        if window is None or window.behind:
+            band = self.band.pop(value)
+            if rows:
+                self.band[value] = self.slice(band, self.stream.axis[value], *rows)
+            elif window:
+                window.behind = 0
+        if window and window.held <= window.rows:
+            self.stored(value)
+
+    def stored(self, value: SSAValue) -> None:
+        """Puts rows into their window that are not there yet."""
+        window, axis = self.windows[value], self.stream.axis[value]
+        if window.behind:
+            band, count = self.band.pop(value), min(window.behind, window.rows)
+            new = self.slice(band, axis, shape_of(band)[axis] - count, shape_of(band)[axis])
+            window.now, window.behind = self.insert(SlideOp(window.now, new, axis)), 0
 
     def moving(self, numbers: Array, stride: Array) -> SSAValue:
         """Constant numbers, or in a loop numbers that are `stride` more in each turn."""
