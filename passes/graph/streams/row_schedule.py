@@ -18,12 +18,15 @@ from functools import cached_property
 
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.base import GraphOp
+from ....dialects.graph.base import ElementwiseOp, GraphOp
 from ....dialects.graph.ops.resize import ResizeOp
 from ....dialects.graph.ops.windows import PoolOp
 from ....dialects.graph.values import nbytes_of, shape_of, type_of
 from ....dialects.sizes.sizes import now
 from .row_reach import Reach
+
+MOST_COPIED = 2
+"""Rows for each new one that may be copied."""
 
 
 @dataclass
@@ -66,6 +69,36 @@ class Stream:
             for value, reach in self.operands(op):
                 if value in found:
                     found[value].append((op, reach))
+        return found
+
+    @cached_property
+    def fused(self) -> dict[SSAValue, SSAValue]:
+        """Values that only the kernel has which makes them, each with the one that is computed from it there."""
+        found: dict[SSAValue, SSAValue] = {}
+        order = {op.results[0]: place for place, op in enumerate(self.ops)}
+        for op in self.ops:
+            inside = [value for value, _ in self.operands(op) if value in order]
+            if inside and isinstance(op, ElementwiseOp):
+                last = max(inside, key=order.__getitem__)
+                alone = len(self.readers[last]) == 1 and last not in self.outputs
+                if alone and shape_of(last) == shape_of(op.results[0]):
+                    found[last] = op.results[0]
+        return found
+
+    def stored(self, value: SSAValue) -> SSAValue:
+        """What is stored of a value: itself, or what the kernel that makes it computes from it."""
+        while value in self.fused:
+            value = self.fused[value]
+        return value
+
+    @cached_property
+    def shifts(self) -> dict[SSAValue, int]:
+        """The rows of each value from which the last ops make no row yet: where its bands begin."""
+        found = dict[SSAValue, int]()
+        for op in reversed(self.ops):
+            value = op.results[0]
+            wanted = (reach.end(found[other.results[0]]) for other, reach in self.readers[value])
+            found[value] = max([0, *wanted])
         return found
 
     @cached_property
@@ -129,7 +162,10 @@ def bands(stream: Stream, nbytes: int) -> dict[SSAValue, int]:
         value, reading = op.results[0], stream.operands(op)
         inside = [(v, reach) for v, reach in reading if v in found]
         if makes_whole_values(op):
-            widest = max(stream.row_bytes(value), *(int(stream.row_bytes(v) * reach.scale) for v, reach in reading))
+            widest = max(
+                stream.row_bytes(stream.stored(value)),
+                *(int(stream.row_bytes(v) * reach.scale) for v, reach in reading),
+            )
             found[value] = whole(value, 1 << (max(1, nbytes // widest).bit_length() - 1))
         elif inside:
             found[value] = whole(value, max(int(found[v] / reach.scale) for v, reach in inside))
@@ -150,11 +186,6 @@ def bands(stream: Stream, nbytes: int) -> dict[SSAValue, int]:
 
 def firings(stream: Stream, rows: Mapping[SSAValue, int]) -> Iterator[Firing]:
     """The firings of a stream in order, for bands of so many rows."""
-    shifts = dict[SSAValue, int]()
-    for op in reversed(stream.ops):
-        value = op.results[0]
-        wanted = (reach.end(shifts[other.results[0]]) for other, reach in stream.readers[value])
-        shifts[value] = max([0, *wanted])
     progress = Progress(stream)
     producers: dict[SSAValue, GraphOp] = {op.results[0]: op for op in stream.ops}
 
@@ -163,7 +194,7 @@ def firings(stream: Stream, rows: Mapping[SSAValue, int]) -> Iterator[Firing]:
         value, band = op.results[0], rows[op.results[0]]
         total, done = stream.rows(value), progress.made(value)
         multiple = max(reach.multiple for _, reach in stream.operands(op))
-        stop = done + band - (done - shifts[value]) % band
+        stop = done + band - (done - stream.shifts[value]) % band
         if stop - done < (band + 1) // 2:
             stop += band
         stop = -(-stop // multiple) * multiple
@@ -188,46 +219,45 @@ def firings(stream: Stream, rows: Mapping[SSAValue, int]) -> Iterator[Firing]:
         yield from ask(producers[value], progress.made(value) + 1)
 
 
-def peak(stream: Stream, rows: Mapping[SSAValue, int]) -> tuple[int, int]:
-    """An estimate of the bytes of rows that are live at once, and the number of firings.
+def live_bytes(stream: Stream, rows: Mapping[SSAValue, int]) -> int:
+    """An estimate of the bytes of rows that are live at once, for bands of so many rows.
 
-    What stands whole before or after the stream, and scratch, are not counted. An op that works element by element is
-    taken to work in place.
+    Rows that windows read again are there all the time, the others while what reads them is computed. What stands whole
+    before or after the stream, and scratch, are not counted.
     """
-    progress, live, most, count = Progress(stream), 0, 0, 0
-    held: dict[SSAValue, int] = {}
-    outputs = set[SSAValue](stream.outputs)
-    for firing in firings(stream, rows):
-        op, value = firing.op, firing.op.results[0]
-        count += 1
-        row = 0 if value in outputs and not stream.readers[value] else stream.row_bytes(value)
-        reading = stream.operands(op)
-        inplace = (
-            any(
-                reach == Reach(reach.axis)
-                and v in held
-                and len(stream.readers[v]) == 1
-                and v not in outputs
-                and stream.row_bytes(v) == stream.row_bytes(value)
-                for v, reach in reading
-            )
-            and not op.products
-        )
-        progress.rows[value] = firing.stop
-        old = held.get(value, 0)
-        band = old + (firing.stop - firing.start) * row
-        added = band - (firing.stop - firing.start) * row if inplace else band
-        most = max(most, live + added)
-        live += band - old
-        held[value] = band
-        for operand in {v for v, _ in reading} | {value}:
-            if operand in held:
-                left = (progress.made(operand) - progress.needed(operand)) * stream.row_bytes(operand)
-                left = max(0, min(left, held[operand]))
-                if operand is not value and left:
-                    most = max(most, live + left)
-                if operand is value and not row:
-                    left = 0
-                live -= held[operand] - left
-                held[operand] = left
-    return most, count
+    kept, moving = 0, dict[SSAValue, int]()
+    read: dict[SSAValue, set[SSAValue]] = {}
+    most = 0
+    for op in stream.ops:
+        value = op.results[0]
+        sources = [v for v, _ in stream.operands(op) if v in stream.made]
+        read[value] = {each for v in sources for each in ({v} if v not in stream.fused else read[v])}
+        if value in stream.fused:
+            continue
+        left, total = _rows_left(stream, value), stream.rows(value)
+        wanted = [int(rows[other.results[0]] * reach.scale) for other, reach in stream.readers[value]]
+        band = max(rows[value], *wanted, 0)
+        if rows[value] == total:
+            held, more = (total, 0) if min(wanted, default=total) < total else (0, total)
+        elif copies_rows(left, rows[value], left + band):
+            held, more = left, left + band
+        else:
+            held, more = left + (band if left else 0), band
+        kept += held * stream.row_bytes(value)
+        moving[value] = more * stream.row_bytes(value)
+        most = max(most, moving[value] + sum(moving[each] for each in read[value]))
+    return kept + most
+
+
+def copies_rows(left: int, new: int, most: int) -> bool:
+    """Whether rows that are left are copied to new ones, and back, so that only they lie in their place between.
+
+    Otherwise new rows slide in where they are, with place for the `most` that are there at once.
+    """
+    return 0 < left <= MOST_COPIED * new and most == left + new
+
+
+def _rows_left(stream: Stream, value: SSAValue) -> int:
+    """The rows of a value that are made and read again, when all its readers have read what they can."""
+    first = (reach.first(stream.shifts[op.results[0]]) for op, reach in stream.readers[value])
+    return max(0, stream.shifts[value] - min(first, default=stream.shifts[value]))

@@ -12,10 +12,9 @@ import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
 from .row_reach import part_properties
-from .row_schedule import Firing, Progress, Stream
+from .row_schedule import Firing, Progress, Stream, copies_rows
 
 LEAST_TURNS = 4  # a loop of fewer is written out
-MOST_COPIED = 2  # rows for each new one that are copied to it, and back, so that only they are left between
 Rows = tuple[int, int]
 """The first of some rows, and the one behind the last."""
 
@@ -109,7 +108,7 @@ def windows_of(steps: Sequence[Step]) -> dict[SSAValue, WindowSize]:
             now[each] = rows[1] - rows[0] if rows else 0
     found: dict[SSAValue, WindowSize] = {}
     for value, rows in most.items():
-        slides = rows != held[value] + count[value] or held[value] > MOST_COPIED * count[value]
+        slides = not copies_rows(held[value], count[value], rows)
         found[value] = WindowSize(rows if slides else held[value], held[value], slides)
     return found
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from xdsl.dialects import func
+
 from ....dialects.graph.values import nbytes_of, type_of
 from ....dialects.sizes.sizes import now
-from .row_schedule import Stream, bands, peak
+from .row_schedule import Stream, bands, live_bytes
 
-MOST_CUTS = 16
+MOST_CUTS = 32
 """Values at which a stream may be cut: the peaks between any two of them are calculated."""
 
 
 def split_stream(stream: Stream, nbytes: int) -> list[Stream]:
     """The parts of a stream that have the lowest peak for bands of `nbytes`, in order; several ops each."""
     cuts = _cuts(stream)
-    best: dict[int, tuple[int, int, list[Stream]]] = {0: (0, 0, [])}
+    best: dict[int, tuple[int, float, list[Stream]]] = {0: (0, 0, [])}
     for number, end in enumerate(cuts[1:], 1):
-        found: list[tuple[int, int, list[Stream]]] = []
+        found: list[tuple[int, float, list[Stream]]] = []
         for start in cuts[:number]:
             part = stream.part(start, end)
-            live, fired = peak(part, bands(part, nbytes))
+            rows = bands(part, nbytes)
+            live, fired = live_bytes(part, rows), sum(part.rows(value) / rows[value] for value in part.made)
             before = _value_bytes(stream, start) + _value_bytes(stream, end)
             highest, count, parts = best[start]
             found.append((max(highest, live + before), count + fired, [*parts, part]))
@@ -27,10 +30,12 @@ def split_stream(stream: Stream, nbytes: int) -> list[Stream]:
 
 
 def _value_bytes(stream: Stream, cut: int) -> int:
-    """Bytes of the value at a cut; none at the stream's ends, where values are whole in any case."""
-    if cut in (0, len(stream.ops)):
+    """Bytes of what is whole at a cut. What main is given or returns is the caller's memory."""
+    if cut == 0:
         return 0
-    return now(nbytes_of(type_of(stream.ops[cut - 1].results[0])))
+    values = stream.outputs if cut == len(stream.ops) else [stream.ops[cut - 1].results[0]]
+    whole = (value for value in values if not any(isinstance(use.operation, func.ReturnOp) for use in value.uses))
+    return sum(now(nbytes_of(type_of(value))) for value in whole)
 
 
 def _cuts(stream: Stream) -> list[int]:
