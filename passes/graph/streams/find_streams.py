@@ -22,10 +22,13 @@ def find_streams(block: Block) -> list[Stream]:
     """The streams of a block, each of several ops; the ops of one do not read what is made from those of another."""
     left = [op for op in block.ops if op is not block.last_op]
     found: list[Stream] = []
+    taken = set[Operation]()
     while left:
         stream, left = _first_stream(left)
+        _extend(stream, block, taken)
         if any(map(makes_whole_values, stream.ops)) and len(stream.ops) > 1:
             found.append(stream)
+            taken.update(stream.ops)
     return found
 
 
@@ -41,6 +44,31 @@ def _first_stream(ops: list[Operation]) -> tuple[Stream, list[Operation]]:
             later.append(op)
             after.update(op.results)
     return stream, later
+
+
+def _extend(stream: Stream, block: Block, taken: Collection[Operation]) -> None:
+    """Adds ops before the stream of which it reads nothing but rows: where it does shows their axis."""
+    waiting = list(stream.ops)
+    while waiting:
+        for value in waiting.pop().operands:
+            op = value.owner
+            free = isinstance(op, GraphOp) and len(op.results) == 1 and op.parent is block and op not in taken
+            if (
+                not free
+                or op in stream.reads
+                or not all(_reads_rows(stream, use.operation, value) for use in value.uses)
+            ):
+                continue
+            if _add(stream, op, stream.axis[value]):
+                waiting.append(op)
+    if len(stream.reads) > len(stream.ops):
+        stream.ops[:] = [op for op in block.ops if isinstance(op, GraphOp) and op in stream.reads]
+
+
+def _reads_rows(stream: Stream, op: Operation, value: SSAValue) -> bool:
+    """Whether an op is one of the stream that reads rows of a value, and only those."""
+    reads = stream.reads.get(op) if isinstance(op, GraphOp) else None
+    return reads is not None and all(reach for each, reach in zip(op.operands, reads, strict=True) if each is value)
 
 
 def moved_behind(stream: Stream) -> None:
@@ -65,21 +93,31 @@ def moved_behind(stream: Stream) -> None:
 
 def _join(stream: Stream, op: GraphOp, made: Collection[SSAValue]) -> bool:
     """Adds an op to the stream, if it can be computed by rows of what the stream has `made`."""
-    if len(op.results) != 1 or not is_fixed(*shape_of(op.results[0])) or len(stream.ops) == MOST_OPS:
-        return False
     within = [place for place, value in enumerate(op.operands) if value in made]
-    if stream.ops and not within:
+    if len(op.results) != 1 or (stream.ops and not within):
         return False
     axis = _result_axis(stream, op, within)
-    if axis is None or shape_of(op.results[0])[axis] < 2 or (found := reaches(op, axis)) is None or not any(found):
+    if axis is None or not _add(stream, op, axis, within):
         return False
-    if any(found[place] is None for place in within):
-        return False  # read as a whole
+    stream.ops.append(op)
+    return True
+
+
+def _add(stream: Stream, op: GraphOp, axis: int, within: Collection[int] = ()) -> bool:
+    """Whether rows along an axis of an op's result can be computed by themselves, from rows of operands `within`.
+
+    If so, the stream knows what it reads.
+    """
+    shape = shape_of(op.results[0])
+    if not is_fixed(*shape) or shape[axis] < 2 or len(stream.ops) == MOST_OPS:
+        return False
+    found = reaches(op, axis)
+    if found is None or not any(found) or any(found[place] is None for place in within):
+        return False
     pairs = [(value, reach) for value, reach in zip(op.operands, found, strict=True) if reach is not None]
     if any(stream.axis.get(value, reach.axis) != reach.axis for value, reach in pairs):
         return False
     stream.axis.update((value, reach.axis) for value, reach in pairs)
-    stream.ops.append(op)
     stream.reads[op] = found
     stream.axis[op.results[0]] = axis
     return True
