@@ -18,11 +18,14 @@ MOST_OPS = 500
 """Of a stream: an op asks those before it for rows, each within the call of the next."""
 
 
-def find_streams(block: Block) -> list[Stream]:
-    """The streams of a block, each of several ops; the ops of one do not read what is made from those of another."""
-    left = [op for op in block.ops if op is not block.last_op]
+def find_streams(block: Block, apart: Collection[Operation] = ()) -> list[Stream]:
+    """The streams of a block, each of several ops; the ops of one do not read what is made from those of another.
+
+    Ops `apart` belong to none.
+    """
+    left = [op for op in block.ops if op is not block.last_op and op not in apart]
     found: list[Stream] = []
-    taken = set[Operation]()
+    taken = set(apart)
     while left:
         stream, left = _first_stream(left)
         _extend(stream, block, taken)

@@ -36,10 +36,13 @@ from xdsl.rewriter import Rewriter
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from ....dialects.errors import ConfigError
+from ....dialects.graph.blobs import blob_store
 from ....dialects.graph.host import main_of
 from ...statistics import count
+from ..support.pattern_utils import Constants
 from .find_streams import find_streams, moved_behind
 from .row_schedule import Stream, bands, firings
+from .split_channels import split_channels
 from .split_streams import split_stream
 from .write_stream import StreamWriter
 
@@ -59,7 +62,8 @@ class StreamRows(ModulePass):
         if not self.band:
             return
         main = main_of(op, self.name)
-        for found in reversed(find_streams(main.body.block)):
+        apart = split_channels(main.body.block, self.band, Constants(blob_store(ctx)))
+        for found in reversed(find_streams(main.body.block, apart)):
             for stream in reversed(split_stream(found, self.band)):
                 _write(stream, self.band)
                 count(ctx, self.name, "layers run by bands of rows", len(stream.ops))
