@@ -121,23 +121,31 @@ class Turns:
     count: int
 
 
-def repetitions(steps: Sequence[Step]) -> list[Turns]:
-    """The same steps with repetitions as turns: at each place those that leave the fewest steps."""
+def repetitions(stream: Stream, steps: Sequence[Step]) -> list[Turns]:
+    """The same steps with repetitions as turns: at each place those that leave the fewest steps.
+
+    A turn begins where the fewest bytes are there: not between an op and what its kernel computes of its result.
+    """
     if not steps:
         return []
     numbers: dict[Step, int] = {}
     coded = np.array([numbers.setdefault(step, len(numbers)) for step in steps])
-    best, start, length, count = 0, 0, 0, 0
-    for period in range(1, len(steps) // LEAST_TURNS + 1):
-        if best >= len(steps) - period:
+    best, start, last, period = 0, 0, 0, 0
+    for each in range(1, len(steps) // LEAST_TURNS + 1):
+        if best >= len(steps) - each:
             break
-        same = np.flatnonzero(np.concatenate(([True], coded[period:] != coded[:-period], [True])))
+        same = np.flatnonzero(np.concatenate(([True], coded[each:] != coded[:-each], [True])))
         runs = np.diff(same) - 1
         longest = int(runs.argmax())
-        turns = int(runs[longest]) // period + 1
-        if turns >= LEAST_TURNS and (turns - 1) * period > best:
-            best, start, length, count = (turns - 1) * period, int(same[longest]), period, turns
+        turns = int(runs[longest]) // each + 1
+        if turns >= LEAST_TURNS and (turns - 1) * each > best:
+            best, period = (turns - 1) * each, each
+            start, last = int(same[longest]), int(same[longest + 1]) - 1 + each
     if not best:
         return [Turns(steps, 1)]
-    end = start + length * count
-    return [*repetitions(steps[:start]), Turns(steps[start : start + length], count), *repetitions(steps[end:])]
+    places = range(start, min(start + period, last - LEAST_TURNS * period + 1))
+    start = min(places, key=lambda place: sum(rows * stream.row_bytes(value) for value, rows in steps[place].held))
+    count = (last - start) // period
+    end = start + period * count
+    before, after = repetitions(stream, steps[:start]), repetitions(stream, steps[end:])
+    return [*before, Turns(steps[start : start + period], count), *after]

@@ -57,7 +57,7 @@ class StreamWriter:
 
     def write(self, firings: Iterable[Firing]) -> dict[SSAValue, SSAValue]:
         """Writes all firings; returns the outputs of the stream, whole."""
-        turns = repetitions(steps_of(self.stream, firings))
+        turns = repetitions(self.stream, steps_of(self.stream, firings))
         looped = {step.firing.op.results[0] for each in turns if each.count > 1 for step in each.steps}
         for value in self.stream.outputs:
             if value in looped:

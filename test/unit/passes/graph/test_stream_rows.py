@@ -148,7 +148,7 @@ def test_repeated_steps_are_turns() -> None:
     m = finished(chain)
     (stream,) = find_streams(m.main.body.block)
     steps = steps_of(stream, firings(stream, bands(stream, 1)))
-    turns = repetitions(steps)
+    turns = repetitions(stream, steps)
     assert sum(len(each.steps) * each.count for each in turns) == len(steps)
     assert max(each.count for each in turns) > 10
     assert sum(len(each.steps) for each in turns) < len(steps) / 3
