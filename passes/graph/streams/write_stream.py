@@ -18,21 +18,23 @@ from ....dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, Slic
 from ....dialects.graph.ops.structure import ConstantOp
 from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from ..support.pattern_utils import with_operands
-from .row_schedule import Firing, Stream
+from .row_schedule import MOST_COPIED, Firing, Stream, copies_rows
 from .row_steps import Rows, Step, Turns, WindowSize, repetitions, steps_of, windows_of
 
 
 @dataclass
 class Window:
-    """The last rows of a value that a loop carries, in one place: `held` of its `rows` are still to be read."""
+    """The last rows of a value in one place: `held` of its `rows` are still to be read."""
 
     rows: int
     held: int
     now: SSAValue
-    slides: bool
+    slides: bool = False
     """Whether new rows come into it at once. Otherwise they stay with those that are read with them until then."""
     behind: int = 0
     """New rows that are not there yet."""
+    carried: bool = False
+    """Whether a loop carries it."""
 
 
 class StreamWriter:
@@ -49,7 +51,7 @@ class StreamWriter:
         self.whole: dict[SSAValue, SSAValue] = {}
         """Outputs that loops write, as far as they are made."""
         self.windows: dict[SSAValue, Window] = {}
-        """In a loop the rows of values that it carries; `band` has those that are not in the window yet."""
+        """Of values that were read, what is read again; `band` has those with rows that are not there yet."""
         self.turn: SSAValue | None = None
         """In a loop the number of the turn, a tensor of i64."""
         self.strides: dict[SSAValue, int] = {}
@@ -61,8 +63,7 @@ class StreamWriter:
         looped = {step.firing.op.results[0] for each in turns if each.count > 1 for step in each.steps}
         for value in self.stream.outputs:
             if value in looped:
-                nothing = self.insert(ConstantOp.from_numpy(np.zeros((), numpy_dtype(element_type_of_value(value)))))
-                self.whole[value] = self.insert(BroadcastToOp(nothing, shape_of(value)))
+                self.whole[value] = self.zeros(value)
             else:
                 self.parts[value] = []
         for each in turns:
@@ -81,10 +82,16 @@ class StreamWriter:
         Rewriter.insert_op(op, self.here)
         return op.results[0]
 
+    def zeros(self, like: SSAValue) -> SSAValue:
+        """A value of zeros, which others replace."""
+        nothing = self.insert(ConstantOp.from_numpy(np.zeros((), numpy_dtype(element_type_of_value(like)))))
+        return self.insert(BroadcastToOp(nothing, shape_of(like)))
+
     def loop(self, turns: Turns) -> None:
         """Writes a loop over steps that are repeated."""
         stream = self.stream
         windows = {value: self.opened(value, size) for value, size in windows_of(turns.steps).items()}
+        self.windows.update(windows)
         made = {step.firing.op.results[0] for step in turns.steps}
         wholes = [value for value in self.whole if value in made]
         start = self.insert(ConstantOp.from_numpy(np.array(0, np.int64)))
@@ -93,7 +100,6 @@ class StreamWriter:
         block = Block(arg_types=[IndexType(), *(value.type for value in given)])
         outside, self.here = self.here, InsertPoint.at_end(block)
         _, self.turn, *arguments = block.args
-        self.windows = windows
         for window, argument in zip(windows.values(), arguments, strict=False):
             window.now = argument
         self.whole.update(zip(wholes, arguments[len(windows) :], strict=True))
@@ -106,20 +112,25 @@ class StreamWriter:
         one = self.insert(ConstantOp.from_numpy(np.array(1, np.int64)))
         after = self.insert(AddOp(self.turn, one))
         block.add_op(scf.YieldOp(after, *(w.now for w in windows.values()), *(self.whole[v] for v in wholes)))
-        self.here, self.turn, self.strides, self.windows = outside, None, {}, {}
+        self.here, self.turn, self.strides = outside, None, {}
         loop = scf.ForOp(bounds[0], bounds[1], bounds[2], given, block)
         self.insert(loop)
         results = loop.results[1:]
         for (value, window), now in zip(windows.items(), results, strict=False):
-            self.band[value] = self.slice(now, stream.axis[value], window.rows - window.held, window.rows)
+            now = self.slice(now, stream.axis[value], window.rows - window.held, window.rows)
+            self.windows[value] = Window(window.held, window.held, now)
         self.whole.update(zip(wholes, results[len(windows) :], strict=True))
 
     def opened(self, value: SSAValue, size: WindowSize) -> Window:
         """The rows of a value that are there as a window on which more follow."""
-        rank, axis, band = len(shape_of(value)), self.stream.axis[value], self.band.pop(value)
-        low = [size.rows - size.held if each == axis else 0 for each in range(rank)]
-        now = self.insert(PadOp(band, low, [0] * rank)) if any(low) else band
-        return Window(size.rows, size.held, now, slides=size.slides)
+        axis, (band, first) = self.stream.axis[value], self.there(value)
+        now = self.slice(band, axis, first, shape_of(band)[axis])
+        low = [0] * len(shape_of(value))
+        low[axis] = size.rows - size.held
+        if any(low):
+            now = self.insert(PadOp(now, low, [0] * len(low)))
+        self.band.pop(value, None)
+        return Window(size.rows, size.held, now, slides=size.slides, carried=True)
 
     def steps(self, steps: Sequence[Step]) -> None:
         """Writes steps."""
@@ -173,17 +184,26 @@ class StreamWriter:
 
     def keep(self, value: SSAValue, rows: Rows | None) -> None:
         """Drops all rows of a value that are there but some."""
-        window = self.windows.get(value)
-        if window:
-            window.held = rows[1] - rows[0] if rows else 0
-        if window is None or window.behind:
-            band = self.band.pop(value)
-            if rows:
-                self.band[value] = self.slice(band, self.stream.axis[value], *rows)
-            elif window:
+        window, axis, (band, first) = self.windows.get(value), self.stream.axis[value], self.there(value)
+        start, stop = rows or (0, 0)
+        held = stop - start
+        same = window and window.rows == held and copies_rows(held, window.behind, shape_of(band)[axis])
+        if window and (window.carried or same):
+            window.held = held
+            if window.behind and held > window.rows:
+                self.band[value] = self.slice(band, axis, start, stop)
+            elif held:
+                self.stored(value)
+            else:
                 window.behind = 0
-        if window and window.held <= window.rows:
-            self.stored(value)
+            return
+        self.band.pop(value, None)
+        self.windows.pop(value, None)
+        if rows:
+            now = self.slice(band, axis, first + start, first + stop)
+            if held <= MOST_COPIED * (shape_of(band)[axis] - held):  # a place of its own, not one in all that was read
+                now = self.insert(SlideOp(self.zeros(now), now, axis))
+            self.windows[value] = Window(held, held, now)
 
     def stored(self, value: SSAValue) -> None:
         """Puts rows into their window that are not there yet."""
