@@ -23,11 +23,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -36,14 +34,13 @@ from ...dialects.graph.axes import Kept, Repeated
 from ...dialects.graph.base import ContractionOp, GraphOp
 from ...dialects.graph.host import main_of
 from ...dialects.graph.ops.contraction import MatmulOp
-from ...dialects.graph.ops.elementwise import AddOp
 from ...dialects.graph.ops.indexing import GatherOp, ScatterNdOp
-from ...dialects.graph.ops.movement import BroadcastToOp, ReshapeOp
-from ...dialects.graph.ops.structure import ConstantOp
-from ...dialects.graph.values import element_type_of_value, nbytes_of, numpy_dtype, shape_of, type_of
+from ...dialects.graph.ops.movement import ReshapeOp
+from ...dialects.graph.values import nbytes_of, shape_of, type_of
 from ...dialects.kernel.targets import CpuAttr, target_of
 from ...dialects.sizes.sizes import bounds_of, now
 from ..statistics import count
+from .support.counted_loops import CountedLoop, GraphWriter
 from .support.pattern_utils import with_operands
 
 # Bytes of weights that cost as much as a byte of an entry, and how many second-level caches the values of a layer must
@@ -185,43 +182,21 @@ def _runs(entries: int, ops: Sequence[GraphOp], cache: int) -> Iterator[_Run]:
 def _write_loop(run: _Run) -> None:
     """Replaces a run by a loop over the entries."""
     first, outputs = run.ops[0], run.outputs
-    location, here = first.location, InsertPoint.before(first)
-
-    def before(op: Operation) -> SSAValue:
-        """The result of an op inserted before the loop."""
-        op.location = location
-        Rewriter.insert_op(op, here)
-        return op.results[0]
-
-    def zeros(like: SSAValue) -> SSAValue:
-        nothing = before(ConstantOp.from_numpy(np.zeros((), numpy_dtype(element_type_of_value(like)))))
-        return before(BroadcastToOp(nothing, shape_of(like)))
-
-    bounds = [before(arith.ConstantOp(IntegerAttr(number, IndexType()))) for number in (0, run.entries, 1)]
-    start, one = (before(ConstantOp.from_numpy(np.array(number, np.int64))) for number in (0, 1))
-    given = [start, *map(zeros, outputs)]
-    turn = Block(arg_types=[IndexType(), *(value.type for value in given)])
-    _, number, *all_entries = turn.args
-
-    def inside(op: Operation) -> SSAValue:
-        """The result of an op inserted into the loop."""
-        op.location = op.location or location
-        turn.add_op(op)
-        return op.results[0]
-
+    writer = GraphWriter(InsertPoint.before(first), first.location)
+    loop = CountedLoop(writer, run.entries, [writer.zeros(value) for value in outputs])
     entry: dict[SSAValue, SSAValue] = {}
     for value in run.inputs:
-        entry[value] = inside(ReshapeOp(inside(GatherOp(value, number, 0)), (1, *shape_of(value)[1:])))
+        read = writer.insert(GatherOp(value, loop.number, 0))
+        entry[value] = writer.insert(ReshapeOp(read, (1, *shape_of(value)[1:])))
     for op in run.ops:
         batched = batched_operands(op, run.entries) or ()
         operands = [entry[value] if value in batched else value for value in op.operands]
-        entry[op.results[0]] = inside(with_operands(op, operands, **op.resized(0, 1)))
-    row = inside(ReshapeOp(number, (1, 1)))
-    kept = [inside(ScatterNdOp(every, row, entry[value])) for every, value in zip(all_entries, outputs, strict=True)]
-    turn.add_op(scf.YieldOp(inside(AddOp(number, one)), *kept))
-    loop = scf.ForOp(bounds[0], bounds[1], bounds[2], given, turn)
-    before(loop)
-    for value, result in zip(outputs, loop.results[1:], strict=True):
+        entry[op.results[0]] = writer.insert(with_operands(op, operands, **op.resized(0, 1)))
+    row = writer.insert(ReshapeOp(loop.number, (1, 1)))
+    kept = [
+        writer.insert(ScatterNdOp(every, row, entry[value])) for every, value in zip(loop.values, outputs, strict=True)
+    ]
+    for value, result in zip(outputs, loop.close(kept), strict=True):
         value.replace_all_uses_with(result)
     for op in reversed(run.ops):
         Rewriter.erase_op(op)

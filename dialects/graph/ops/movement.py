@@ -210,7 +210,7 @@ class SlideOp(MovementOp):
     @override
     def operand_axes(self, result: int = 0) -> Axes:
         dims, axis = range(len(shape_of(self.result))), self.axis.value.data
-        along = (Whole(), Placed(axis, self.left))
+        along = (Whole(axis), Placed(axis, self.left))
         return [tuple(each if dim == axis else Kept(dim) for dim in dims) for each in along]
 
     @override

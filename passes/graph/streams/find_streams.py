@@ -55,14 +55,10 @@ def _extend(stream: Stream, block: Block, taken: Collection[Operation]) -> None:
     while waiting:
         for value in waiting.pop().operands:
             op = value.owner
-            free = isinstance(op, GraphOp) and len(op.results) == 1 and op.parent is block and op not in taken
-            if (
-                not free
-                or op in stream.reads
-                or not all(_reads_rows(stream, use.operation, value) for use in value.uses)
-            ):
+            if not isinstance(op, GraphOp) or op in taken or op in stream.reads or op.parent is not block:
                 continue
-            if _add(stream, op, stream.axis[value]):
+            alone = len(op.results) == 1 and all(_reads_rows(stream, use.operation, value) for use in value.uses)
+            if alone and _add(stream, op, stream.axis[value]):
                 waiting.append(op)
     if len(stream.reads) > len(stream.ops):
         stream.ops[:] = [op for op in block.ops if isinstance(op, GraphOp) and op in stream.reads]

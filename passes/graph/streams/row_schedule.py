@@ -75,7 +75,7 @@ class Stream:
     def fused(self) -> dict[SSAValue, SSAValue]:
         """Values that only the kernel has which makes them, each with the one that is computed from it there."""
         found: dict[SSAValue, SSAValue] = {}
-        order = {op.results[0]: place for place, op in enumerate(self.ops)}
+        order: dict[SSAValue, int] = {op.results[0]: place for place, op in enumerate(self.ops)}
         for op in self.ops:
             inside = [value for value, _ in self.operands(op) if value in order]
             if inside and isinstance(op, ElementwiseOp):
@@ -152,7 +152,9 @@ def bands(stream: Stream, nbytes: int) -> dict[SSAValue, int]:
     what they can of the bands that they read, or what is read of theirs.
     """
     found: dict[SSAValue, int] = {}
-    multiple = {op.results[0]: max(reach.multiple for _, reach in stream.operands(op)) for op in stream.ops}
+    multiple: dict[SSAValue, int] = {
+        op.results[0]: max(reach.multiple for _, reach in stream.operands(op)) for op in stream.ops
+    }
 
     def whole(value: SSAValue, rows: int) -> int:
         rows, total = max(1, -(-rows // multiple[value])) * multiple[value], stream.rows(value)

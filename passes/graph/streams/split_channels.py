@@ -47,16 +47,13 @@ def _chain(mean: ReduceMeanOp) -> list[GraphOp]:
     """A convolution, what is computed of it element by element, and the mean; empty if more than weights is read."""
     chain: list[GraphOp] = [mean]
     while not isinstance(first := chain[0], ConvOp):
-        op = _inside(first).owner
-        conv = isinstance(op, ConvOp) and op.layout.data == "NHWC" and op.groups.value.data == 1
-        if (
-            not (conv or isinstance(op, ElementwiseOp))
-            or op.parent is not mean.parent
-            or not op.results[0].has_one_use()
-        ):
+        value = _inside(first)
+        op = value.owner
+        if not isinstance(op, ConvOp | ElementwiseOp) or op.parent is not mean.parent or not value.has_one_use():
             return []
-        assert isinstance(op, GraphOp)
-        if shape_of(op.results[0]) != shape_of(mean.x):
+        if isinstance(op, ConvOp) and (op.layout.data != "NHWC" or op.groups.value.data > 1):
+            return []
+        if shape_of(value) != shape_of(mean.x):
             return []
         chain.insert(0, op)
     for op in chain:
@@ -78,7 +75,7 @@ def _channels(op: GraphOp) -> int:
 
 
 def _write(chain: list[GraphOp], group: int, constants: Constants) -> Iterator[Operation]:
-    """Replaces a chain by one for each group of channels."""
+    """Replaces a chain by one for each group of channels; yields their ops."""
     mean = chain[-1]
     here = InsertPoint.before(mean)
     size = shape_of(mean.results[0])[-1]

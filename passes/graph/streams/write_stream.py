@@ -6,17 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr
-from xdsl.ir import Block, Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint
 
 from ....dialects.graph.ops.conversion import CastOp
 from ....dialects.graph.ops.elementwise import AddOp, MulOp
 from ....dialects.graph.ops.indexing import GatherOp, ScatterNdOp
-from ....dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, SliceOp, SlideOp
+from ....dialects.graph.ops.movement import ConcatOp, PadOp, SliceOp, SlideOp
 from ....dialects.graph.ops.structure import ConstantOp
-from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
+from ....dialects.graph.values import Array, shape_of
+from ..support.counted_loops import CountedLoop, GraphWriter
 from ..support.pattern_utils import with_operands
 from .row_schedule import MOST_COPIED, Firing, Stream, copies_rows
 from .row_steps import Rows, Step, Turns, WindowSize, repetitions, steps_of, windows_of
@@ -37,13 +36,12 @@ class Window:
     """Whether a loop carries it."""
 
 
-class StreamWriter:
+class StreamWriter(GraphWriter):
     """Writes the steps of a stream in front of an op."""
 
     def __init__(self, stream: Stream, before: Operation) -> None:
+        super().__init__(InsertPoint.before(before), stream.ops[-1].location)
         self.stream = stream
-        self.here = InsertPoint.before(before)
-        self.location = stream.ops[-1].location
         self.band: dict[SSAValue, SSAValue] = {}
         """Of each value the rows that are there."""
         self.parts: dict[SSAValue, list[SSAValue]] = {}
@@ -76,17 +74,6 @@ class StreamWriter:
             found[value] = self.insert(ConcatOp(parts, self.stream.axis[value])) if len(parts) > 1 else parts[0]
         return found
 
-    def insert(self, op: Operation) -> SSAValue:
-        """Inserts an op; returns its result."""
-        op.location = op.location or self.location
-        Rewriter.insert_op(op, self.here)
-        return op.results[0]
-
-    def zeros(self, like: SSAValue) -> SSAValue:
-        """A value of zeros, which others replace."""
-        nothing = self.insert(ConstantOp.from_numpy(np.zeros((), numpy_dtype(element_type_of_value(like)))))
-        return self.insert(BroadcastToOp(nothing, shape_of(like)))
-
     def loop(self, turns: Turns) -> None:
         """Writes a loop over steps that are repeated."""
         stream = self.stream
@@ -94,28 +81,21 @@ class StreamWriter:
         self.windows.update(windows)
         made = {step.firing.op.results[0] for step in turns.steps}
         wholes = [value for value in self.whole if value in made]
-        start = self.insert(ConstantOp.from_numpy(np.array(0, np.int64)))
-        given = [start, *(window.now for window in windows.values()), *(self.whole[value] for value in wholes)]
-        bounds = [self.insert(arith.ConstantOp(IntegerAttr(n, IndexType()))) for n in (0, turns.count, 1)]
-        block = Block(arg_types=[IndexType(), *(value.type for value in given)])
-        outside, self.here = self.here, InsertPoint.at_end(block)
-        _, self.turn, *arguments = block.args
-        for window, argument in zip(windows.values(), arguments, strict=False):
+        loop = CountedLoop(
+            self, turns.count, [*(window.now for window in windows.values()), *(self.whole[value] for value in wholes)]
+        )
+        self.turn = loop.number
+        for window, argument in zip(windows.values(), loop.values, strict=False):
             window.now = argument
-        self.whole.update(zip(wholes, arguments[len(windows) :], strict=True))
+        self.whole.update(zip(wholes, loop.values[len(windows) :], strict=True))
         self.strides = {op.results[0]: 0 for op in stream.ops}
         for step in turns.steps:
             self.strides[step.firing.op.results[0]] += step.count
         self.steps(turns.steps)
         for value in windows:
             self.stored(value)
-        one = self.insert(ConstantOp.from_numpy(np.array(1, np.int64)))
-        after = self.insert(AddOp(self.turn, one))
-        block.add_op(scf.YieldOp(after, *(w.now for w in windows.values()), *(self.whole[v] for v in wholes)))
-        self.here, self.turn, self.strides = outside, None, {}
-        loop = scf.ForOp(bounds[0], bounds[1], bounds[2], given, block)
-        self.insert(loop)
-        results = loop.results[1:]
+        results = loop.close([*(window.now for window in windows.values()), *(self.whole[value] for value in wholes)])
+        self.turn, self.strides = None, {}
         for (value, window), now in zip(windows.items(), results, strict=False):
             now = self.slice(now, stream.axis[value], window.rows - window.held, window.rows)
             self.windows[value] = Window(window.held, window.held, now)

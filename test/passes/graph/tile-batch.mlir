@@ -4,8 +4,8 @@
 // what is between them. Weights are read in each turn as they are.
 // CHECK-LABEL: @main
 // CHECK:         %[[W:.*]] = graph.constant dense<{{.*}}> : tensor<4x4xf32>
-// CHECK:         %[[N:.*]] = arith.constant 2 : index
 // CHECK:         %[[Z:.*]] = graph.broadcast_to %{{.*}} -> tensor<2x64x4xf32>
+// CHECK:         %[[N:.*]] = arith.constant 2 : index
 // CHECK:         %{{.*}}, %[[Y:.*]] = scf.for %{{.*}} = %{{.*}} to %[[N]] step %{{.*}} iter_args(%[[I:.*]] = %{{.*}}, %[[ALL:.*]] = %[[Z]]) -> (tensor<i64>, tensor<2x64x4xf32>) {
 // CHECK:           %[[G:.*]] = graph.gather %x, %[[I]] {axis = 0 : i64} : (tensor<2x64x4xf32>, tensor<i64>) -> tensor<64x4xf32>
 // CHECK-NEXT:      %[[X:.*]] = graph.reshape %[[G]] {shape = array<i64: 1, 64, 4>}

@@ -43,7 +43,15 @@ from mini_infer.dialects.graph.ops.indexing import (
     ScatterNdOp,
 )
 from mini_infer.dialects.graph.ops.linear_attention import LinearAttentionOp
-from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.movement import (
+    BroadcastToOp,
+    ConcatOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    SlideOp,
+    TransposeOp,
+)
 from mini_infer.dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
 from mini_infer.dialects.graph.ops.patches import Col2ImOp
 from mini_infer.dialects.graph.ops.picture_regions import RoiAlignOp, RoiPoolOp
@@ -195,6 +203,7 @@ CASES: list[Case] = [
     lambda x: BroadcastToOp(x(3, 1), (2, 3, 4)),
     lambda x: ConcatOp([x(2, 1, 4), x(2, 3, 4), x(2, 2, 4)], 1),
     lambda x: SliceOp(x(4, 7, 5, 3), (0, 1, 4, 0), (4, 7, -1, 2), (1, 2, -2, 1)),
+    lambda x: SlideOp(x(2, 5, 3), x(2, 2, 3), 1),
     lambda x: PadOp(x(3, 4, 2), (0, 2, 1), (0, 1, 0)),
     lambda x: PadOp(x(3, 4), (0, 2), (0, 1), "reflect"),
     lambda x: GatherOp(x(3, 4, 5), x.whole(2, 6, end=4), 1),

@@ -17,7 +17,15 @@ from mini_infer.dialects.graph.ops.indexing import (
     ScatterElementsOp,
     ScatterNdOp,
 )
-from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.movement import (
+    BroadcastToOp,
+    ConcatOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    SlideOp,
+    TransposeOp,
+)
 from mini_infer.dialects.graph.ops.resize import ResizeOp
 from mini_infer.dialects.graph.values import Array
 
@@ -44,6 +52,13 @@ def test_concat() -> None:
         return ConcatOp(values, 1)
 
     check(build, arrays, "Concat", {"axis": 1})
+
+
+@pytest.mark.parametrize("new", [1, 2, 4])
+def test_slide(new: int) -> None:
+    x, rows = random(2, 4, 3), random(2, new, 3, seed=1)
+    (found,) = run(partial(SlideOp, axis=1), x, rows)
+    np.testing.assert_array_equal(found, np.concatenate([x, rows], 1)[:, new:])
 
 
 @pytest.mark.parametrize(

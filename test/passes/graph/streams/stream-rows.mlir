@@ -10,8 +10,9 @@
 // CHECK-NEXT:    %[[Y:.*]] = graph.conv %[[B]], %v {{.*}}pads = array<i64: 1, 1, 0, 1>{{.*}} -> tensor<1x2x4x2xf32>
 // CHECK:         %[[FIRST:.*]] = graph.scatter_nd %[[ALL]], %{{.*}}, %[[Y]]
 // CHECK-NEXT:    %[[KEPT:.*]] = graph.slice %[[B]] {{.*}} -> tensor<1x2x4x4xf32>
+// CHECK:         %[[PLACE:.*]] = graph.slide %{{.*}}, %[[KEPT]] {axis = 1 : i64}
 // CHECK:         %[[TURNS:.*]] = arith.constant 14 : index
-// CHECK:         %{{.*}}, %[[LAST:.*]], %[[MADE:.*]] = scf.for %{{.*}} = %{{.*}} to %[[TURNS]] step %{{.*}} iter_args(%[[T:.*]] = %{{.*}}, %[[K:.*]] = %[[KEPT]], %[[M:.*]] = %[[FIRST]])
+// CHECK:         %{{.*}}, %[[LAST:.*]], %[[MADE:.*]] = scf.for %{{.*}} = %{{.*}} to %[[TURNS]] step %{{.*}} iter_args(%[[T:.*]] = %{{.*}}, %[[K:.*]] = %[[PLACE]], %[[M:.*]] = %[[FIRST]])
 // CHECK-NEXT:      %[[N:.*]] = graph.constant dense<[2, 3, 4, 5]> : tensor<4xi64>
 // CHECK-NEXT:      %[[TWO:.*]] = graph.constant dense<2> : tensor<i64>
 // CHECK-NEXT:      %[[MORE:.*]] = graph.mul %[[T]], %[[TWO]]
@@ -22,7 +23,8 @@
 // CHECK-NEXT:      %[[J:.*]] = graph.concat %[[K]], %[[R]] {axis = 1 : i64}
 // CHECK-NEXT:      %[[C:.*]] = graph.conv %[[J]], %v {{.*}}pads = array<i64: 0, 1, 0, 1>
 // CHECK:           %[[OUT:.*]] = graph.scatter_nd %[[M]], %{{.*}}, %[[C]]
-// CHECK-NEXT:      %[[NEXT:.*]] = graph.slice %[[J]] {{.*}} -> tensor<1x2x4x4xf32>
+// CHECK-NEXT:      %[[LAST2:.*]] = graph.slice %[[J]] {{.*}} -> tensor<1x2x4x4xf32>
+// CHECK-NEXT:      %[[NEXT:.*]] = graph.slide %[[K]], %[[LAST2]] {axis = 1 : i64}
 // CHECK:           scf.yield %{{.*}}, %[[NEXT]], %[[OUT]]
 // CHECK:         %[[END:.*]] = graph.concat %[[LAST]], %{{.*}} -> tensor<1x3x4x4xf32>
 // CHECK-NEXT:    graph.conv %[[END]], %v {{.*}}pads = array<i64: 0, 1, 1, 1>{{.*}} -> tensor<1x2x4x2xf32>
@@ -48,5 +50,44 @@ module {
     %a = graph.matmul %x, %w : (tensor<8x2xf32>, tensor<2x4xf32>) -> tensor<8x4xf32>
     %b = graph.matmul %a, %v : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
     func.return %b : tensor<8x2xf32>
+  }
+}
+
+// -----
+
+// Of %a the second convolution reads ten rows for two that it makes: they lie in one window, into which new ones slide,
+// as many as the loop needs at once. There are zeros in front until so many are made.
+// CHECK-LABEL: @main
+// CHECK:         scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[W:.*]] = %{{.*}}, %{{.*}} = %{{.*}}) -> (tensor<i64>, tensor<1x10x4x4xf32>, {{.*}})
+// CHECK:           %[[A:.*]] = graph.conv %{{.*}}, %w {{.*}} -> tensor<1x2x4x4xf32>
+// CHECK-NEXT:      %[[NEXT:.*]] = graph.slide %[[W]], %[[A]] {axis = 1 : i64} : (tensor<1x10x4x4xf32>, tensor<1x2x4x4xf32>) -> tensor<1x10x4x4xf32>
+// CHECK-NEXT:      graph.conv %[[NEXT]], %v
+// CHECK:           scf.yield %{{.*}}, %[[NEXT]], %{{.*}}
+module {
+  func.func @main(%x: tensor<1x64x4x2xf32>, %w: tensor<4x2x1x1xf32>, %v: tensor<2x4x9x1xf32>) -> tensor<1x64x4x2xf32> {
+    %a = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x64x4x2xf32>, tensor<4x2x1x1xf32>) -> tensor<1x64x4x4xf32>
+    %b = graph.conv %a, %v {strides = array<i64: 1, 1>, pads = array<i64: 4, 0, 4, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x64x4x4xf32>, tensor<2x4x9x1xf32>) -> tensor<1x64x4x2xf32>
+    func.return %b : tensor<1x64x4x2xf32>
+  }
+}
+
+// -----
+
+// All rows are read for a mean, but not all channels at once: two groups of 32.
+// CHECK-LABEL: @main
+// CHECK:         %[[W0:.*]] = graph.weight {{.*}} : tensor<32x3x1x1xf32>
+// CHECK-NEXT:    %[[A0:.*]] = graph.conv %x, %[[W0]] {{.*}} -> tensor<1x4x4x32xf32>
+// CHECK-NEXT:    %[[R0:.*]] = graph.relu %[[A0]]
+// CHECK-NEXT:    %[[M0:.*]] = graph.reduce_mean %[[R0]]
+// CHECK:         %[[A1:.*]] = graph.conv %x, %{{.*}} -> tensor<1x4x4x32xf32>
+// CHECK:         %[[M1:.*]] = graph.reduce_mean
+// CHECK-NEXT:    graph.concat %[[M0]], %[[M1]] {axis = 1 : i64}
+module {
+  func.func @main(%x: tensor<1x4x4x3xf32>) -> tensor<1x64xf32> {
+    %w = graph.constant dense<0.5> : tensor<64x3x1x1xf32>
+    %a = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x4x4x3xf32>, tensor<64x3x1x1xf32>) -> tensor<1x4x4x64xf32>
+    %r = graph.relu %a : tensor<1x4x4x64xf32>
+    %m = graph.reduce_mean %r {axes = array<i64: 1, 2>} : (tensor<1x4x4x64xf32>) -> tensor<1x64xf32>
+    func.return %m : tensor<1x64xf32>
   }
 }

@@ -24,7 +24,15 @@ from mini_infer.dialects.graph.ops.indexing import (
     ScatterElementsOp,
     ScatterNdOp,
 )
-from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.movement import (
+    BroadcastToOp,
+    ConcatOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    SlideOp,
+    TransposeOp,
+)
 from mini_infer.dialects.graph.ops.normalization import BatchNormOp
 from mini_infer.dialects.graph.ops.reduction import SoftmaxOp
 from mini_infer.dialects.graph.ops.resize import ResizeOp
@@ -286,6 +294,24 @@ def test_scatters(reduction: str, inplace: dict[int, int] | None) -> None:
     check("map", lambda w: w(ScatterNdOp(w[0], w[1], w[2], reduction)), x, rows, updates, **options)
     places = np.array([[1, 2], [-2, 3], [1, 0]])
     check("map", lambda w: w(ScatterElementsOp(w[0], w[1], w[2], 1, reduction)), x, places, numbers(3, 2), **options)
+
+
+@pytest.mark.parametrize("new", [1, 3, 7])
+@pytest.mark.parametrize("shape", [(1, 7, 5, 64), (7, 37), (2, 7, 4)], ids=str)
+@pytest.mark.parametrize("inplace", [None, {0: 0}])
+def test_slides(new: int, shape: tuple[int, ...], inplace: dict[int, int] | None) -> None:
+    axis = shape.index(7)
+    for dtype in (np.float32, np.uint8):
+        x = integers(0, 200, *shape, dtype=dtype)
+        rows = integers(0, 200, *(new if each == axis else size for each, size in enumerate(shape)), dtype=dtype)
+        check("map", lambda w: w(SlideOp(w[0], w[1], axis)), x, rows, threads=4, inplace=inplace)
+
+
+def test_a_slide_of_what_else_is_read_is_not_in_place() -> None:
+    x, rows = numbers(6, 8), numbers(2, 8)
+    assert pairs(lambda w: w(SlideOp(w[0], w[1], 0)), x, rows) == [(0, 0)]
+    assert not pairs(lambda w: w(SlideOp(w(ReluOp(w[0])), w[1], 0)), x, rows)
+    check("map", lambda w: w(AddOp(w(SlideOp(w[0], w[1], 0)), w[0])), x, rows)
 
 
 def test_nothing_follows_a_scatter() -> None:
