@@ -9,10 +9,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from ....dialects.graph.base import GraphOp
 from ....dialects.graph.host import read_by
 from ....dialects.graph.ops.movement import ReshapeOp
+from ....dialects.graph.ops.windows import PoolOp
 from ....dialects.graph.values import shape_of
 from ....dialects.sizes.sizes import is_fixed
 from .row_reach import reaches, row_axis
-from .row_schedule import Stream, makes_whole_values
+from .row_schedule import Stream
 
 MOST_OPS = 500
 """Of a stream: an op asks those before it for rows, each within the call of the next."""
@@ -29,14 +30,14 @@ def find_streams(block: Block, apart: Collection[Operation] = ()) -> list[Stream
     while left:
         stream, left = _first_stream(left)
         _extend(stream, block, taken)
-        if any(map(makes_whole_values, stream.ops)) and len(stream.ops) > 1:
+        if len(stream.ops) > 1:
             found.append(stream)
             taken.update(stream.ops)
     return found
 
 
 def _first_stream(ops: list[Operation]) -> tuple[Stream, list[Operation]]:
-    """The stream that begins with the first op that computes rows, and the ops that need what it makes."""
+    """The stream that begins with the first product or pool of rows, and the ops that need what it makes."""
     stream, later = Stream([], {}, {}), list[Operation]()
     made, after = set[SSAValue](), set[SSAValue]()
     for op in ops:
@@ -93,7 +94,8 @@ def moved_behind(stream: Stream) -> None:
 def _join(stream: Stream, op: GraphOp, made: Collection[SSAValue]) -> bool:
     """Adds an op to the stream, if it can be computed by rows of what the stream has `made`."""
     within = [place for place, value in enumerate(op.operands) if value in made]
-    if len(op.results) != 1 or (stream.ops and not within):
+    begins = not stream.ops and (op.products > 0 or isinstance(op, PoolOp))
+    if len(op.results) != 1 or not (within or begins):
         return False
     axis = _result_axis(stream, op, within)
     if axis is None or not _add(stream, op, axis, within):
