@@ -25,6 +25,7 @@ from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime.c_export.c_interface import c_names, model_name
 from mini_infer.runtime.machine_facts import may_use_amx
 from mini_infer.runtime.native.cpu_targets import host_target
+from mini_infer.tools.mini_opt.command import main as mini_opt
 
 ONE: dict[str, Any] = {"threads": 1, "compile_threads": 1}
 TYPES = ("float16", "bfloat16", "double", "int8", "uint8", "int16", "int32", "uint64", "bool")
@@ -80,6 +81,22 @@ def test_a_program_without_threads_does_the_work_of_all(tmp_path: Path) -> None:
         program = c_program(model, tmp_path, threads=2)
     assert program.interface.threads == 2
     assert_same_bits(program(inputs("perceptron")), mi.compile(model, **ONE)(inputs("perceptron")))
+
+
+def test_a_program_runs_layers_a_band_of_rows_at_a_time(tmp_path: Path) -> None:
+    body = """
+        p = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, v)
+        q = Relu (p)
+        y = Conv <pads = [1, 1, 1, 1]> (q, w)
+        """
+    given = {"x": numbers(1, 3, 64, 16), "v": numbers(8, 3, 3, 3, seed=1), "w": numbers(4, 8, 3, 3, seed=2)}
+    read = ", ".join(f"float{list(array.shape)} {name}" for name, array in given.items())
+    model = model_of(f"g ({read}) => (float[1, 4, 32, 8] y) {{ {body} }}")
+    graph, bands = tmp_path / "graph.mlir", tmp_path / "bands.mlir"
+    assert mini_opt([str(saved(model, tmp_path)), "--to", "graph", "-o", str(graph)]) == 0
+    assert mini_opt([str(graph), "-p", "stream-rows{band=1000}", "-o", str(bands)]) == 0
+    assert "scf.for" in bands.read_text()
+    assert_same_bits(c_program(bands, tmp_path / "c")(given), mi.compile(bands, **ONE)(given))
 
 
 def test_weights_may_be_a_part_of_the_program(tmp_path: Path) -> None:
