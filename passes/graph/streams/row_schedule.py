@@ -160,15 +160,19 @@ def bands(stream: Stream, nbytes: int) -> dict[SSAValue, int]:
         rows, total = max(1, -(-rows // multiple[value])) * multiple[value], stream.rows(value)
         return total if 3 * rows >= 2 * total else rows
 
+    widest: dict[int, int] = {}
+    """The most bytes of a row that ops make or read for it, of values with so many rows."""
+    for op in filter(makes_whole_values, stream.ops):
+        value = op.results[0]
+        read = (int(stream.row_bytes(v) * reach.scale) for v, reach in stream.operands(op))
+        row = max(stream.row_bytes(stream.stored(value)), *read)
+        widest[stream.rows(value)] = max(row, widest.get(stream.rows(value), 0))
     for op in stream.ops:
         value, reading = op.results[0], stream.operands(op)
         inside = [(v, reach) for v, reach in reading if v in found]
         if makes_whole_values(op):
-            widest = max(
-                stream.row_bytes(stream.stored(value)),
-                *(int(stream.row_bytes(v) * reach.scale) for v, reach in reading),
-            )
-            found[value] = whole(value, 1 << (max(1, nbytes // widest).bit_length() - 1))
+            rows = max(1, nbytes // widest[stream.rows(value)])
+            found[value] = whole(value, 1 << (rows.bit_length() - 1))
         elif inside:
             found[value] = whole(value, max(int(found[v] / reach.scale) for v, reach in inside))
     for op in reversed(stream.ops):
