@@ -175,7 +175,7 @@ def test_machine_code_of_bands_makes_the_same_bits(mode: str) -> None:
         x = m(TanhOp(m.input(1, 24, 12, 4)))
         x = m(PadOp(x, (0, 2, 1, 0), (0, 2, 1, 0), "reflect"))
         x = m(ResizeOp(x, (1, 56, 28, 4), mode=mode, coordinate="half_pixel"))
-        m.outputs("y", [m(TanhOp(x))])
+        m.outputs("y", [m(MaxPoolOp(m(TanhOp(x)), [2, 2], layout="NHWC"))])
         m.finish()
         run_passes(m.ctx, m.module, parse_passes(passes))
         resizes = sum(isinstance(op, ResizeOp) for op in m.module.walk())

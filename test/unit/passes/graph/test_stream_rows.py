@@ -25,7 +25,9 @@ from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.passes.graph.streams.find_streams import find_streams
 from mini_infer.passes.graph.streams.row_schedule import Progress, bands, firings
 from mini_infer.passes.graph.streams.row_steps import repetitions, steps_of
+from mini_infer.passes.graph.streams.split_channels import split_channels
 from mini_infer.passes.graph.streams.split_streams import split_stream
+from mini_infer.passes.graph.support.pattern_utils import Constants
 
 HIGH = 61
 
@@ -91,7 +93,13 @@ def tokens(m: Model) -> SSAValue:
     return m(SoftmaxOp(m(AddOp(m(MatmulOp(y, m.weight(48, 16, scale=0.2))), x)), 1))
 
 
-CASES = [chain, residual, pools, moved, tokens]
+def means(m: Model) -> SSAValue:
+    """Means of many channels, behind an input that has its channels first until they go last."""
+    x = m(TransposeOp(m(ReluOp(m.input(1, 5, HIGH, 8))), (0, 2, 3, 1)))
+    return m(ReduceMeanOp(conv(m, conv(m, x, 4, strides=[2, 2]), 80, 1), [1, 2], keepdims=True))
+
+
+CASES = [chain, residual, pools, moved, tokens, means]
 
 
 def finished(case: Callable[[Model], SSAValue]) -> Model:
@@ -163,7 +171,24 @@ def test_a_stream_is_cut_where_few_bytes_are_live() -> None:
     assert [len(part.ops) for part in split_stream(stream, 4096)] == [6, 6]
 
 
-@pytest.mark.parametrize("case", [residual, moved])
+def test_what_comes_before_a_product_takes_its_axis() -> None:
+    m = finished(means)
+    (stream,) = find_streams(m.main.body.block)
+    first, second = stream.ops[:2]
+    assert isinstance(first, ReluOp)
+    assert isinstance(second, TransposeOp)
+    assert [stream.axis[op.results[0]] for op in (first, second)] == [2, 1]
+
+
+@pytest.mark.parametrize(("nbytes", "groups"), [(4 * 31 * 4 * 80, 0), (4 * 31 * 4 * 79, 2), (1, 3)])
+def test_channels_of_means_in_groups(nbytes: int, groups: int) -> None:
+    m = finished(means)
+    made = split_channels(m.main.body.block, nbytes, Constants(m.ctx.blobs))
+    convolutions = [op for op in made if isinstance(op, ConvOp)]
+    assert [shape_of(op.result)[3] for op in convolutions] in ([[], [], [64, 16], [32, 32, 16]][groups],)
+
+
+@pytest.mark.parametrize("case", [residual, moved, means])
 def test_bits_of_machine_code(case: Callable[[Model], SSAValue]) -> None:
     m, target = finished(case), Target(512, winograd="off")
     whole = execute(compiled(m, target)[0], m.inputs)
