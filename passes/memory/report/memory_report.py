@@ -250,7 +250,7 @@ class _Reader:
         shape = self.shapes.get(name)
         if name and (shape is None or prod(shape) == prod(self.places[value].box.sizes)):
             return name
-        return f"{node_name(op)} temporary" if own else self.label(value)
+        return f"{node_name(op)} temporary".strip() if own else self.label(value)
 
     def unique(self, name: str) -> str:
         """The name, with a number appended if another tensor has it."""
