@@ -2,9 +2,9 @@
 
 // Two entries of 512 bytes in and out would fit into four caches, eight don't: the loop goes over as many as there are.
 // CHECK-LABEL: @main
-// CHECK:         %[[N:.*]] = arith.constant (batch) : index
 // CHECK:         %[[Z:.*]] = graph.broadcast_to {{.*}} -> tensor<(batch)x8x16xf32>
-// CHECK-NEXT:    scf.for %{{.*}} = %{{.*}} to %[[N]] step %{{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %[[Z]]) -> (tensor<i64>, tensor<(batch)x8x16xf32>) {
+// CHECK:         %[[N:.*]] = arith.constant (batch) : index
+// CHECK:         scf.for %{{.*}} = %{{.*}} to %[[N]] step %{{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %[[Z]]) -> (tensor<i64>, tensor<(batch)x8x16xf32>) {
 // CHECK:           graph.matmul {{.*}} -> tensor<1x8x16xf32>
 // CHECK:           graph.scatter_nd {{.*}} -> tensor<(batch)x8x16xf32>
 builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 512, threads = 1>, kernel.symbols = #kernel.symbols<dim batch = 2 in [1, 8]>} {
