@@ -9,19 +9,23 @@ after:   %3 = graph.conv (rows 0..5 of %x), %w1 {pads = array<i64: 1, 1, 0, 1>, 
            %7 = graph.conv (graph.gather %x, 4 * %n + (3..9)), %w1 {pads = array<i64: 0, 1, 0, 1>, ..}
            %8 = graph.concat %kept, %7                                                       six rows of %1
            %9 = graph.conv %8, %w2 {pads = array<i64: 0, 1, 0, 1>, ..}                       four of %2
-           scf.yield %n + 1, (graph.slice %8, its last two rows), (graph.scatter_nd %all, 4 * %n + (3..7), %9)
+           %10 = graph.slide %kept, (graph.slice %8, its last two rows)                      in place
+           scf.yield %n + 1, %10, (graph.scatter_nd %all, 4 * %n + (3..7), %9)
          }
          ..                                                                                  the last rows likewise
 
-Of each value only a band is there, with the rows that windows read again: what an arena holds no longer grows with the
-height of a picture. Nothing is computed twice, and every row by the same ops from the same rows, so results have the
-bits of those of whole values under the same schedules. Weights are read for each band again, and rows that windows
-read again are copied.
+Where windows read many rows again for few new ones, or rows wait for a branch, `%kept` has place for the new ones too,
+and they slide in. Of each value only a band is there, with the rows that windows read again: what an arena holds no
+longer grows with the height of a picture. Nothing is computed twice, and every row by the same ops from the same rows,
+so results have the bits of those of whole values under the same schedules. Weights are read for each band again, and
+rows that windows read again are copied.
 
 `band` is the size of a band in bytes; 0, the default, leaves all as it is. Bands are what an op makes or reads at
-once; where they would be most of a value, it is made whole. Where few bytes lie between two layers, what comes before
-and what comes after may be streams of their own, with that value whole: chosen is what has the lowest peak of live
-bytes by estimate. Only sizes that are known. Comes last, when ops have their layouts.
+once, of values of one height equally many rows; where they would be most of a value, it is made whole. Where few bytes
+lie between two layers, what comes before and what comes after may be streams of their own, with that value whole:
+chosen is what has the lowest peak of live bytes by estimate. What nothing but means of all pixels reads is made a group
+of channels at a time. A stream begins with a product or a pool, and before that with what it alone reads, by rows. Only
+sizes that are known. Comes last, when ops have their layouts.
 """
 
 from __future__ import annotations
