@@ -3,9 +3,9 @@
     plan = solve(Problem(buffers, alignment=256), "auto")
     check(problem, plan)
 
-`solve.py` names the strategies; the planners are in `greedy.py`, `pools.py`, `beam.py`, `repeated_greedy.py` and
-`exact.py`. `stacking.py` places buffers of other sizes as in a known plan. `checker.py` validates plans and shares
-nothing with their planners.
+`solve.py` names the strategies; the planners are in `greedy.py`, `pools.py`, `beam.py`, `repeated_greedy.py`,
+`random_greedy.py` and `exact.py`. `stacking.py` places buffers of other sizes as in a known plan. `checker.py`
+validates plans and shares nothing with their planners.
 """
 
 from .bound import MOST_BYTES, live_at, lower_bound, refuse_hopeless

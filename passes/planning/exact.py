@@ -24,8 +24,13 @@ from .search_tables import Ints, Tables, make_state, make_tables
 RUN = 1000  # steps of the shortest run: successful searches mostly take a few times the number of buffers
 NOISE = 0.02  # spread of the noise on ranks, as a fraction of their number; the fastest of 0.01 to 0.1 on hard problems
 TRAIL = 64  # changes per buffer that the trail of a search holds before the search is rerun with a longer one
-QUESTION = 50_000  # steps per height in the first round; each round allows four times as many
-LOWEST = 4  # the lowest height of interest may take this many times the steps of another
+QUESTION = 10_000  # steps per height in the first round; each round allows four times as many
+SHARE = 40  # fraction of a small budget that the first round allows per height instead
+NEAR = 27  # fraction of the height: a lowest height of interest that is no further below is near
+DOWN = 32  # fraction of the height by which the lowest height that is asked is below it where none is near
+LOWEST = 8  # it may then take this many times the steps of another, while these are at most
+LONGEST = 320_000  # steps: what is near and takes more is hardly ever reached
+COARSE = 64  # fraction of the height at which the bisection of the first round ends; that of the next at a quarter
 
 
 @dataclass(frozen=True)
@@ -40,8 +45,9 @@ def minimise(instance: Instance, offsets: list[int], goal: Goal, proven: int, bu
     """Offsets better than the given ones, until the goal is reached or they are proven optimal.
 
     `proven` is a height in units that any plan needs; the second result is that, or more if the search proved more. The
-    lowest height of interest is asked first, then the open interval above it is bisected until it is empty. Heights
-    that stay undecided are asked again in the next round, with more steps, while the budget lasts.
+    lowest height of interest is asked first, or one as near as that has to be; then the open interval above it is
+    bisected. Heights that stay undecided are asked again in the next round, which allows more steps and bisects more
+    finely, while the budget lasts.
     """
     searcher = Searcher(instance)
     grid = searcher.grid
@@ -50,19 +56,24 @@ def minimise(instance: Instance, offsets: list[int], goal: Goal, proven: int, bu
         if verdict.offsets is None:
             return offsets, goal.limit + 1 if verdict.refuted else proven
         offsets = verdict.offsets
-    steps = QUESTION
-    while instance.height(offsets) > max(goal.enough, proven) and not budget.exhausted:
-        question = floor = lowest = -(-max(goal.enough, proven) // grid) * grid
-        while floor < instance.height(offsets) and not budget.exhausted:
-            verdict = searcher.ask(question, budget, LOWEST * steps if question == lowest else steps)
+    steps, width = min(QUESTION, -(-budget.left // SHARE)), instance.height(offsets) // COARSE
+    while (height := instance.height(offsets)) > (lowest := max(goal.enough, proven)) and not budget.exhausted:
+        near = height - lowest <= height // NEAR
+        question = floor = -(-(lowest if near else height - height // DOWN) // grid) * grid
+        allowed = max(steps, min(LOWEST * steps, LONGEST)) if near else steps
+        while floor < height and not budget.exhausted:
+            verdict = searcher.ask(question, budget, allowed)
             if verdict.offsets is not None:
                 offsets = verdict.offsets
+                height = instance.height(offsets)
             else:
                 floor = question + grid
             if verdict.refuted:
                 proven = max(proven, floor)
-            question = (floor + instance.height(offsets) - grid) // 2 // grid * grid
-        steps *= 4
+            if height - floor < width:
+                break
+            question, allowed = (floor + height - grid) // 2 // grid * grid, steps
+        steps, width = 4 * steps, width // 4
     return offsets, proven
 
 

@@ -28,6 +28,7 @@ Planner = Callable[[Instance, Goal, Budget], Outcome]
 
 LARGEST = 5000  # buffers of a component that `auto` still searches: each search step looks at all of them
 IMPROVING = 4  # fraction of the remaining steps that repeated greedy placement may take in `auto`
+RANDOM = 2  # fraction of what then remains that random greedy placement may take
 
 # Each of them is the only best one for some problems.
 QUICK = ("greedy-by-size", "greedy-by-breadth", "greedy-by-area", "greedy-by-length", "best-fit", "first-fit")
@@ -76,10 +77,15 @@ def improved(instance: Instance, goal: Goal, budget: Budget, share: int = 1) -> 
 
 
 def auto(instance: Instance, goal: Goal, budget: Budget) -> Outcome:
-    """Greedy planners, then repeated greedy placement, then exact search; stops where the goal is reached."""
+    """Greedy planners, repeated greedy placement, the same at random, exact search; stops where the goal is reached."""
     best = improved(instance, goal, budget, IMPROVING)
-    if len(instance) > LARGEST:
+    if len(instance) > LARGEST or _ended(instance, goal, budget, best):
         return best
+    from .random_greedy import improve_at_random  # imported here because it loads numba, which most problems don't need
+
+    offsets = improve_at_random(instance, best.offsets, goal.enough, budget, budget.left // RANDOM)
+    if offsets is not best.offsets:
+        best = Outcome(offsets, "random greedy")
     return _searched(instance, goal, budget, best)
 
 
@@ -89,9 +95,14 @@ def exact(instance: Instance, goal: Goal, budget: Budget) -> Outcome:
 
 
 def _searched(instance: Instance, goal: Goal, budget: Budget, best: Outcome) -> Outcome:
-    if instance.height(best.offsets) <= goal.enough or budget.exhausted:
+    if _ended(instance, goal, budget, best):
         return best
     from .exact import minimise  # imported here because it loads numba, which most problems don't need
 
     offsets, proven = minimise(instance, best.offsets, goal, most_live(instance), budget)
     return Outcome(offsets, best.method if offsets is best.offsets else "exact", proven)
+
+
+def _ended(instance: Instance, goal: Goal, budget: Budget, best: Outcome) -> bool:
+    """Whether the goal is reached or the budget spent."""
+    return instance.height(best.offsets) <= goal.enough or bool(budget.exhausted)

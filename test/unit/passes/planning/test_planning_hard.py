@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from mini_infer.passes.planning import Problem, check, solve
+from mini_infer.passes.planning.budget import Budget
 from mini_infer.passes.planning.exact import luby
+from mini_infer.passes.planning.greedy import place
+from mini_infer.passes.planning.planning_instance import instance_of, most_live
+from mini_infer.passes.planning.random_greedy import improve_at_random
+from mini_infer.passes.planning.repeated_greedy import improve
 from mini_infer.tools.bench.planning_scale import model_like
 from mini_infer.tools.memory.problem_csv import read_problem
 
@@ -40,6 +45,17 @@ def test_below_the_capacity_the_search_goes_on(name: str, height: int) -> None:
     """Bytes that `auto` gets to without a capacity, where the most that is live is less than the capacity."""
     problem = Problem(read_problem(SUITE / f"{name}.csv").buffers, alignment=1)
     assert solve(problem).height <= height
+
+
+def test_random_greedy_placement_gains_where_equal_pushes_stop() -> None:
+    """D: its rounds get below 1.2 of the bound in a fraction of a second, those that all aim at the bound don't."""
+    problem = Problem(read_problem(SUITE / "D.csv").buffers, alignment=1)
+    instance = instance_of(problem)
+    bound, start = most_live(instance), place(instance, "greedy-by-size")
+    found = improve_at_random(instance, start, bound, Budget(10_000), 10_000)
+    assert instance.height(found) < 1.2 * bound < instance.height(improve(instance, start, bound, Budget(10**6), 10**6))
+    assert found == improve_at_random(instance, start, bound, Budget(10_000), 10_000)
+    assert start == place(instance, "greedy-by-size")
 
 
 @pytest.mark.parametrize("seed", range(6))
