@@ -89,7 +89,8 @@ def _place(tables: Tables, order: Ints, offset: Ints, ranges: Ints) -> int:
     """First fit of all buffers in the order; the result is the height."""
     offset[:] = -1
     height = 0
-    for buffer in order:
+    for position in range(len(order)):
+        buffer: int = order[position]
         offset[buffer] = _lowest(tables, buffer, offset, ranges)
         height = max(height, offset[buffer] + tables.size[buffer])
     return height
