@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
@@ -122,7 +123,7 @@ def fitting_changes(module: ModuleOp, ctx: MiniContext, config: EngineConfig) ->
     assert nbytes is not None, "memory is given"
     trials = _Trials(module, ctx, config)
     best: MemoryPoint | None = None
-    for band in trials.bands():
+    for band in chain((0,), trials.bands()):
         found = trials.within(band, nbytes)
         if found is not None and (best is None or found.seconds < best.seconds):
             best = found
@@ -138,12 +139,13 @@ def frontier_of(
 ) -> MemoryFrontier:
     """The frontier of a module at the graph level with a target; it is left as it is."""
     trials = _Trials(module, ctx, config, tell)
-    least, without_gain = None, 0
+    least = min(each.arena_bytes for each in trials.with_losses(0))
+    gained, without_gain = False, 0
     for band in trials.bands():
         found = min(each.arena_bytes for each in trials.with_losses(band))
-        without_gain = 0 if least is None or found < least else without_gain + 1
-        least = found if least is None else min(least, found)
-        if band and without_gain == BANDS_WITHOUT_GAIN:
+        gained, without_gain = gained or found < least, 0 if found < least else without_gain + 1
+        least = min(least, found)
+        if gained and without_gain == BANDS_WITHOUT_GAIN:
             break
     return trials.frontier()
 
@@ -161,8 +163,7 @@ class _Trials:
         self._scheduled: dict[int, tuple[ModuleOp, MiniContext]] = {}
 
     def bands(self) -> Iterator[int]:
-        """Heights of bands in bytes, highest first; 0 for whole values. Only those with which layers are streamed."""
-        yield 0
+        """Heights of bands in bytes with which layers are streamed, highest first."""
         values = (value for op in main_of(self.graph).body.walk() if isinstance(op, GraphOp) for value in op.results)
         band = 1 << max(now(nbytes_of(type_of(value))) for value in values).bit_length() - 1
         while (band := band // 2) >= LEAST_BAND:
