@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects.graph.base import node_name
 from ....dialects.graph.host import main_of
+from ....dialects.kernel.calls import CallOp
 from ..analysis.buffers import Places, int_attribute
 from ..analysis.main_steps import Step, read_by, scratch_of, steps_of, written_by
 
@@ -51,4 +52,4 @@ def _bytes(places: Places, values: tuple[SSAValue, ...]) -> dict[int, int]:
 
 
 def _name(step: Step) -> str:
-    return node_name(step) or (step.callee.string_value() if hasattr(step, "callee") else step.name)
+    return node_name(step) or (step.callee.string_value() if isinstance(step, CallOp) else step.name)
