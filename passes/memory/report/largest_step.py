@@ -35,9 +35,9 @@ def largest_step(module: ModuleOp) -> LargestStep:
         scratch = _bytes(places, scratch_of(step))
         results = _bytes(places, written_by(step))
         operands = {number: size for number, size in _bytes(places, read_by(step)).items() if number not in results}
-        parts = [sum(each.values()) for each in (operands, results, scratch)]
-        if sum(parts) > found.bytes:
-            found = LargestStep(sum(parts), *parts, _name(step))
+        read, made, used = (sum(each.values()) for each in (operands, results, scratch))
+        if read + made + used > found.bytes:
+            found = LargestStep(read + made + used, read, made, used, _name(step))
     return found
 
 
