@@ -59,7 +59,7 @@ def minimise(instance: Instance, offsets: list[int], goal: Goal, proven: int, bu
     steps, width = min(QUESTION, -(-budget.left // SHARE)), instance.height(offsets) // COARSE
     while (height := instance.height(offsets)) > (lowest := max(goal.enough, proven)) and not budget.exhausted:
         near = height - lowest <= height // NEAR
-        question = floor = -(-(lowest if near else height - height // DOWN) // grid) * grid
+        question = floor = min(-(-(lowest if near else height - height // DOWN) // grid) * grid, height - grid)
         allowed = max(steps, min(LOWEST * steps, LONGEST)) if near else steps
         while floor < height and not budget.exhausted:
             verdict = searcher.ask(question, budget, allowed)
