@@ -32,8 +32,8 @@ from ..config import EngineConfig
 from ..progress import LOG
 from .engine_phases import engine_phases
 
-LEAST_BAND = 4096
-"""Bytes: bands below it are a row of nearly every layer."""
+LEAST_BAND = 64
+"""Bytes: lower bands are of a row each."""
 
 LOSSES = (0, 3, 10, 30, 100)
 """Percent of the time of a plan that less scratch may cost, in turn."""
@@ -163,12 +163,17 @@ class _Trials:
         self._scheduled: dict[int, tuple[ModuleOp, MiniContext]] = {}
 
     def bands(self) -> Iterator[int]:
-        """Heights of bands in bytes with which layers are streamed, highest first."""
+        """Heights of bands in bytes with which layers are streamed, highest first, until lower ones are no others."""
         values = (value for op in main_of(self.graph).body.walk() if isinstance(op, GraphOp) for value in op.results)
         band = 1 << max(now(nbytes_of(type_of(value))) for value in values).bit_length() - 1
-        while (band := band // 2) >= LEAST_BAND:
+        before, equal = "", 0
+        while (band := band // 2) >= LEAST_BAND and equal < BANDS_WITHOUT_GAIN:
             if self._layers(band):
-                yield band
+                text = str(self._with_schedules(band)[0])
+                equal = equal + 1 if text == before else 0
+                if not equal:
+                    before = text
+                    yield band
 
     def within(self, band: int, nbytes: int) -> MemoryPoint | None:
         """The fastest plan with bands of one height whose arena has at most so many bytes, if there is one."""
