@@ -10,9 +10,10 @@ is called; where that is more than any step would need with least scratch, a few
 
 By default, the arena may have a tenth more than what is needed with the least scratch, and more than that only if less
 would make the model slower by more than 3 %, by estimate; no schedule is taken whose packed weights grow by more than
-scratch becomes less. With `loss`, there is as little scratch as makes it slower by
-at most so many percent. With a `capacity` each call has at most so many live bytes, scratch included, if a schedule
-permits that; the kernel's fastest such schedule is taken, else the one with the least scratch.
+scratch becomes less. That is decided for one thread, so that results don't depend on their number. With `loss`, there
+is as little scratch as makes it slower by at most so many percent. With a `capacity` each call has at most so many live
+bytes, scratch included, if a schedule permits that; the kernel's fastest such schedule is taken, else the one with the
+least scratch.
 
 Live bytes are those of whole values in the given order, with results in place of operands where possible.
 
@@ -76,14 +77,14 @@ class LimitScratch(ModulePass):
         with unguarded():
             if not any(now(interface_of(each).scratch_bytes(1)) for each in kernels.values()):
                 return
-            beside = self._beside(op, kernels)
+            threads = 1 if self._is_default else target_of(op).threads.data
+            beside = self._beside(op, kernels, threads)
             runs = Counter[str]()
             for call in main_of(op).body.walk():
                 if isinstance(call, CallOp):
                     runs[call.callee.string_value()] += runs_of(call)
             choices = choices_of(ctx)
             places = {each.kernel: place for place, each in enumerate(choices) if each.kernel in beside}
-            threads = target_of(op).threads.data
             needs = {
                 place: _Needs(
                     kernels[name], choices[place], beside[name], runs[name], threads, self.alignment, self._is_default
@@ -117,11 +118,11 @@ class LimitScratch(ModulePass):
                 return limit
         return limits[-1]
 
-    def _beside(self, module: ModuleOp, kernels: dict[str, KernelOp]) -> dict[str, int]:
+    def _beside(self, module: ModuleOp, kernels: dict[str, KernelOp], threads: int) -> dict[str, int]:
         """By kernel, the most bytes that are live beside its scratch in any call."""
         blocks = blocks_of(main_of(module, self.name), self.name)
         disabled = disabled_ops(self.name, self.disable)
-        programs = read_programs(blocks, kernels, target_of(module).threads.data, disabled, self.alignment)
+        programs = read_programs(blocks, kernels, threads, disabled, self.alignment)
         around: dict[Block, int] = {}
         found: dict[str, int] = {}
         for block, program in zip(blocks, programs, strict=True):
@@ -175,8 +176,13 @@ class _Needs:
 
     @cached_property
     def options(self) -> list[_Option]:
-        """The schedules that may be taken, the preferred one first."""
-        found = [_Option(each, self.runs * seconds, self.needed(each)) for each, seconds in self.choice.allowed]
+        """The schedules that may be taken, the preferred one first: those with results in place where they are now."""
+        inplace = set(self.choice.taken.interface(self.kernel).inplace_pairs)
+        found = [
+            _Option(each, self.runs * seconds, self.needed(each))
+            for each, seconds in self.choice.allowed
+            if inplace <= set(each.interface(self.kernel).inplace_pairs)
+        ]
         if all(each.schedule != self.choice.taken for each in found):  # a neighbour of one, measured to be faster
             found.insert(0, _Option(self.choice.taken, self.seconds, self.taken))
         if not self.counts_weights:

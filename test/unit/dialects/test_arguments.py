@@ -135,6 +135,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "OptimizationProfile": call(mi.OptimizationProfile, **left_out("dims", "shapes")),
         "compile": call(mi.compile, model=MODEL, **left_out("threads", "cache", "progress", "tune")),
         "plan_memory": call(mi.plan_memory, model=MODEL, **left_out("threads", "dims", "shapes", "specialize")),
+        "memory_frontier": call(mi.memory_frontier, model=MODEL, **left_out("threads", "dims", "shapes", "specialize")),
         "build": call(mi.build, model=MODEL, path=folder / "m.mi", **left_out("threads", "cpus", "at", "tell")),
         "emit_c": call(
             mi.emit_c, model=MODEL, folder=folder / "c", **left_out("threads", "name", "cpu", "embed", "replace")
@@ -230,6 +231,8 @@ WITHOUT = {
         "CompileOptions",
         "Explanation",
         "KernelTime",
+        "MemoryFrontier",
+        "MemoryPoint",
         "Plan",
         "Generator",
         "Progress",

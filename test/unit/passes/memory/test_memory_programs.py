@@ -195,14 +195,14 @@ def test_a_shorter_lifetime_is_noticed() -> None:
     assert noticed > 7
 
 
-def short_sighted(random: Random, problem: Problem, strategy: str) -> Plan:
+def short_sighted(random: Random, problem: Problem, strategy: str, *, budget: int) -> Plan:
     """A plan for the problem with one lifetime a step shorter than it is."""
     buffers = list(problem.buffers)
     long = [i for i, buffer in enumerate(buffers) if buffer.death - buffer.birth > 1 and not buffer.gaps]
     if long:
         chosen = random.choice(long)
         buffers[chosen] = replace(buffers[chosen], death=buffers[chosen].death - 1)
-    return solve(replace(problem, buffers=tuple(buffers)), "greedy-by-size")
+    return solve(replace(problem, buffers=tuple(buffers)), "greedy-by-size", budget=budget)
 
 
 def test_a_plan_for_shorter_lifetimes_is_noticed_or_harmless() -> None:

@@ -83,8 +83,8 @@ def test_the_certificate() -> None:
 def test_what_a_search_proved_and_why_it_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a search had proven a byte more than is live, and then used up its steps."""
 
-    def gives_up(problem: Problem, strategy: str) -> Plan:
-        return replace(solve(problem, strategy), proven_bound=769, optimal=False, exhausted="budget")
+    def gives_up(problem: Problem, strategy: str, *, budget: int) -> Plan:
+        return replace(solve(problem, strategy, budget=budget), proven_bound=769, optimal=False, exhausted="budget")
 
     monkeypatch.setattr(plan_arena, "solve", gives_up)
     ctx, module = program()
