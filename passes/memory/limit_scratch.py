@@ -91,7 +91,8 @@ class LimitScratch(ModulePass):
                 )
                 for name, place in places.items()
             }
-            limit = max(self._limit(needs.values(), max(beside.values())), max(beside.values()))
+            most_beside = max(beside.values())
+            limit = max(self._limit(needs.values(), most_beside), most_beside)
             for place, each in needs.items():
                 if each.taken > limit and (schedule := each.within(limit).schedule) != each.choice.taken:
                     take_schedule(each.kernel, schedule)

@@ -179,18 +179,19 @@ class _Trials:
         """The fastest plan with bands of one height whose arena has at most so many bytes, if there is one."""
         capacity = nbytes
         for _ in range(TRIES):
-            found = self._point(band, f"capacity={capacity}", f"scratch within {capacity:,} bytes")
-            if found.arena_bytes > nbytes >= found.lower_bound:
-                found = self._planned_well(found)
+            text = f"scratch within {capacity:,} bytes"
+            found = self._well_if_near(self._point(band, f"capacity={capacity}", text), nbytes)
             if found.arena_bytes <= nbytes:
                 return found
             capacity -= found.arena_bytes - nbytes
             if capacity <= 0:
                 break
-        last = self.with_losses(band)[-1]
-        if last.arena_bytes > nbytes >= last.lower_bound:
-            last = self._planned_well(last)
+        last = self._well_if_near(self.with_losses(band)[-1], nbytes)
         return last if last.arena_bytes <= nbytes else None
+
+    def _well_if_near(self, point: MemoryPoint, nbytes: int) -> MemoryPoint:
+        """The plan, planned as well as in a compile if it may only fit then."""
+        return self._planned_well(point) if point.arena_bytes > nbytes >= point.lower_bound else point
 
     def with_losses(self, band: int) -> list[MemoryPoint]:
         """Plans with bands of one height and less and less scratch."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import pytest
 from models.small import SMALL_MODELS
@@ -12,15 +13,23 @@ from mini_infer.passes.memory.report.memory_plan import MemoryPlan
 from mini_infer.passes.memory.report.memory_records import BufferRecord, TensorRecord
 
 
-def tensor(name: str, birth: int, death: int, nbytes: int = 256, **facts: object) -> TensorRecord:
-    given = {"persistent": False, "role": "intermediate", "offset": 0, "buffer": 0, "read_at": (death - 1,), **facts}
-    return TensorRecord(name, nbytes, birth, death, **given)  # pyright: ignore[reportArgumentType]
+def tensor(name: str, birth: int, death: int, nbytes: int = 256, **facts: Any) -> TensorRecord:
+    given: dict[str, Any] = {
+        "persistent": False,
+        "role": "intermediate",
+        "offset": 0,
+        "buffer": 0,
+        "read_at": (death - 1,),
+        **facts,
+    }
+    given |= {"read_at": (death - 1,), **facts}
+    return TensorRecord(name, nbytes, birth, death, **given)
 
 
-def plan_of(*tensors: TensorRecord, steps: int = 5, **facts: object) -> MemoryPlan:
+def plan_of(*tensors: TensorRecord, steps: int = 5, **facts: Any) -> MemoryPlan:
     names = tuple(f"k{step}" for step in range(steps))
     nodes = tuple((f"n{step}",) for step in range(steps))
-    return MemoryPlan(1024, 1024, tensors, "auto", True, 1, steps=names, step_nodes=nodes, **facts)  # pyright: ignore[reportArgumentType]
+    return MemoryPlan(1024, 1024, tensors, "auto", True, 1, steps=names, step_nodes=nodes, **facts)
 
 
 CHAIN = plan_of(tensor("a", 0, 2), tensor("b", 1, 3, 512), tensor("c", 1, 4, 128), tensor("d", 3, 5), tensor("e", 4, 5))
