@@ -183,7 +183,8 @@ class Trees:
             seen = self.g.choose(self.rows.array[:, feature].tolist())
             node["featureids"], node["modes"] = feature, self.g.choose(MODES)
             node["values"] = seen if self.g.chance(0.5) else floats(self.g, 1)[0]
-            node["missing_value_tracks_true"] = self.g.integer(0, 2)
+            # A NaN that isn't tracked differs from all numbers in ONNX Runtime, and not in onnx.reference.
+            node["missing_value_tracks_true"] = 1 if node["modes"] == "BRANCH_NEQ" else self.g.integer(0, 2)
             node["truenodeids"] = self.plant(tree, depth - 1)
             node["falsenodeids"] = self.plant(tree, depth - 1)
         return number
