@@ -121,9 +121,12 @@ class Target:
     winograd: Literal["auto", "off"] = "auto"
     without: tuple[str, ...] = ()
     forbid: str = ""
+    reproducible: bool = False
 
     def config(self) -> EngineConfig:
         """The engine's options."""
+        if self.reproducible:
+            return EngineConfig(threads=self.threads, winograd=self.winograd, reproducible=True)
         return EngineConfig(threads=self.threads, vector_bits=self.bits, winograd=self.winograd)
 
 
@@ -188,6 +191,7 @@ def compiled(m: Model, target: Target) -> tuple[InferencePlan, ModuleOp]:
     host = target_attribute(config)
     module.attributes["kernel.target"] = CpuAttr.of(
         cpu=host.cpu.data,
+        reproducible=target.reproducible,
         features=[each.data for each in host.features if each.data in _PRODUCTS - {*target.without}],
         vector_bits=host.vector_bits.data,
         registers=host.registers.data,
