@@ -14,7 +14,7 @@ from graph_runs import Model
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.graph.ops.activation import ClipOp
-from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
 from mini_infer.dialects.graph.ops.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.ops.reduction import SoftmaxOp
@@ -106,10 +106,32 @@ class RandomLayers:
             x = self.m(ReshapeOp(x, (1, high, wide, 2, 2, channels // 4)))
             x = self.m(TransposeOp(x, (0, 1, 3, 2, 4, 5)))
             return self.m(ReshapeOp(x, (1, 2 * high, 2 * wide, channels // 4)))
+        if self.random.random() < 0.4:
+            return self.transposed(x)
         size = self.random.choice([2 * high, 2 * high, high + self.draw(1, high)])
         mode = self.random.choice(["nearest", "linear", "cubic"])
         coordinate = self.random.choice(["half_pixel", "asymmetric", "align_corners"])
         return self.m(ResizeOp(x, [1, size, wide, channels], mode=mode, coordinate=coordinate))
+
+    def transposed(self, x: SSAValue) -> SSAValue:
+        """A transposed convolution, whose rows may be cropped or followed by rows of the bias alone."""
+        channels = shape_of(x)[3]
+        stride, taps, dilation = self.draw(1, 3), self.draw(1, 4), self.draw(1, 2)
+        reach = (taps - 1) * dilation
+        low, high, more = self.draw(0, reach // 2), self.draw(0, reach // 2), self.draw(0, stride - 1)
+        groups = channels if self.random.random() < 0.3 else 1
+        weight = self.m.weight(channels, self.draw(1, 3), taps, 1, scale=0.3)
+        return self.m(
+            ConvTransposeOp(
+                *(x, weight, self.m.weight(shape_of(weight)[1] * groups)),
+                strides=[stride, 1],
+                pads=[low, 0, high, 0],
+                dilations=[dilation, 1],
+                groups=groups,
+                output_padding=[more, 0],
+                layout=LAST,
+            )
+        )
 
     def moved(self, x: SSAValue) -> SSAValue:
         """A crop, or a border of zeros, of edges or of mirrored rows."""

@@ -1,8 +1,8 @@
 """Which rows of its operands an op reads for some rows of its result, and the op that computes just those rows.
 
 Rows are the elements along one axis of a value. For rows i..j of a result an op reads rows `first(i)`..`end(j)` of an
-operand, both linear in i and j: a convolution with stride 2, 3 taps and a pad of 1 reads 2i - 1..2j. Rows outside of
-the operand are padding.
+operand, both linear in i and j: a convolution with stride 2, 3 taps and a pad of 1 reads 2i - 1..2j, a transposed one
+i / 2 - 1/2..j / 2 + 1/2, from the row below to the row above. Rows outside of the operand are padding.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.graph.axes import Kept, Placed, Repeated, Spread, Strided, Whole, Windowed
 from ....dialects.graph.base import GraphOp
-from ....dialects.graph.ops.contraction import ConvOp
+from ....dialects.graph.ops.contraction import ConvOp, ConvTransposeOp
 from ....dialects.graph.ops.movement import PadOp, ReshapeOp, SliceOp
 from ....dialects.graph.ops.resize import Extent, ResizeOp
 from ....dialects.graph.ops.windows import AvgPoolOp, MaxPoolOp
@@ -76,7 +76,12 @@ def reaches(op: GraphOp, axis: int) -> list[Reach | None] | None:
             return None
         match kind:
             case Spread():
-                return None
+                taps = Fraction(kind.before - (kind.taps - 1) * kind.dilation, kind.stride)
+                spread = Reach(place, Fraction(1, kind.stride), taps, Fraction(kind.before, kind.stride))
+                last = shape_of(op.results[0])[axis] - 1
+                if (kind.taps - 1) * kind.dilation + 1 < kind.stride or spread.first(last) >= shape_of(value)[place]:
+                    return None  # a row with no row of the operand near it
+                found.append(spread)
             case Windowed() if isinstance(op, ConvOp | MaxPoolOp | AvgPoolOp):
                 last = (kind.taps - 1) * kind.dilation + 1 - kind.stride - kind.before
                 windows = Reach(place, Fraction(kind.stride), Fraction(-kind.before), Fraction(last))
@@ -174,7 +179,7 @@ def part_properties(op: GraphOp, axis: int, reach: Reach | None, start: int, sto
         return {"shape": ints_attr([*shape[:axis], stop - start, *shape[axis + 1 :]])}
     if reach is not None and isinstance(op, ResizeOp) and not op.is_identity(axis):
         return _part_of_resize(op, axis, reach, start, stop)
-    if reach is None or not isinstance(op, ConvOp | MaxPoolOp | AvgPoolOp | PadOp | SliceOp):
+    if reach is None or not isinstance(op, ConvOp | ConvTransposeOp | MaxPoolOp | AvgPoolOp | PadOp | SliceOp):
         return op.resized(axis, stop - start)
     rows = shape_of(op.operands[0])[reach.axis]
     low, high = max(0, -reach.first(start)), max(0, reach.end(stop) - rows)
@@ -190,8 +195,23 @@ def part_properties(op: GraphOp, axis: int, reach: Reach | None, start: int, sto
     if axis not in spatial:
         return op.resized(axis, stop - start)
     pads, place = list(ints(op.pads)), spatial.index(axis)
+    if isinstance(op, ConvTransposeOp):
+        return _part_of_transposed(op, place, reach, rows, start, stop)
     pads[place], pads[place + len(spatial)] = low, high
     return {"pads": ints_attr(pads)}
+
+
+def _part_of_transposed(
+    op: ConvTransposeOp, place: int, reach: Reach, rows: int, start: int, stop: int
+) -> dict[str, Attribute]:
+    """Rows start..stop of a transposed convolution along a spatial axis: all that its rows of x add to, and cropped."""
+    pads, more, stride = list(ints(op.pads)), list(ints(op.output_padding)), ints(op.strides)[place]
+    first, end = max(0, reach.first(start)), min(reach.end(stop), rows)
+    full = (end - first - 1) * stride + op.window.extent[place]
+    low = pads[place] + start - first * stride
+    high = full - low - (stop - start)
+    pads[place], pads[place + len(more)], more[place] = low, max(0, high), max(0, -high)
+    return {"pads": ints_attr(pads), "output_padding": ints_attr(more)}
 
 
 def _with(numbers: Sequence[int], place: int, number: int) -> Attribute:

@@ -88,6 +88,11 @@ def _pool(kind: Callable[..., GraphOp], ceil: bool, x: Operands) -> GraphOp:
     return kind(x(1, 9, 8, 2), [3, 2], strides=[2, 2], pads=[1, 0, 1, 1], ceil_mode=ceil, layout="NHWC")
 
 
+def _transposed(strides: list[int], more: list[int], x: Operands) -> GraphOp:
+    operands, pads = (x(1, 6, 3, 2), x(2, 3, 3, 2), x(3)), [3, 0, 1, 0]
+    return ConvTransposeOp(*operands, strides=strides, pads=pads, dilations=[2, 1], output_padding=more, layout="NHWC")
+
+
 MORE: list[Case] = [
     lambda x: AddOp(x(5, 4), x(5, 1)),
     lambda x: AddOp(x(1, 4), x(5, 4)),
@@ -111,6 +116,10 @@ MORE: list[Case] = [
     ),
     lambda x: ResizeOp(x(12, 3), (24, 6), mode="linear"),
     lambda x: ConvOp(x(1, 9, 7, 3), x(4, 3, 5, 3), strides=[1, 2], pads=[4, 1, 4, 0], dilations=[2, 1], layout="NHWC"),
+    lambda x: ConvTransposeOp(x(1, 2, 5, 5), x(2, 3, 3, 3)),
+    lambda x: ConvTransposeOp(x(1, 7, 3, 4), x(4, 1, 4, 2), strides=[2, 1], pads=[1, 0, 2, 1], groups=2, layout="NHWC"),
+    partial(_transposed, [2, 1], [1, 0]),
+    partial(_transposed, [3, 2], [2, 1]),
 ]
 
 
@@ -133,7 +142,8 @@ WHOLE: list[tuple[Case, int]] = [
     (lambda x: PadOp(x(5, 2), (2, 0), (2, 0), "wrap"), 0),
     (lambda x: ConvOp(x(1, 5, 5, 1), x(1, 1, 2, 2), pads=[3, 0, 0, 0], layout="NHWC"), 1),
     (lambda x: ReshapeOp(x(4, 6), (6, 4)), 0),
-    (lambda x: ConvTransposeOp(x(1, 2, 5, 5), x(2, 3, 3, 3)), 2),
+    (lambda x: ConvTransposeOp(x(1, 2, 5, 5), x(2, 3, 2, 3), strides=[3, 1]), 2),
+    (lambda x: ConvTransposeOp(x(1, 2, 5, 5), x(2, 3, 2, 3), strides=[2, 1], output_padding=[2, 0]), 2),
 ]
 
 
