@@ -170,7 +170,7 @@ def compiled(
     LowerToLlvm().apply(MiniContext(), module)
     text = emit_llvm_ir(module)
     buffers = len(arrays) + len(kernel.terminator.arguments) - len(shared) + 1
-    runtime = runtime_ir(buffers, {"stage_0": buffers} if threads > 1 else {})
+    runtime = runtime_ir(buffers, {"stage_0": (buffers, 0)} if threads > 1 else {})
     code = loaded([compile_to_object(text, machine_of(cpu_of(module)), link=[runtime])])
     results = [
         (type_of(value).get_shape(), numpy_dtype(type_of(value).element_type)) for value in kernel.terminator.arguments

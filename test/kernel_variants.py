@@ -181,7 +181,7 @@ def on_other_memory(
     down = f"{shared_always('share-threads')},lower-kernels,{pipelines.LLVM}"
     pipelines.run_passes(m.ctx, module, pipelines.parse_passes(down))
     threads = target.threads.data
-    support = runtime_ir(1, {"stage_0": 1} if threads > 1 else {})
+    support = runtime_ir(1, {"stage_0": (1, 0)} if threads > 1 else {})
     code = loaded([compile_to_object(emit_llvm_ir(module), machine_of(target), opt_level, link=[support])])
     if threads == 1:
         main = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)(code.address("main"))

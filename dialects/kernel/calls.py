@@ -19,6 +19,7 @@ from typing import cast
 from typing_extensions import override
 from xdsl.dialects.builtin import (
     FlatSymbolRefAttrConstr,
+    IndexType,
     MemRefType,
     SymbolRefAttr,
     TensorType,
@@ -132,6 +133,31 @@ class WeightOp(IRDLOperation):
 
 
 @irdl_op_definition
+class WindowOp(IRDLOperation):
+    """`%w = kernel.window %b[%offset] : memref<1x64x8xf32> to memref<1x4x8xf32>`: a part of a dense buffer.
+
+    It is dense, too, and begins `offset` elements behind the first one. The offset may depend on the turns of loops
+    with constant bounds, so that each turn reads or writes another part.
+    """
+
+    name = "kernel.window"
+    source = operand_def(MemRefType)
+    offset = operand_def(IndexType)
+    result = result_def(MemRefType)
+    traits = traits_def(Pure())
+    assembly_format = "$source `[` $offset `]` attr-dict `:` type($source) `to` type($result)"
+
+    def __init__(self, source: SSAValue, offset: SSAValue, type: MemRefType[Attribute]) -> None:
+        super().__init__(operands=[source, offset], result_types=[type])
+
+    @override
+    def verify_(self) -> None:
+        types = [cast("MemRefType[Attribute]", value.type) for value in (self.source, self.result)]
+        if types[0].element_type != types[1].element_type:
+            raise VerifyException(f"a window of {types[1].element_type} in a buffer of {types[0].element_type}")
+
+
+@irdl_op_definition
 class BarrierOp(IRDLOperation):
     """Waits until every thread arrives; writes before it are visible to reads after it."""
 
@@ -153,7 +179,7 @@ class ReturnIfOp(IRDLOperation):
 
 Kernel = Dialect(
     "kernel",
-    [CallOp, WeightOp, BarrierOp, ReturnIfOp, DotOp, Bf16DotOp],
+    [CallOp, WeightOp, WindowOp, BarrierOp, ReturnIfOp, DotOp, Bf16DotOp],
     [
         CpuAttr,
         GpuAttr,

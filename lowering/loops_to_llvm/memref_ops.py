@@ -120,6 +120,12 @@ def _moved(
     return body.offset(pointer, constant, element)
 
 
+def _window(body: FunctionBody, op: Operation) -> None:
+    source, offset = op.operands
+    layout = body.types.layout(op.results[0].type)
+    body.values[op.results[0]] = _moved(body, body.values[source], [(body.values[offset], 1)], 0, layout.element)
+
+
 def _static_or_dynamic(
     body: FunctionBody, op: Operation, name: str, dynamic: Iterator[SSAValue]
 ) -> list[int | SSAValue]:
@@ -219,6 +225,7 @@ HANDLERS: dict[str, Handler] = {
     "memref.store": store,
     "memref.prefetch": _prefetch,
     "memref.view": _view,
+    "kernel.window": _window,
     "memref.subview": _subview,
     "memref.reinterpret_cast": _reinterpret_cast,
     "memref.cast": _same_pointer,

@@ -7,7 +7,7 @@ code calls nothing outside but the clock and memory functions.
 
 For each stage, `void @share_stage_0(ptr %team, i64 %shares, i64 %seats)` runs `@stage_0` in that many shares on at most
 that many threads; %team are the two pointers above. %share is called with `@call_stage_0`, whose address identifies the
-stage.
+stage. A stage that depends on the turns of loops gets their numbers behind these, and `@call_stage_0` behind %args.
 
 `i1 @mini_infer_stopped(ptr %word)` tells whether the run is to stop: its word is 0 for a run without a limit, or the
 time of the clock at which it stops. Another thread may write it meanwhile; 1 stops a run at once.
@@ -26,18 +26,18 @@ from ...passes.memory.advise_weights import MAP, RELEASE
 
 def runtime_ir(
     pointers: int,
-    stages: Mapping[str, int] | None = None,
+    stages: Mapping[str, tuple[int, int]] | None = None,
     *,
     clock: bool = False,
     stops: bool = False,
     advises: bool = False,
 ) -> str:
-    """LLVM IR text of the runtime for a `main` with `pointers` buffers, and for each stage its number of arguments.
+    """LLVM IR text of the runtime for a `main` with `pointers` buffers; each stage has numbers of buffers and of turns.
 
     The clock is included for code that reads it, and with the stop word's test for code that `stops`; advice on pages
     of weights for code that `advises`.
     """
-    parts = [_run(pointers), *(_stage(name, count) for name, count in (stages or {}).items())]
+    parts = [_run(pointers), *(_stage(name, *counts) for name, counts in (stages or {}).items())]
     return "\n".join([*[CLOCK] * (clock or stops), *[_STOPPED] * stops, *[_ADVICE] * advises, *parts])
 
 
@@ -114,10 +114,16 @@ declare void @main({"ptr, " * pointers}ptr)
 """
 
 
-def _stage(name: str, pointers: int) -> str:
+def _stage(name: str, pointers: int, turns: int) -> str:
+    given = "".join(f", i64 %turn{i}" for i in range(turns))
+    passed = "".join(f"i64 %turn{i}, " for i in range(turns))
+    loaded = "\n".join(
+        f"  %place{i} = getelementptr inbounds i64, ptr %args, i64 {pointers + i}\n  %turn{i} = load i64, ptr %place{i}"
+        for i in range(turns)
+    )
     return f"""\
-define void @share_{name}(ptr %team, i64 %shares, i64 %seats) nounwind {{
-  %args = load ptr, ptr %team
+define void @share_{name}(ptr %team, i64 %shares, i64 %seats{given}) nounwind {{
+{_arguments_with_turns(pointers, turns) if turns else "  %args = load ptr, ptr %team"}
   %second = getelementptr inbounds {{ ptr, ptr }}, ptr %team, i64 0, i32 1
   %share = load ptr, ptr %second
   %alone = icmp eq ptr %share, null
@@ -131,8 +137,27 @@ many:
 }}
 define void @call_{name}(ptr %args, i64 %share, i64 %shares, i64 %seat) nounwind {{
 {_loads(pointers)}
-  call void @{name}({_passed(pointers)}i64 %share, i64 %shares, i64 %seat)
+{loaded}
+  call void @{name}({_passed(pointers)}{passed}i64 %share, i64 %shares, i64 %seat)
   ret void
 }}
-declare void @{name}({"ptr, " * pointers}i64, i64, i64)
+declare void @{name}({"ptr, " * pointers}{"i64, " * turns}i64, i64, i64)
 """
+
+
+def _arguments_with_turns(pointers: int, turns: int) -> str:
+    """Text of a stage's arguments in an array of its own: the buffers, and the numbers of turns behind them."""
+    copied = "\n".join(
+        f"  %from{i} = getelementptr inbounds i64, ptr %given, i64 {i}\n  %copy{i} = load i64, ptr %from{i}\n"
+        f"  %to{i} = getelementptr inbounds i64, ptr %args, i64 {i}\n  store i64 %copy{i}, ptr %to{i}"
+        for i in range(pointers)
+    )
+    stored = "\n".join(
+        f"  %place{i} = getelementptr inbounds i64, ptr %args, i64 {pointers + i}\n  store i64 %turn{i}, ptr %place{i}"
+        for i in range(turns)
+    )
+    return f"""\
+  %args = alloca [{pointers + turns} x i64]
+  %given = load ptr, ptr %team
+{copied}
+{stored}"""

@@ -29,6 +29,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.graph.base import ContractionOp, ElementwiseOp, GraphOp, MovementOp, ReductionOp
 from ...dialects.graph.blobs import blob_store
+from ...dialects.graph.host import is_shaped
 from ...dialects.graph.ops.attention import AttentionOp
 from ...dialects.graph.ops.contraction import ConvOp, MatmulOp
 from ...dialects.graph.ops.conversion import BitcastOp, CastOp
@@ -48,7 +49,7 @@ _TYPED = (CastOp, BitcastOp, QuantizeOp, DequantizeOp)  # what they make hangs o
 
 
 def _is_half(value: SSAValue) -> bool:
-    return element_type_of_value(value) in (f16, bf16)
+    return is_shaped(value) and element_type_of_value(value) in (f16, bf16)
 
 
 def _in_single(array: Array) -> Array:

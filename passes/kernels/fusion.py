@@ -42,6 +42,7 @@ from ...dialects.graph.ops.conversion import CastOp
 from ...dialects.graph.ops.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from ...dialects.graph.ops.quantization import DequantizeOp
 from ...dialects.graph.ops.reduction import ReduceMeanOp
+from ...dialects.graph.ops.rows import EmptyOp, ExtractRowsOp, InsertRowsOp
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.ops.windows import MaxPoolOp
 from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype, shape_of
@@ -57,7 +58,7 @@ LONGEST_CHAIN = 16
 # loop would save under a tenth of the time, while it would need more registers and operands than there are, and code
 # that is optimised in more than linear time. The largest group of the usual models has about 20.
 MOST_OPS = 64
-FREE = (WeightOp, ConstantOp, ReshapeOp)
+FREE = (WeightOp, ConstantOp, ReshapeOp, EmptyOp, ExtractRowsOp, InsertRowsOp)
 
 
 @dataclass

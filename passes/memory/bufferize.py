@@ -29,6 +29,8 @@ after:   func.func @main(%x: memref<8xf32> {graph.role = "input"},
   if the old value has no later reader, else copied at the end of the iteration (through a temporary where iterations
   swap values).
 - tensor.extract becomes a memref.load; other scalar ops stay.
+- graph.extract_rows becomes a kernel.window of the value's buffer, and graph.insert_rows one that what makes the rows
+  writes to; a copy only where these lie elsewhere, as those of an input do.
 
 In-place marks that would overwrite a live value are refused: the contents of each buffer are tracked throughout.
 """
@@ -37,15 +39,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import cast
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects import func, memref, scf
+from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     FunctionType,
+    IndexType,
     IntegerAttr,
     ModuleOp,
     StringAttr,
@@ -76,20 +80,22 @@ from ...dialects.graph.host import (
 )
 from ...dialects.graph.kv_cache_attributes import CACHE
 from ...dialects.graph.ops.movement import ReshapeOp
+from ...dialects.graph.ops.rows import EmptyOp, ExtractRowsOp, InsertRowsOp
 from ...dialects.graph.ops.structure import CallOp, WeightOp
 from ...dialects.graph.values import shape_of, tensor, type_of
 from ...dialects.kernel.calls import CallOp as BufferCallOp
 from ...dialects.kernel.calls import WeightOp as BufferWeightOp
+from ...dialects.kernel.calls import WindowOp
 from ...dialects.kernel.kernel_attributes import InterfaceAttr
 from ...dialects.kernel.targets import target_of
 from ..geometry.boxes import Box
 from .analysis.buffer_writer import BufferWriter, buffer_for, memref_of
-from .analysis.buffers import INPLACE, Places, buffer_type, interface_of, memref_type
+from .analysis.buffers import INPLACE, Places, buffer_type, interface_of, label, memref_type
 from .analysis.copy_kernels import CopyKernels
 from .analysis.kv_cache_buffers import appended_to, part_of
 from .analysis.main_steps import moves_of
 
-_MAKERS = CallOp | ReshapeOp | scf.IfOp | Loop
+_MAKERS = CallOp | ReshapeOp | EmptyOp | InsertRowsOp | scf.IfOp | Loop
 
 
 @dataclass(frozen=True)
@@ -149,6 +155,8 @@ class _Bufferizer(BufferWriter):
         self.inputs = len(inputs)
         self.scalars: dict[SSAValue, SSAValue] = {}
         self.home: dict[SSAValue, SSAValue] = {}  # target buffers of yielded values
+        self.inserted: dict[SSAValue, InsertRowsOp] = {}  # values that are made in the place of rows of another
+        self.places_of_rows: dict[InsertRowsOp, SSAValue] = {}
         cached: dict[int, SSAValue] = {}  # boxes of outputs in caches
         self.parts: set[SSAValue] = set()  # past and present as views of a cache's buffer
         self.extended: dict[SSAValue, SSAValue] = {}  # presents in which what extends the past is changed in place
@@ -195,12 +203,20 @@ class _Bufferizer(BufferWriter):
             if isinstance(op, CallOp):
                 for result, operand in self.pairs(op).items():
                     over[op.res[result]] = op.arguments[operand]
-        for value, target in zip(filter(is_shaped, handed_on(block)), targets, strict=True):
+            elif isinstance(op, InsertRowsOp):
+                over[op.result] = op.into
+
+        def made_for(value: SSAValue) -> list[SSAValue] | None:
+            """A value and those that it overwrites, the last one first; None where they have a place already."""
             chain = [value]
             while chain[-1] in over:
                 chain.append(over[chain[-1]])
             made_here = all(isinstance(v.owner, _MAKERS) and v.owner.parent is block for v in chain)
-            if not made_here or any(v in self.home for v in chain):
+            return None if not made_here or any(v in self.home or v in self.inserted for v in chain) else chain
+
+        for value, target in zip(filter(is_shaped, handed_on(block)), targets, strict=True):
+            chain = made_for(value)
+            if chain is None:
                 continue
             if target in self.parts:
                 if len(chain) > 1 and self.may_change(chain[:-1], target):
@@ -214,6 +230,9 @@ class _Bufferizer(BufferWriter):
             maker = cast("Operation", chain[-1].owner)
             if all(user.is_before_in_block(maker) for v in residents for user in users_in(block, v)):
                 self.home.update(dict.fromkeys(chain, target))
+        for op in block.ops:
+            if isinstance(op, InsertRowsOp) and (chain := made_for(op.new)) is not None:
+                self.inserted.update(dict.fromkeys(chain, op))
 
     def may_change(self, chain: Sequence[SSAValue], present: SSAValue) -> bool:
         """Whether calls may work in place, one after the other, on a present, in which the past still lies.
@@ -256,6 +275,13 @@ class _Bufferizer(BufferWriter):
                 source, target = self.read(op, op.x), self.new_buffer(op, op.result)
                 self.add(BufferCallOp(name, [source], [target]), op.location)
                 self.assign(op.result, target)
+            case EmptyOp():
+                self.assign(op.result, self.new_buffer(op, op.result))
+            case ExtractRowsOp():
+                rows = self.rows(op.result, self.read_dense(op, op.x), op.row, op.axis.value.data)
+                self.assign(op.result, rows)
+            case InsertRowsOp():
+                self.insert_rows(op)
             case scf.ForOp() | scf.WhileOp():
                 self.loop(op)
             case scf.IfOp():
@@ -271,6 +297,8 @@ class _Bufferizer(BufferWriter):
                 self.add(load, op.location)
                 self.scalars[op.results[0]] = load.res
             case _ if is_scalar(op):
+                if op.results[0] in self.scalars:
+                    return  # the place of rows that are made before
                 copy = op.clone(self.scalars)
                 self.add(copy, op.location)
                 self.scalars.update(zip(op.results, copy.results, strict=True))
@@ -286,7 +314,8 @@ class _Bufferizer(BufferWriter):
         carried = [argument for argument in block.args if is_shaped(argument)]
         buffers = [self.new_buffer(op, value) for value in values]
         for init, buffer in zip(inits, buffers, strict=True):
-            self.copy(self.read(op, init), buffer, init)
+            if not isinstance(init.owner, EmptyOp):
+                self.copy(self.read(op, init), buffer, init)
         scalars = [self.scalars[value] for value in initial_of(op) if not is_shaped(value)]
         kept = [argument for argument in block.args if not is_shaped(argument)]
         body = Block(arg_types=[argument.type for argument in kept])
@@ -433,7 +462,57 @@ class _Bufferizer(BufferWriter):
 
     def new_buffer(self, op: Operation, value: SSAValue) -> SSAValue:
         """The buffer for a value that overwrites nothing."""
-        return self.home.get(value) or self.alloc(memref_of(value), op, False, value)
+        insert = self.inserted.get(value)
+        home = self.home.get(value) if insert is None else self.place_of_rows(insert)
+        return home or self.alloc(memref_of(value), op, False, value)
+
+    def insert_rows(self, op: InsertRowsOp) -> None:
+        """Rows are written into the buffer of another value, unless they were made there."""
+        into, new = self.read(op, op.into), self.read(op, op.new)
+        held = op.into.owner
+        if isinstance(held, WeightOp) or (held is self.main.body.block and into not in self.rooms):
+            raise PlanError(f"{describe(op)}: rows inserted into an input or a weight")
+        if (held if isinstance(held, Block) else held.parent) is not op.parent:
+            raise PlanError(f"{describe(op)}: rows inserted into a value from outside of the loop or branch")
+        place = self.place_of_rows(op)
+        assert place is not None, "its buffer is known"
+        if new is not place:
+            self.copy(new, place, op.new)
+        self.assign(op.result, into)
+
+    def place_of_rows(self, op: InsertRowsOp) -> SSAValue | None:
+        """Where rows are inserted; None before the buffer is known into which they are."""
+        into = op.into
+        while isinstance(into.owner, InsertRowsOp) and into.owner.parent is op.parent:
+            into = into.owner.into
+        buffer = self.buffer.get(into)
+        if buffer is not None and op not in self.places_of_rows:
+            self.places_of_rows[op] = self.rows(op.new, buffer, op.row, op.axis.value.data)
+        return self.places_of_rows.get(op)
+
+    def rows(self, value: SSAValue, source: SSAValue, row: SSAValue, axis: int) -> SSAValue:
+        """The window of a buffer for a value that is its rows from number `row` on."""
+        count = arith.ConstantOp(IntegerAttr(prod(shape_of(value)[axis + 1 :]), IndexType()))
+        ops: list[Operation] = [count, arith.MuliOp(self.scalar(row), count.result)]
+        if isinstance(outer := source.owner, WindowOp):
+            source = outer.source
+            ops.append(arith.AddiOp(outer.offset, ops[-1].results[0]))
+        window = WindowOp(source, ops[-1].results[0], memref_of(value))
+        name = label(source.owner) if isinstance(source.owner, Operation) else source.name_hint
+        if name:
+            window.attributes["name"] = StringAttr(name)
+        for op in (*ops, window):
+            self.add(op, None)
+        return window.result
+
+    def scalar(self, value: SSAValue) -> SSAValue:
+        """A scalar of the new block; what computes it may come later in the old one."""
+        if value not in self.scalars:
+            assert isinstance(value.owner, Operation)
+            for operand in value.owner.operands:
+                self.scalar(operand)
+            self.convert(value.owner)
+        return self.scalars[value]
 
 
 def _unused_reshapes(block: Block) -> set[Operation]:

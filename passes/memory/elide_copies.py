@@ -34,7 +34,7 @@ from ...dialects.errors import PlanError
 from ...dialects.graph.base import describe
 from ...dialects.graph.host import ROLE, ancestor_in, argument_texts, blocks_of, caches_of, kernels_of, main_of
 from ...dialects.graph.values import tensor
-from ...dialects.kernel.calls import CallOp, WeightOp
+from ...dialects.kernel.calls import CallOp, WeightOp, WindowOp
 from ...dialects.kernel.kernel_attributes import InterfaceAttr
 from ...dialects.sizes.sizes import now
 from ..geometry.boxes import Box, placed
@@ -164,6 +164,8 @@ class _Reader:
         moves = self.moves[name]
         if {move.result for move in moves} != set(range(len(call.outs))) or set(call.ins) & set(call.outs):
             return False
+        if not all(self.places[value].exact for value in (*call.ins, *call.outs)):
+            return False
         sides: list[tuple[Box, Box]] = []
         for move in moves:
             ends = ((move.source, call.ins[move.operand]), (move.target, call.outs[move.result]))
@@ -279,10 +281,13 @@ def _rewrite(module: ModuleOp, program: _Program) -> None:
             if root is program.places[value].root:
                 continue
             if (value, op.parent) not in views:
-                view = cast_to(root, box, _name(value))
-                view.result.name_hint = value.name_hint
-                insert_before(view, op)
-                views[value, op.parent] = view.result
+                made: list[Operation] = [cast_to(root, box, _name(value))]
+                if isinstance(window := value.owner, WindowOp):
+                    made.append(window.clone({window.source: made[0].results[0]}))
+                for each in made:
+                    insert_before(each, op)
+                made[-1].results[0].name_hint = value.name_hint
+                views[value, op.parent] = made[-1].results[0]
             op.operands[index] = views[value, op.parent]
     _sweep(program)
 
@@ -325,14 +330,18 @@ def _raise_allocations(program: _Program) -> None:
         op = buffer.root.owner
         if buffer.part_of is None and buffer.accesses and isinstance(op, memref.AllocOp):
             block = home_block(buffer.root, program.main)
+            windows = (use.operation for use in buffer.root.uses if isinstance(use.operation, WindowOp))
+            first = ancestor_in(block, program.steps[buffer.accesses[0].step])
+            for user in (ancestor_in(block, window) for window in windows):
+                first = user if user.is_before_in_block(first) else first
             op.detach()
-            insert_before(op, ancestor_in(block, program.steps[buffer.accesses[0].step]))
+            insert_before(op, first)
 
 
 def _sweep(program: _Program) -> None:
     """Erases views and allocations without users."""
     for op in reversed(list(program.main.body.walk())):
-        if isinstance(op, (memref.AllocOp, *VIEWS)) and not op.results[0].uses:
+        if isinstance(op, (memref.AllocOp, WindowOp, *VIEWS)) and not op.results[0].uses:
             op.detach()
             op.erase()
 

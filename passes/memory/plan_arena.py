@@ -47,6 +47,7 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import PlanError
 from ...dialects.graph.host import main_of, state_level
 from ...dialects.graph.values import int_attr
+from ...dialects.kernel.calls import WindowOp
 from ...dialects.sizes.offsets import Offset
 from ...dialects.sizes.size_attributes import (
     BUFFERS,
@@ -246,6 +247,10 @@ def _carry_out(
     constants = IndexConstants(main)
     number: dict[SSAValue, int] = {op.memref: index for index, op in enumerate(allocations)}
     views = [op for op in main.body.walk() if isinstance(op, VIEWS) and places[op.results[0]].root in number]
+    for op in [each for each in main.body.walk() if isinstance(each, WindowOp)]:
+        root = places[op.result].root
+        if (buffer := number.get(root)) is not None:
+            op.attributes |= _attributes(allocations[buffer], buffer, lifetimes[root], pools.get(buffer))
     for op in [*reversed(views), *allocations]:
         result = op.results[0]
         place = places[result]

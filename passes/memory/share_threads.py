@@ -14,7 +14,8 @@ One thread runs `main`. The shares of a stage are scheduled dynamically: whichev
 thread without a processor delays nobody unless it has started a share. A stage uses one thread for each `grain`
 nanoseconds of work, as passes/cost_model.py estimates it, and at most the target's number. Stages with much more work
 are divided further, into shares of at least `chunk` nanoseconds, so that a temporarily slow thread does fewer of them.
-`share_stage_0` is a function of the runtime that calls `stage_0` for every share. With `apart` every call is a stage of
+`share_stage_0` is a function of the runtime that calls `stage_0` for every share; where buffers are windows that loops
+move, both take the numbers of the turns, too. With `apart` every call is a stage of
 its own. A call of the runtime, such as those of advise-weights, parts stages as a barrier does. Needs insert-barriers.
 """
 
@@ -25,7 +26,7 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects import arith, func, memref
+from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, i64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -33,7 +34,7 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import PlanError
 from ...dialects.graph.host import kernels_of, main_of
 from ...dialects.graph.ops.structure import KernelOp
-from ...dialects.kernel.calls import CallOp
+from ...dialects.kernel.calls import CallOp, WindowOp
 from ...dialects.kernel.kernel_attributes import InterfaceAttr
 from ...dialects.kernel.targets import cpu_of
 from ...dialects.sizes.size_attributes import SIZES
@@ -42,6 +43,8 @@ from ..statistics import count
 from .analysis.buffers import VIEWS, IndexConstants, add_argument, argument_with_role, give_role, insert_before
 from .analysis.main_steps import stages_of
 
+_PLACES = (memref.ViewOp, WindowOp, arith.ConstantOp, arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.RemSIOp, *VIEWS)
+"""Ops that compute where buffers lie."""
 TEAM = "team"
 TEAM_TYPE = MemRefType(i64, [2])
 STAGE = "stage_"
@@ -79,12 +82,13 @@ class ShareThreads(ModulePass):
             seats = seats_of(work, threads, self.grain)
             if seats > 1 or self.watched:
                 name = f"{STAGE}{made}"
-                share = func.CallOp(
-                    SHARE + name, [team, constants[self._shares(seats, work, called)], constants[seats]], ()
-                )
+                indices = _turns_read(stage)
+                shares = constants[self._shares(seats, work, called)]
+                share = func.CallOp(SHARE + name, [team, shares, constants[seats], *indices], ())
                 insert_before(share, stage[0])
-                op.body.block.add_op(_outlined(main, name, stage))
-                op.body.block.add_op(func.FuncOp.external(SHARE + name, [TEAM_TYPE, *[IndexType()] * 2], []))
+                op.body.block.add_op(_outlined(main, name, stage, indices))
+                types = [TEAM_TYPE, *[IndexType()] * (2 + len(indices))]
+                op.body.block.add_op(func.FuncOp.external(SHARE + name, types, []))
                 made += 1
         _sweep(main)
         count(ctx, self.name, "stage", made)
@@ -99,9 +103,23 @@ class ShareThreads(ModulePass):
         return seats * max(1, min(most, work // (seats * self.chunk)))
 
 
-def _outlined(main: func.FuncOp, name: str, stage: list[CallOp]) -> func.FuncOp:
-    """A function that makes the calls of a stage. Arguments: main's, a share, the number of shares, a seat."""
-    given = main.args[:-1]
+def _turns_read(stage: list[CallOp]) -> list[SSAValue]:
+    """The induction variables on which places of a stage's buffers depend."""
+    pending, found = [value for call in stage for value in call.operands], dict[SSAValue, None]()
+    for value in pending:
+        if isinstance(value.owner, Operation):
+            pending += value.owner.operands
+        elif isinstance(value.owner.parent_op(), scf.ForOp) and isinstance(value.type, IndexType):
+            found[value] = None
+    return [*found]
+
+
+def _outlined(main: func.FuncOp, name: str, stage: list[CallOp], indices: list[SSAValue]) -> func.FuncOp:
+    """A function that makes the calls of a stage.
+
+    Arguments: main's, numbers of turns, a share, the number of shares, a seat.
+    """
+    given = [*main.args[:-1], *indices]
     function = func.FuncOp(name, ([*(argument.type for argument in given), *[IndexType()] * 3], []))
     if (sizes := argument_with_role(main, SIZES)) is not None:
         give_role(function, sizes.index, SIZES)
@@ -113,7 +131,7 @@ def _outlined(main: func.FuncOp, name: str, stage: list[CallOp]) -> func.FuncOp:
         made = value.owner
         if value in inside:
             return
-        if not isinstance(made, (memref.ViewOp, arith.ConstantOp, *VIEWS)):
+        if not isinstance(made, _PLACES):
             raise PlanError(f"share-threads: a buffer of @{name} depends on what {_what(made)} computes")
         for operand in made.operands:
             bring(operand)
@@ -136,6 +154,6 @@ def _what(made: Operation | Block) -> str:
 def _sweep(main: func.FuncOp) -> None:
     """Erases unused views of main."""
     for op in reversed(list(main.body.walk())):
-        if isinstance(op, (memref.ViewOp, arith.ConstantOp, *VIEWS)) and not any(result.uses for result in op.results):
+        if isinstance(op, _PLACES) and not any(result.uses for result in op.results):
             op.detach()
             op.erase()

@@ -3,8 +3,9 @@
 Checks the final IR and shares no code with the analyses and planners that produced it. Main is executed abstractly,
 step by step, calls and loads of scalars (loops twice, to cover values carried around):
 1. Every byte is labelled with the buffer that wrote it last; a buffer's first write labels all of its bytes. A read
-   must find its own buffer's label on all bytes between the first and the last that it reads; scratch may hold
-   anything. At the end all bytes of every output have been written.
+   must find its own buffer's label on all bytes between the first and the last that it reads, and so must a window,
+   which is written in part: it is taken for all that it covers in any turn. Scratch may hold anything. At the end all
+   bytes of every output have been written.
 2. Within a call, written bytes are disjoint from everything else the call is given, except that a result may be the
    very value of an operand where the kernel's interface allows it. Inputs and weights are never written. Of a cache,
    only bytes that the caller or a call has written are read, and at the end all of its present is written.
@@ -51,7 +52,7 @@ from ...dialects.graph.host import attributes_of_arguments
 from ...dialects.graph.kv_cache_attributes import CACHE, CacheAttr
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import AnyTensor, ints, numpy_dtype
-from ...dialects.kernel.calls import CallOp, WeightOp
+from ...dialects.kernel.calls import CallOp, WeightOp, WindowOp
 from ...dialects.kernel.kernel_attributes import InterfaceAttr
 from ...dialects.sizes.size_attributes import symbols_of_module
 from ..ordering.calls_and_values import OrderProblem, OrderProof
@@ -59,6 +60,7 @@ from ..ordering.proof_checker import check_order_proof
 from .analysis.byte_map import ByteMap, Region
 from .analysis.flow_problem import flow_problem
 from .analysis.value_flow import ValueFlow
+from .analysis.window_bytes import window_region
 
 _Step = CallOp | memref.LoadOp
 _LOOPS = scf.ForOp | scf.WhileOp
@@ -70,7 +72,7 @@ _VIEWS = (
     memref.ExpandShapeOp,
     memref.CastOp,
 )
-_HARMLESS = (*_VIEWS, memref.ViewOp, memref.AllocOp, scf.YieldOp, scf.ConditionOp, func.ReturnOp)
+_HARMLESS = (*_VIEWS, WindowOp, memref.ViewOp, memref.AllocOp, scf.YieldOp, scf.ConditionOp, func.ReturnOp)
 
 
 @dataclass(frozen=True)
@@ -250,13 +252,15 @@ class _Checker:
         if is_call:
             self.check_sharing(op)
         step = self.steps[op]
+        begun = {number for number, buffer in self.buffers.items() if buffer.steps}
+        left = [value for value in outs if isinstance(value.owner, WindowOp) and self.region(value).owner in begun]
         reads = {self.region(value).owner for value in ins}
         overwritten = {region.owner for region in map(self.region, outs) if self.is_whole(region)} - reads
         for owner in {*reads, *(self.region(value).owner for value in (*outs, *scratch))}:
             buffer = self.buffers.get(owner)
             if buffer is not None:
                 buffer.touch(step, overwritten=owner in overwritten)
-        for value in ins:
+        for value in (*ins, *left):
             region = self.region(value)
             if region.space in self.caches:
                 for position, _ in self.strangers(region):
@@ -281,7 +285,7 @@ class _Checker:
                 continue
             start, end = region.start, region.end
             buffer = self.buffers.get(region.owner)
-            if buffer is not None and buffer.birth == step:
+            if buffer is not None and (buffer.birth == step or region.owner not in begun):
                 start, end = buffer.start, buffer.end
             self.memory.setdefault(region.space, ByteMap()).write(start, end, region.owner)
 
@@ -332,6 +336,10 @@ class _Checker:
         return self.regions[value]
 
     def find_region(self, value: SSAValue) -> Region:
+        if isinstance(value.owner, WindowOp):
+            source = self.region(value.owner.source)
+            exact = source.space in self.outputs or source.space in self.caches
+            return window_region(value.owner, source, _name(value), exact=exact)
         type = cast("MemRefType[Attribute]", value.type)
         strides, offset = type.get_strides(), type.get_offset()
         op = value.owner

@@ -168,7 +168,9 @@ def _run(ctx: MiniContext, module: ModuleOp, each: ModulePass) -> float:
     return time.perf_counter() - start
 
 
-def stages_of(module: ModuleOp) -> dict[str, int]:
-    """The stages of a module at the llvm level, each with its number of buffers."""
+def stages_of(module: ModuleOp) -> dict[str, tuple[int, int]]:
+    """The stages of a module at the llvm level, each with its numbers of buffers and of turns of loops."""
     functions = {op.sym_name.data: op.function_type for op in module.ops if isinstance(op, llvm.FuncOp)}
-    return {name: len(type.inputs) - 3 for name, type in functions.items() if name.startswith(STAGE)}
+    stages = {name: [*type.inputs] for name, type in functions.items() if name.startswith(STAGE)}
+    buffers = {name: sum(isinstance(each, llvm.LLVMPointerType) for each in types) for name, types in stages.items()}
+    return {name: (buffers[name], len(types) - buffers[name] - 3) for name, types in stages.items()}

@@ -148,7 +148,11 @@ def _compiled(m: Model, options: Options) -> tuple[_Code, Array]:
     roles += [(role, 0) for role in made]
     types = [memref_type(value) for value in main_of(together).args[: len(roles)]]
     weights = weight_segment(together, m.ctx)
-    stages = {op.sym_name.data: len(roles) for op in together.ops if isinstance(op, FuncOp) and _is_stage(op)}
+    stages = {
+        op.sym_name.data: (len(roles), len(op.function_type.inputs) - len(roles) - 3)
+        for op in together.ops
+        if isinstance(op, FuncOp) and _is_stage(op)
+    }
     pipelines.run_passes(m.ctx, together, pipelines.parse_passes(pipelines.LLVM))
     text, support = emit_llvm_ir(together), runtime_ir(len(roles), stages)
     code = loaded([compile_to_object(text, machine_of(target), options.opt_level, link=[support])])

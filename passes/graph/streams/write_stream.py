@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
@@ -13,8 +15,9 @@ from ....dialects.graph.ops.conversion import CastOp
 from ....dialects.graph.ops.elementwise import AddOp, MulOp
 from ....dialects.graph.ops.indexing import GatherOp, ScatterNdOp
 from ....dialects.graph.ops.movement import ConcatOp, PadOp, SliceOp, SlideOp
+from ....dialects.graph.ops.rows import EmptyOp, ExtractRowsOp, InsertRowsOp
 from ....dialects.graph.ops.structure import ConstantOp
-from ....dialects.graph.values import Array, shape_of
+from ....dialects.graph.values import Array, shape_of, type_of
 from ..support.counted_loops import CountedLoop, GraphWriter
 from ..support.pattern_utils import with_operands
 from .row_schedule import MOST_COPIED, Firing, Stream, copies_rows
@@ -52,6 +55,8 @@ class StreamWriter(GraphWriter):
         """Of values that were read, what is read again; `band` has those with rows that are not there yet."""
         self.turn: SSAValue | None = None
         """In a loop the number of the turn, a tensor of i64."""
+        self.index: SSAValue | None = None
+        """The same as a host scalar."""
         self.strides: dict[SSAValue, int] = {}
         """In a loop the rows of each value that are made in a turn."""
 
@@ -61,7 +66,8 @@ class StreamWriter(GraphWriter):
         looped = {step.firing.op.results[0] for each in turns if each.count > 1 for step in each.steps}
         for value in self.stream.outputs:
             if value in looped:
-                self.whole[value] = self.zeros(value)
+                lie_together = _lie_together(value, self.stream.axis[value])
+                self.whole[value] = self.insert(EmptyOp(type_of(value))) if lie_together else self.zeros(value)
             else:
                 self.parts[value] = []
         for each in turns:
@@ -84,7 +90,7 @@ class StreamWriter(GraphWriter):
         loop = CountedLoop(
             self, turns.count, [*(window.now for window in windows.values()), *(self.whole[value] for value in wholes)]
         )
-        self.turn = loop.number
+        self.turn, self.index = loop.number, loop.index
         for window, argument in zip(windows.values(), loop.values, strict=False):
             window.now = argument
         self.whole.update(zip(wholes, loop.values[len(windows) :], strict=True))
@@ -95,7 +101,7 @@ class StreamWriter(GraphWriter):
         for value in windows:
             self.stored(value)
         results = loop.close([*(window.now for window in windows.values()), *(self.whole[value] for value in wholes)])
-        self.turn, self.strides = None, {}
+        self.turn, self.index, self.strides = None, None, {}
         for (value, window), now in zip(windows.items(), results, strict=False):
             now = self.slice(now, stream.axis[value], window.rows - window.held, window.rows)
             self.windows[value] = Window(window.held, window.held, now)
@@ -201,19 +207,33 @@ class StreamWriter(GraphWriter):
         by = self.insert(ConstantOp.from_numpy(stride))
         return self.insert(AddOp(given, self.insert(MulOp(self.turn, by))))
 
+    def row(self, first: int, stride: int) -> SSAValue:
+        """The number of a row, or in a loop one that is `stride` more in each turn."""
+        start = self.insert(arith.ConstantOp(IntegerAttr(first, IndexType())))
+        if self.index is None or not stride:
+            return start
+        by = self.insert(arith.ConstantOp(IntegerAttr(stride, IndexType())))
+        return self.insert(arith.AddiOp(start, self.insert(arith.MuliOp(self.index, by))))
+
     def source(self, value: SSAValue, rows: Rows, stride: int) -> SSAValue:
         """Rows of a value from outside of the stream."""
         axis = self.stream.axis[value]
         if self.turn is None or not stride:
             return self.slice(value, axis, *rows)
+        if _lie_together(value, axis):
+            return self.insert(ExtractRowsOp(value, self.row(rows[0], stride), axis, rows[1] - rows[0]))
         return self.insert(GatherOp(value, self.moving(np.arange(*rows), np.array(stride)), axis))
 
     def output(self, value: SSAValue, new: SSAValue, firing: Firing) -> None:
         """Writes rows of an output to where they stay."""
-        axis, shape = self.stream.axis[value], shape_of(new)
+        axis, shape, stride = self.stream.axis[value], shape_of(new), self.strides.get(value, 0)
+        if _lie_together(value, axis):
+            row = self.row(firing.start, stride)
+            self.whole[value] = self.insert(InsertRowsOp(self.whole[value], new, row, axis))
+            return
         places = np.stack(np.meshgrid(*map(np.arange, shape[: axis + 1]), indexing="ij"), -1)
         along = np.eye(axis + 1, dtype=np.int64)[axis]
-        indices = self.moving(places + firing.start * along, self.strides.get(value, 0) * along)
+        indices = self.moving(places + firing.start * along, stride * along)
         self.whole[value] = self.insert(ScatterNdOp(self.whole[value], indices, new))
 
     def slice(self, value: SSAValue, axis: int, start: int, stop: int) -> SSAValue:
@@ -224,3 +244,8 @@ class StreamWriter(GraphWriter):
         starts, stops = [0] * len(shape), list(shape)
         starts[axis], stops[axis] = start, stop
         return self.insert(SliceOp(value, starts, stops))
+
+
+def _lie_together(value: SSAValue, axis: int) -> bool:
+    """Whether each row of a value lies in one piece, and the next one behind it."""
+    return all(size == 1 for size in shape_of(value)[:axis])

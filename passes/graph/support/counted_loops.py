@@ -55,7 +55,7 @@ class CountedLoop:
         self.bounds = [writer.insert(arith.ConstantOp(IntegerAttr(each, IndexType()))) for each in (0, turns, 1)]
         self.block = Block(arg_types=[IndexType(), *(value.type for value in self.given)])
         self.outside, writer.here = writer.here, InsertPoint.at_end(self.block)
-        _, self.number, *self.values = self.block.args
+        self.index, self.number, *self.values = self.block.args
 
     def close(self, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """Ends a turn with the values for the next one; returns those of the last, behind the loop."""

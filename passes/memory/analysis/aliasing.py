@@ -1,10 +1,10 @@
 """Alias analysis for order-kernels and mark-inplace: which values may share bytes.
 
 At the kernels level, each block of `main` is converted to integers once (`read_programs`): tasks (calls, loops,
-branches, and scalars read from a tensor), values and storages. Values that always alias (reshapes, results that a
-kernel only moves) are one storage. `share` then visits the tasks in a given order, merges storages wherever a kernel's
-interface lets a result overwrite an operand, and returns the peak of live bytes. The IR is not touched, so an order can
-be scored without applying it.
+branches, and scalars read from a tensor), values and storages. Values that always alias (reshapes, rows of a value,
+results that a kernel only moves) are one storage. `share` then visits the tasks in a given order, merges storages
+wherever a kernel's interface lets a result overwrite an operand, and returns the peak of live bytes. The IR is not
+touched, so an order can be scored without applying it.
 
 A loop or a branch is one task of the block that contains it: it reads the values it captures, and its scratch is the
 peak of live bytes inside. A captured value is never overwritten inside, as another iteration or a later task may read
@@ -26,6 +26,7 @@ from ....dialects.graph.base import describe
 from ....dialects.graph.dialect import Graph
 from ....dialects.graph.host import Loop, caches_of, inner_blocks, is_scalar, is_shaped, ops_of, read_by
 from ....dialects.graph.ops.movement import ReshapeOp
+from ....dialects.graph.ops.rows import EmptyOp, ExtractRowsOp, InsertRowsOp
 from ....dialects.graph.ops.structure import CallOp, KernelOp, WeightOp
 from ....dialects.graph.values import nbytes_of as tensor_bytes
 from ....dialects.graph.values import type_of
@@ -57,7 +58,7 @@ class Program:
     storage: list[int] = field(default_factory=list[int])
     nbytes: list[int] = field(default_factory=list[int])
     fixed: list[bool] = field(default_factory=list[bool])  # defined outside, or a weight: never overwritten
-    output: list[bool] = field(default_factory=list[bool])  # holds what the block yields: memory from outside
+    output: list[bool] = field(default_factory=list[bool])  # yielded, or inserted into another value: memory of others
     maker: list[int] = field(default_factory=list[int])  # the task that first writes it, -1 for none
     readers: list[list[int]] = field(default_factory=list[list[int]])  # tasks, in the given order
 
@@ -107,16 +108,21 @@ class _Reader:
                 self.call(op)
             elif isinstance(op, WeightOp):
                 self.fix(op.result)
-            elif isinstance(op, ReshapeOp):
+            elif isinstance(op, EmptyOp):
+                self.value(op.result)
+            elif isinstance(op, ReshapeOp | ExtractRowsOp):
                 self.value(op.result, self.numbered(op.x))
-                self.makers[op.result] = self.makers.get(op.x, frozenset())
+                self.follow(op)
+            elif isinstance(op, InsertRowsOp):
+                self.value(op.result, self.numbered(op.into))
+                self.program.output[self.program.storage[self.numbered(op.new)]] = True
+                self.follow(op)
             elif isinstance(op, scf.IfOp | Loop):
                 self.regions(op)
             elif op.name == "tensor.extract":
                 self.task(op, (), 0)
             elif is_scalar(op):
-                made = frozenset[int]().union(*(self.makers.get(value, ()) for value in op.operands))
-                self.makers.update(dict.fromkeys(op.results, made))
+                self.follow(op)
             elif isinstance(op, func.ReturnOp | scf.YieldOp):
                 for value in filter(is_shaped, op.operands):
                     self.program.output[self.program.storage[self.numbered(value)]] = True
@@ -125,6 +131,11 @@ class _Reader:
                     f"{describe(op)}: at the kernels level main has calls, reshapes, loops, branches and scalars only"
                 )
         return self.program
+
+    def follow(self, op: Operation) -> None:
+        """The results of an op that is no task depend on what makes its operands."""
+        made = frozenset[int]().union(*(self.makers.get(value, ()) for value in op.operands))
+        self.makers.update(dict.fromkeys(op.results, made))
 
     def value(self, value: SSAValue, of: int | None = None) -> int:
         """A number for a new value; it aliases value `of` where that is given."""

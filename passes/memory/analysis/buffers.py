@@ -1,7 +1,8 @@
 """Buffers of a module: kernels' interfaces, memref types, and the place of each memref value.
 
 A value's place is a box in its root: an allocation, an argument of main, or a weight. Views (reinterpret_cast, subview,
-collapse and expand_shape, cast, and memref.view at a constant offset) are resolved.
+collapse and expand_shape, cast, and memref.view at a constant offset) are resolved; a kernel.window may be anywhere in
+its source.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from ....dialects.graph.base import named_location, node_name
 from ....dialects.graph.host import ROLE, argument_texts, attributes_of_arguments
 from ....dialects.graph.ops.structure import KernelOp
 from ....dialects.graph.values import ints, ints_attr, numpy_dtype
+from ....dialects.kernel.calls import WindowOp
 from ....dialects.kernel.kernel_attributes import InterfaceAttr
 from ...geometry.boxes import Box, reshaped
 
@@ -55,6 +57,8 @@ class Place:
     shift: int
     itemsize: int
     box: Box
+    exact: bool = True
+    """Whether it is all of the box; else a window that lies somewhere in it, which loops move."""
 
     @property
     def bytes(self) -> Box:
@@ -194,13 +198,16 @@ class Places:
             base = self[op.source]
             start = base.bytes.offset + constant_of(op.byte_shift)
             return Place(base.root, start, itemsize_of(type), Box.dense(type.get_shape()))
+        if isinstance(op, WindowOp):
+            base = self[op.source]
+            return Place(base.root, base.shift, base.itemsize, base.box, exact=False)
         if not isinstance(op, VIEWS):
             return Place(value, 0, itemsize_of(type), Box.dense(type.get_shape()))
         base = self[op.operands[0]]
         box = _window(op, base.box, type.get_shape())
         if box is None:
             raise PlanError(f"{label(op) or op.name}: {type} is not a view with constant strides")
-        return Place(base.root, base.shift, base.itemsize, box)
+        return Place(base.root, base.shift, base.itemsize, box, base.exact)
 
 
 def _window(op: Operation, base: Box, shape: Sequence[int]) -> Box | None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.ir import SSAValue
 
+from ....dialects.kernel.calls import WindowOp
 from ...geometry.boxes import Box, placed
 
 
@@ -31,6 +32,11 @@ class BoxAccess:
     strided: bool  # whether the kernel accepts strided memory, or an offset into the caller's
     value: SSAValue | None  # the view that is the call's operand; None for accesses of the caller
     move: int = -1  # the number of the move that the access belongs to
+
+    @property
+    def is_window(self) -> bool:
+        """Whether it is to a dense part that lies somewhere in the box."""
+        return self.value is not None and isinstance(self.value.owner, WindowOp)
 
 
 @dataclass
@@ -242,7 +248,9 @@ def _is_whole(buffer: RootBuffer, box: Box) -> bool:
 
 
 def _acceptable(access: BoxAccess, box: Box, parent: RootBuffer) -> bool:
-    """Whether the call accepts this box; a dense box of the arena is a plain buffer to any kernel."""
+    """Whether the call accepts this box; a dense box of the arena is a plain buffer to any kernel, as a window is."""
+    if access.is_window:
+        return box.is_dense
     plain = box.is_dense and (box.offset == 0 or parent.in_arena)
     return plain or (access.strided and box.rows_are_dense)
 

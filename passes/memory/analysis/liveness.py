@@ -93,7 +93,7 @@ class _Walk:
     def covers(self, value: SSAValue) -> bool:
         """Whether the value covers its whole root, so that writing it overwrites everything there."""
         place = self.places[value]
-        return place.box.is_dense and place.box.count == self.places[place.root].box.count
+        return place.exact and place.box.is_dense and place.box.count == self.places[place.root].box.count
 
     def branches(self, op: scf.IfOp) -> None:
         for region in op.regions:

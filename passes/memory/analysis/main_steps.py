@@ -18,7 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects.graph.host import Loop, is_scalar
 from ....dialects.graph.values import shape_of
-from ....dialects.kernel.calls import BarrierOp, CallOp, WeightOp
+from ....dialects.kernel.calls import BarrierOp, CallOp, WeightOp, WindowOp
 from ....dialects.kernel.kernel_attributes import InterfaceAttr, MoveAttr
 from ...geometry.boxes import Box
 
@@ -33,6 +33,7 @@ _NO_ACCESS = (
     memref.ExpandShapeOp,
     memref.CastOp,
     WeightOp,
+    WindowOp,
     scf.YieldOp,
     scf.ConditionOp,
     func.ReturnOp,

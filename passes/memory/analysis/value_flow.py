@@ -24,7 +24,7 @@ from xdsl.dialects import memref
 from xdsl.ir import SSAValue
 
 from ....dialects.graph.values import numpy_dtype
-from ....dialects.kernel.calls import CallOp
+from ....dialects.kernel.calls import CallOp, WindowOp
 from ....dialects.kernel.kernel_attributes import InterfaceAttr
 from ...geometry.boxes import Box, placed
 from .buffers import memref_type
@@ -37,7 +37,7 @@ class Made:
     """A result: its bytes, the call that makes it, and what each reader reads of it."""
 
     region: Region
-    value: SSAValue | None  # None for that of a copy
+    value: SSAValue | None  # None for that of a copy, or in a window
     maker: int
     is_whole: bool = False  # whether it has a buffer, or an argument, for itself; else it may lie in a larger one
     reads: dict[int, Region] = field(default_factory=dict[int, Region])
@@ -145,7 +145,9 @@ class ValueFlow:
         moved = {move.result for move in moves}
         copies = [piece for move in moves if (piece := self.copy(op, move)) is not None]
         results = [number for number in range(len(op.outs)) if number not in moved]
-        call = FlowCall(operands=[self.found(self.region(value), value) for value in op.ins] if results else [])
+        call = FlowCall(
+            operands=[self.found(self.region(value), _shaped(value)) for value in op.ins] if results else []
+        )
         for number in range(len(op.outs)):
             self.forget(self.region(op.outs[number]))
         for piece in copies:
@@ -156,7 +158,7 @@ class ValueFlow:
         self.read()
         call.scratch = sum(-(-self.region(value).count // self.alignment) * self.alignment for value in op.scratch)
         for number in results:
-            made = Made(self.region(op.outs[number]), op.outs[number], len(self.calls) - 1)
+            made = Made(self.region(op.outs[number]), _shaped(op.outs[number]), len(self.calls) - 1)
             made.is_whole = self.is_whole(made.region) or made.region.count == self.held.get(made.region.space)
             pairs = (operand for operand, result in interface.inplace_pairs if result == number)
             call.pairs += [Pair(number, made, call.operands[operand]) for operand in pairs]
@@ -321,6 +323,11 @@ class ValueFlow:
             for piece in self.pieces.get(space, ()):
                 for made, region in self.held_by(piece, piece.region, piece.region.space):
                     made.kept |= made.region.shared(region) == made.region.count
+
+
+def _shaped(value: SSAValue) -> SSAValue | None:
+    """A value, unless it is a window, of which it is not known where its elements lie."""
+    return None if isinstance(value.owner, WindowOp) else value
 
 
 @dataclass(frozen=True)

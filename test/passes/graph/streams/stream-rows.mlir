@@ -3,32 +3,32 @@
 // A band is two rows of what is between the convolutions. The second one reads a row more than it makes, so the first
 // makes one ahead, from two rows of %x and a row of padding; of each band two rows are read again.
 // CHECK-LABEL: @main
-// CHECK:         %[[ALL:.*]] = graph.broadcast_to %{{.*}} -> tensor<1x32x4x2xf32>
+// CHECK:         %[[ALL:.*]] = graph.empty : tensor<1x32x4x2xf32>
 // CHECK-NEXT:    %[[X:.*]] = graph.slice %x {{.*}} -> tensor<1x2x4x2xf32>
 // CHECK-NEXT:    graph.conv %[[X]], %w {{.*}}pads = array<i64: 1, 1, 0, 1>{{.*}} -> tensor<1x1x4x4xf32>
 // CHECK:         %[[B:.*]] = graph.concat %{{.*}}, %{{.*}} -> tensor<1x3x4x4xf32>
 // CHECK-NEXT:    %[[Y:.*]] = graph.conv %[[B]], %v {{.*}}pads = array<i64: 1, 1, 0, 1>{{.*}} -> tensor<1x2x4x2xf32>
-// CHECK:         %[[FIRST:.*]] = graph.scatter_nd %[[ALL]], %{{.*}}, %[[Y]]
+// CHECK:         %[[FIRST:.*]] = graph.insert_rows %[[ALL]], %[[Y]], %{{.*}} {axis = 1 : i64}
 // CHECK-NEXT:    %[[KEPT:.*]] = graph.slice %[[B]] {{.*}} -> tensor<1x2x4x4xf32>
 // CHECK:         %[[PLACE:.*]] = graph.slide %{{.*}}, %[[KEPT]] {axis = 1 : i64}
 // CHECK:         %[[TURNS:.*]] = arith.constant 14 : index
-// CHECK:         %{{.*}}, %[[LAST:.*]], %[[MADE:.*]] = scf.for %{{.*}} = %{{.*}} to %[[TURNS]] step %{{.*}} iter_args(%[[T:.*]] = %{{.*}}, %[[K:.*]] = %[[PLACE]], %[[M:.*]] = %[[FIRST]])
-// CHECK-NEXT:      %[[N:.*]] = graph.constant dense<[2, 3, 4, 5]> : tensor<4xi64>
-// CHECK-NEXT:      %[[TWO:.*]] = graph.constant dense<2> : tensor<i64>
-// CHECK-NEXT:      %[[MORE:.*]] = graph.mul %[[T]], %[[TWO]]
-// CHECK-NEXT:      %[[ROWS:.*]] = graph.add %[[N]], %[[MORE]]
-// CHECK-NEXT:      %[[IN:.*]] = graph.gather %x, %[[ROWS]] {axis = 1 : i64}
+// CHECK:         %{{.*}}, %[[LAST:.*]], %[[MADE:.*]] = scf.for %[[I:.*]] = %{{.*}} to %[[TURNS]] step %{{.*}} iter_args(%{{.*}} = %{{.*}}, %[[K:.*]] = %[[PLACE]], %[[M:.*]] = %[[FIRST]])
+// CHECK-NEXT:      %[[TWO:.*]] = arith.constant 2 : index
+// CHECK-NEXT:      %[[BY:.*]] = arith.constant 2 : index
+// CHECK-NEXT:      %[[MORE:.*]] = arith.muli %[[I]], %[[BY]] : index
+// CHECK-NEXT:      %[[ROW:.*]] = arith.addi %[[TWO]], %[[MORE]] : index
+// CHECK-NEXT:      %[[IN:.*]] = graph.extract_rows %x, %[[ROW]] {axis = 1 : i64, size = 4 : i64}
 // CHECK-NEXT:      %[[A:.*]] = graph.conv %[[IN]], %w {{.*}}pads = array<i64: 0, 1, 0, 1>{{.*}} -> tensor<1x2x4x4xf32>
 // CHECK-NEXT:      %[[R:.*]] = graph.relu %[[A]]
 // CHECK-NEXT:      %[[J:.*]] = graph.concat %[[K]], %[[R]] {axis = 1 : i64}
 // CHECK-NEXT:      %[[C:.*]] = graph.conv %[[J]], %v {{.*}}pads = array<i64: 0, 1, 0, 1>
-// CHECK:           %[[OUT:.*]] = graph.scatter_nd %[[M]], %{{.*}}, %[[C]]
+// CHECK:           %[[OUT:.*]] = graph.insert_rows %[[M]], %[[C]], %{{.*}}
 // CHECK-NEXT:      %[[LAST2:.*]] = graph.slice %[[J]] {{.*}} -> tensor<1x2x4x4xf32>
 // CHECK-NEXT:      %[[NEXT:.*]] = graph.slide %[[K]], %[[LAST2]] {axis = 1 : i64}
 // CHECK:           scf.yield %{{.*}}, %[[NEXT]], %[[OUT]]
 // CHECK:         %[[END:.*]] = graph.concat %[[LAST]], %{{.*}} -> tensor<1x3x4x4xf32>
 // CHECK-NEXT:    graph.conv %[[END]], %v {{.*}}pads = array<i64: 0, 1, 1, 1>{{.*}} -> tensor<1x2x4x2xf32>
-// CHECK:         graph.scatter_nd %[[MADE]]
+// CHECK:         graph.insert_rows %[[MADE]]
 module {
   func.func @main(%x: tensor<1x32x4x2xf32>, %w: tensor<4x2x3x3xf32>, %v: tensor<2x4x3x3xf32>) -> tensor<1x32x4x2xf32> {
     %a = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x32x4x2xf32>, tensor<4x2x3x3xf32>) -> tensor<1x32x4x4xf32>

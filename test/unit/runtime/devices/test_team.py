@@ -75,7 +75,7 @@ SHARE = ctypes.CFUNCTYPE(None, WORK, ctypes.c_void_p, *[ctypes.c_int64] * 2)
 
 @cache
 def code() -> Code:
-    runtime = runtime_ir(3, {"stage_0": 2, "stage_1": 2})
+    runtime = runtime_ir(3, {"stage_0": (2, 0), "stage_1": (2, 0)})
     return loaded([compile_to_object(llvm_ir(MAIN), host_target().machine, link=[runtime])])
 
 
