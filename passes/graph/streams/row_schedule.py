@@ -145,6 +145,19 @@ def makes_whole_values(op: GraphOp) -> bool:
     return op.products > 0 or isinstance(op, PoolOp | ResizeOp)
 
 
+def widens(stream: Stream, value: SSAValue) -> bool:
+    """Whether each row of a value is made of one row of fewer bytes: these may wait until more are needed."""
+    op = value.owner
+    while isinstance(op, GraphOp) and op in stream.reads and not makes_whole_values(op):
+        value = next((v for v, _ in reversed(stream.operands(op)) if v in stream.made), op.operands[0])
+        op = value.owner
+    if not isinstance(op, GraphOp) or op not in stream.reads:
+        return False
+    read = stream.operands(op)
+    alone = all((reach.first(1), reach.end(1)) == (1, 1) for _, reach in read)
+    return alone and sum(stream.row_bytes(v) for v, _ in read) < stream.row_bytes(stream.stored(value))
+
+
 def bands(stream: Stream, nbytes: int) -> dict[SSAValue, int]:
     """The rows of each value's bands, or all where those would be most of them.
 
@@ -185,7 +198,7 @@ def bands(stream: Stream, nbytes: int) -> dict[SSAValue, int]:
         rows = given if makes_whole_values(op) else found
         for value, reach in stream.operands(op):
             anew = int(rows[op.results[0]] * reach.scale)
-            if value in found and found[value] < anew and (reach.scale > 1 or not makes_whole_values(op)):
+            if value in found and found[value] < anew and (not makes_whole_values(op) or widens(stream, value)):
                 found[value] = whole(value, anew)
     return found
 
@@ -245,7 +258,7 @@ def live_bytes(stream: Stream, rows: Mapping[SSAValue, int]) -> int:
         band = max(rows[value], *wanted, 0)
         if rows[value] == total:
             held, more = (total, 0) if min(wanted, default=total) < total else (0, total)
-        elif copies_rows(left, rows[value], left + band):
+        elif copies_rows(left, band, left + band):
             held, more = left, left + band
         else:
             held, more = left + (band if left else 0), band

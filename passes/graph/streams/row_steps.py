@@ -97,15 +97,17 @@ def windows_of(steps: Sequence[Step]) -> dict[SSAValue, WindowSize]:
     Where few are left of many, they get the place of those that are left: they are copied to the new ones, and back.
     """
     held = dict(steps[0].held)
-    now, most, count = dict(held), dict[SSAValue, int](), dict[SSAValue, int]()
+    now, most = dict(held), dict[SSAValue, int]()
+    new, count = dict.fromkeys(held, 0), dict.fromkeys(held, 0)  # rows since some were dropped, and the most of them
     for step in steps:
         value = step.firing.op.results[0]
         if value in held:
             now[value] += step.count
+            new[value] += step.count
             most[value] = max(most.get(value, 0), now[value])
-            count[value] = max(count.get(value, 0), step.count)
+            count[value] = max(count[value], new[value])
         for each, rows in step.keeps:
-            now[each] = rows[1] - rows[0] if rows else 0
+            now[each], new[each] = rows[1] - rows[0] if rows else 0, 0
     found: dict[SSAValue, WindowSize] = {}
     for value, rows in most.items():
         slides = not copies_rows(held[value], count[value], rows)

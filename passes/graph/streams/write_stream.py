@@ -45,8 +45,8 @@ class StreamWriter(GraphWriter):
     def __init__(self, stream: Stream, before: Operation) -> None:
         super().__init__(InsertPoint.before(before), stream.ops[-1].location)
         self.stream = stream
-        self.band: dict[SSAValue, SSAValue] = {}
-        """Of each value the rows that are there."""
+        self.band: dict[SSAValue, list[SSAValue]] = {}
+        """Of each value the rows that are there; parts are put together when they are read."""
         self.parts: dict[SSAValue, list[SSAValue]] = {}
         """Of outputs that no loop writes, what was made of them."""
         self.whole: dict[SSAValue, SSAValue] = {}
@@ -151,7 +151,12 @@ class StreamWriter(GraphWriter):
     def there(self, value: SSAValue) -> tuple[SSAValue, int]:
         """What has the rows of a value that are there, and where in it they begin."""
         window = self.windows.get(value)
-        return (self.band[value], 0) if window is None or window.behind else (window.now, window.rows - window.held)
+        if window is not None and not window.behind:
+            return window.now, window.rows - window.held
+        parts = self.band[value]
+        if len(parts) > 1:
+            parts[:] = [self.insert(ConcatOp(parts, self.stream.axis[value]))]
+        return parts[0], 0
 
     def join(self, value: SSAValue, new: SSAValue, step: Step) -> None:
         """Puts new rows behind those that are there."""
@@ -160,10 +165,11 @@ class StreamWriter(GraphWriter):
             window.now = self.insert(SlideOp(window.now, new, axis)) if step.count < window.rows else new
             window.held += step.count
             return
-        if step.joins:
-            band, first = self.there(value)
-            new = self.insert(ConcatOp([self.slice(band, axis, first, shape_of(band)[axis]), new], axis))
-        self.band[value] = new
+        parts = self.band.get(value, []) if step.joins else []
+        if step.joins and not parts:
+            held, first = self.there(value)
+            parts = [self.slice(held, axis, first, shape_of(held)[axis])]
+        self.band[value] = [*parts, new]
         if window:
             window.held += step.count
             window.behind += step.count
@@ -177,7 +183,7 @@ class StreamWriter(GraphWriter):
         if window and (window.carried or same):
             window.held = held
             if window.behind and held > window.rows:
-                self.band[value] = self.slice(band, axis, start, stop)
+                self.band[value] = [self.slice(band, axis, start, stop)]
             elif held:
                 self.stored(value)
             else:
@@ -195,7 +201,8 @@ class StreamWriter(GraphWriter):
         """Puts rows into their window that are not there yet."""
         window, axis = self.windows[value], self.stream.axis[value]
         if window.behind:
-            band, count = self.band.pop(value), min(window.behind, window.rows)
+            (band, _), count = self.there(value), min(window.behind, window.rows)
+            del self.band[value]
             new = self.slice(band, axis, shape_of(band)[axis] - count, shape_of(band)[axis])
             window.now, window.behind = self.insert(SlideOp(window.now, new, axis)), 0
 
