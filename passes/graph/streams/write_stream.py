@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint
 from ....dialects.graph.ops.conversion import CastOp
 from ....dialects.graph.ops.elementwise import AddOp, MulOp
 from ....dialects.graph.ops.indexing import GatherOp, ScatterNdOp
-from ....dialects.graph.ops.movement import ConcatOp, PadOp, SliceOp, SlideOp
+from ....dialects.graph.ops.movement import ConcatOp, SliceOp, SlideOp
 from ....dialects.graph.ops.rows import EmptyOp, ExtractRowsOp, InsertRowsOp
 from ....dialects.graph.ops.structure import ConstantOp
 from ....dialects.graph.values import Array, shape_of, type_of
@@ -111,10 +111,10 @@ class StreamWriter(GraphWriter):
         """The rows of a value that are there as a window on which more follow."""
         axis, (band, first) = self.stream.axis[value], self.there(value)
         now = self.slice(band, axis, first, shape_of(band)[axis])
-        low = [0] * len(shape_of(value))
-        low[axis] = size.rows - size.held
-        if any(low):
-            now = self.insert(PadOp(now, low, [0] * len(low)))
+        if size.rows > size.held:  # not padded: what is there may become a part of the window
+            shape = list(shape_of(now))
+            shape[axis] = size.rows - size.held
+            now = self.insert(ConcatOp([self.zeros(now, shape), now], axis))
         self.band.pop(value, None)
         return Window(size.rows, size.held, now, slides=size.slides, carried=True)
 

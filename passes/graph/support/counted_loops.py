@@ -39,10 +39,10 @@ class GraphWriter:
         """A constant of type i64."""
         return self.insert(ConstantOp.from_numpy(np.array(value, np.int64)))
 
-    def zeros(self, like: SSAValue) -> SSAValue:
-        """A value of zeros, which others replace."""
+    def zeros(self, like: SSAValue, shape: Sequence[int] | None = None) -> SSAValue:
+        """A value of zeros, which others replace, of the type of another or of another shape."""
         nothing = self.insert(ConstantOp.from_numpy(np.zeros((), numpy_dtype(element_type_of_value(like)))))
-        return self.insert(BroadcastToOp(nothing, shape_of(like)))
+        return self.insert(BroadcastToOp(nothing, shape_of(like) if shape is None else shape))
 
 
 class CountedLoop:
