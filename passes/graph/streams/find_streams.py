@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ....dialects.graph.base import GraphOp
 from ....dialects.graph.host import read_by
 from ....dialects.graph.ops.movement import ReshapeOp
+from ....dialects.graph.ops.structure import ConstantOp, WeightOp
 from ....dialects.graph.ops.windows import PoolOp
 from ....dialects.graph.values import shape_of
 from ....dialects.sizes.sizes import is_fixed
@@ -24,25 +25,28 @@ def find_streams(block: Block, apart: Collection[Operation] = ()) -> list[Stream
 
     Ops `apart` belong to none.
     """
-    left = [op for op in block.ops if op is not block.last_op and op not in apart]
+    left = [op for op in block.ops if op is not block.last_op]
     found: list[Stream] = []
     taken = set(apart)
     while left:
-        stream, left = _first_stream(left)
-        _extend(stream, block, taken)
+        stream, left = _first_stream(left, apart)
+        extend(stream, block, taken)
+        while stream.ops and isinstance(last := stream.ops[-1], ReshapeOp):  # of a whole value it is a view
+            stream.ops.remove(last)
+            del stream.reads[last], stream.axis[last.result]
         if len(stream.ops) > 1:
             found.append(stream)
             taken.update(stream.ops)
     return found
 
 
-def _first_stream(ops: list[Operation]) -> tuple[Stream, list[Operation]]:
+def _first_stream(ops: list[Operation], apart: Collection[Operation]) -> tuple[Stream, list[Operation]]:
     """The stream that begins with the first product or pool of rows, and the ops that need what it makes."""
     stream, later = Stream([], {}, {}), list[Operation]()
     made, after = set[SSAValue](), set[SSAValue]()
     for op in ops:
         read = read_by(op)
-        if after.isdisjoint(read) and isinstance(op, GraphOp) and _join(stream, op, made):
+        if op not in apart and after.isdisjoint(read) and isinstance(op, GraphOp) and _join(stream, op, made):
             made.update(op.results)
         elif not after.isdisjoint(read) or not made.isdisjoint(read):
             later.append(op)
@@ -50,7 +54,7 @@ def _first_stream(ops: list[Operation]) -> tuple[Stream, list[Operation]]:
     return stream, later
 
 
-def _extend(stream: Stream, block: Block, taken: Collection[Operation]) -> None:
+def extend(stream: Stream, block: Block, taken: Collection[Operation]) -> None:
     """Adds ops before the stream of which it reads nothing but rows: where it does shows their axis."""
     waiting = list(stream.ops)
     while waiting:
@@ -59,7 +63,7 @@ def _extend(stream: Stream, block: Block, taken: Collection[Operation]) -> None:
             if not isinstance(op, GraphOp) or op in taken or op in stream.reads or op.parent is not block:
                 continue
             alone = len(op.results) == 1 and all(_reads_rows(stream, use.operation, value) for use in value.uses)
-            if alone and _add(stream, op, stream.axis[value]):
+            if alone and add_rows(stream, op, stream.axis[value]):
                 waiting.append(op)
     if len(stream.reads) > len(stream.ops):
         stream.ops[:] = [op for op in block.ops if isinstance(op, GraphOp) and op in stream.reads]
@@ -98,13 +102,19 @@ def _join(stream: Stream, op: GraphOp, made: Collection[SSAValue]) -> bool:
     if len(op.results) != 1 or not (within or begins):
         return False
     axis = _result_axis(stream, op, within)
-    if axis is None or not _add(stream, op, axis, within):
+    if axis is None or not (within or _reads_values(op, axis)) or not add_rows(stream, op, axis, within):
         return False
     stream.ops.append(op)
     return True
 
 
-def _add(stream: Stream, op: GraphOp, axis: int, within: Collection[int] = ()) -> bool:
+def _reads_values(op: GraphOp, axis: int) -> bool:
+    """Whether an op reads more by rows than constants."""
+    reads = zip(op.operands, reaches(op, axis) or [], strict=False)
+    return any(reach and not isinstance(value.owner, ConstantOp | WeightOp) for value, reach in reads)
+
+
+def add_rows(stream: Stream, op: GraphOp, axis: int, within: Collection[int] = ()) -> bool:
     """Whether rows along an axis of an op's result can be computed by themselves, from rows of operands `within`.
 
     If so, the stream knows what it reads.

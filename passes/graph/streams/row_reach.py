@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.graph.axes import Kept, Placed, Repeated, Spread, Strided, Whole, Windowed
 from ....dialects.graph.base import GraphOp
+from ....dialects.graph.ops.attention import AttentionOp
 from ....dialects.graph.ops.contraction import ConvOp, ConvTransposeOp
 from ....dialects.graph.ops.movement import PadOp, ReshapeOp, SliceOp
 from ....dialects.graph.ops.resize import Extent, ResizeOp
@@ -93,6 +94,9 @@ def reaches(op: GraphOp, axis: int) -> list[Reach | None] | None:
                 found.append(windows)
             case Kept() if shape_of(value)[place] == shape_of(op.results[0])[axis]:
                 found.append(Reach(place))
+            case Whole() if isinstance(op, AttentionOp) and axis == 1:
+                shared = shape_of(op.query)[1] // shape_of(value)[1]
+                found.append(Reach(place, Fraction(1, shared), multiple=shared))
             case Placed() | Whole() if isinstance(op, PadOp):
                 if (padded := _padded(op, axis)) is None:
                     return None
@@ -159,9 +163,12 @@ def _part_of_resize(op: ResizeOp, axis: int, reach: Reach, start: int, stop: int
 
 
 def _reshaped(old: Sequence[int], new: Sequence[int], axis: int) -> Reach | None:
-    """The reach of a reshape whose rows are blocks of memory before and after."""
-    place = next((i for i, size in enumerate(old) if size != 1), None)
-    if place is None or prod(new[:axis]) != 1 or not is_fixed(*old, *new):
+    """The reach of a reshape whose rows are blocks of memory before and after, as often as axes before them tell."""
+    if not is_fixed(*old, *new):
+        return None
+    before = prod(new[:axis])
+    place = next((i for i, size in enumerate(old) if size != 1 and prod(old[:i]) == before), None)
+    if place is None:
         return None
     rows, result = old[place], new[axis]
     if result % rows == 0:

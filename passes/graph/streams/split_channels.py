@@ -26,8 +26,9 @@ from ....dialects.graph.ops.structure import ConstantOp, WeightOp
 from ....dialects.graph.values import nbytes_of, shape_of, type_of
 from ....dialects.sizes.sizes import is_fixed
 from ..fold_constants import folded
+from ..support.counted_loops import GraphWriter
 from ..support.pattern_utils import Constants, with_operands
-from .row_reach import Reach, part_properties, reaches
+from .row_reach import part_properties, reaches
 
 LEAST_CHANNELS = 32  # of a group, so that vectors are full
 
@@ -77,7 +78,7 @@ def _channels(op: GraphOp) -> int:
 def _write(chain: list[GraphOp], group: int, constants: Constants) -> Iterator[Operation]:
     """Replaces a chain by one for each group of channels; yields their ops."""
     mean = chain[-1]
-    here = InsertPoint.before(mean)
+    writer = GraphWriter(InsertPoint.before(mean), mean.location)
     size = shape_of(mean.results[0])[-1]
     parts: list[SSAValue] = []
     for start in range(0, size, group):
@@ -86,15 +87,16 @@ def _write(chain: list[GraphOp], group: int, constants: Constants) -> Iterator[O
         for op in chain:
             reads = reaches(op, _channels(op)) or []
             operands = [
-                value if each is _inside(op) else _part(each, reach, start, stop, constants, here)
+                value
+                if each is _inside(op)
+                else writer.insert(cut(each, reach.axis, start, stop, constants))
+                if reach
+                else each
                 for each, reach in zip(op.operands, reads, strict=True)
             ]
-            changed = part_properties(op, _channels(op), reads[0], start, stop)
-            new = with_operands(op, operands, **changed)
-            new.location = op.location
-            Rewriter.insert_op(new, here)
+            new = with_operands(op, operands, **part_properties(op, _channels(op), reads[0], start, stop))
+            value = writer.insert(new)
             yield new
-            value = new.results[0]
         parts.append(value)
     whole = ConcatOp(parts, len(shape_of(parts[0])) - 1, location=mean.location)
     Rewriter.replace_op(mean, whole)
@@ -102,16 +104,15 @@ def _write(chain: list[GraphOp], group: int, constants: Constants) -> Iterator[O
         Rewriter.erase_op(op)
 
 
-def _part(
-    value: SSAValue, reach: Reach | None, start: int, stop: int, constants: Constants, here: InsertPoint
-) -> SSAValue:
-    """The numbers of a weight for some channels."""
-    if reach is None:
-        return value
+def cut(value: SSAValue, axis: int, start: int, stop: int, constants: Constants) -> Operation:
+    """An op for elements start..stop of an axis; of a constant another constant."""
     shape = shape_of(value)
     starts, stops = [0] * len(shape), list(shape)
-    starts[reach.axis], stops[reach.axis] = start, stop
-    cut = SliceOp(value, starts, stops, location=value.owner.location if isinstance(value.owner, Operation) else None)
-    (made,) = folded(cut, constants)
-    Rewriter.insert_op(made, here)
-    return made.results[0]
+    starts[axis], stops[axis] = start, stop
+    op = SliceOp(value, starts, stops)
+    if not isinstance(value.owner, ConstantOp | WeightOp):
+        return op
+    op.location = value.owner.location
+    (made,) = folded(op, constants)
+    op.erase()
+    return made

@@ -47,6 +47,7 @@ from ..support.pattern_utils import Constants
 from .find_streams import find_streams, moved_behind
 from .row_schedule import Stream, bands, firings
 from .split_channels import split_channels
+from .split_heads import split_heads
 from .split_streams import split_stream
 from .write_stream import StreamWriter
 
@@ -66,7 +67,9 @@ class StreamRows(ModulePass):
         if not self.band:
             return
         main = main_of(op, self.name)
-        apart = split_channels(main.body.block, self.band, Constants(blob_store(ctx)))
+        constants = Constants(blob_store(ctx))
+        apart = split_channels(main.body.block, self.band, constants)
+        apart |= split_heads(main.body.block, self.band, constants)
         for found in reversed(find_streams(main.body.block, apart)):
             for stream in reversed(split_stream(found, self.band)):
                 _write(stream, self.band)

@@ -11,12 +11,13 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from ....dialects.graph.base import GraphOp
 from ....dialects.graph.ops.conversion import CastOp
 from ....dialects.graph.ops.elementwise import AddOp, MulOp
 from ....dialects.graph.ops.indexing import GatherOp, ScatterNdOp
 from ....dialects.graph.ops.movement import ConcatOp, SliceOp, SlideOp
 from ....dialects.graph.ops.rows import EmptyOp, ExtractRowsOp, InsertRowsOp
-from ....dialects.graph.ops.structure import ConstantOp
+from ....dialects.graph.ops.structure import ConstantOp, WeightOp
 from ....dialects.graph.values import Array, shape_of, type_of
 from ..support.counted_loops import CountedLoop, GraphWriter
 from ..support.pattern_utils import with_operands
@@ -51,6 +52,8 @@ class StreamWriter(GraphWriter):
         """Of outputs that no loop writes, what was made of them."""
         self.whole: dict[SSAValue, SSAValue] = {}
         """Outputs that loops write, as far as they are made."""
+        self.replaced: dict[SSAValue, SSAValue] = {}
+        """Values from outside, each with the output that is written over it."""
         self.windows: dict[SSAValue, Window] = {}
         """Of values that were read, what is read again; `band` has those with rows that are not there yet."""
         self.turn: SSAValue | None = None
@@ -62,12 +65,16 @@ class StreamWriter(GraphWriter):
 
     def write(self, firings: Iterable[Firing]) -> dict[SSAValue, SSAValue]:
         """Writes all firings; returns the outputs of the stream, whole."""
-        turns = repetitions(self.stream, steps_of(self.stream, firings))
+        steps = steps_of(self.stream, firings)
+        turns = repetitions(self.stream, steps)
         looped = {step.firing.op.results[0] for each in turns if each.count > 1 for step in each.steps}
         for value in self.stream.outputs:
             if value in looped:
                 lie_together = _lie_together(value, self.stream.axis[value])
-                self.whole[value] = self.insert(EmptyOp(type_of(value))) if lie_together else self.zeros(value)
+                fresh = self.replaced_by(value, steps)
+                if fresh is None:
+                    fresh = self.insert(EmptyOp(type_of(value))) if lie_together else self.zeros(value)
+                self.whole[value] = fresh
             else:
                 self.parts[value] = []
         for each in turns:
@@ -79,6 +86,23 @@ class StreamWriter(GraphWriter):
         for value, parts in self.parts.items():
             found[value] = self.insert(ConcatOp(parts, self.stream.axis[value])) if len(parts) > 1 else parts[0]
         return found
+
+    def replaced_by(self, value: SSAValue, steps: Sequence[Step]) -> SSAValue | None:
+        """A value that nobody reads behind the stream, whose rows are all read before those of an output are made."""
+        stream = self.stream
+        for other in dict.fromkeys(each for op in reversed(stream.ops) for each, _ in stream.operands(op)):
+            alike = other.type == value.type and stream.axis[other] == stream.axis[value]
+            if not alike or other in stream.made or other in self.replaced or not _is_last_reader(stream, other):
+                continue
+            made, kept = 0, True
+            for step in steps:
+                reading = zip(step.firing.op.operands, step.sources, strict=True)
+                kept = kept and all(rows is None or rows[0] >= made for each, rows in reading if each is other)
+                made = step.firing.stop if step.firing.op is value.owner else made
+            if kept:
+                self.replaced[other] = value
+                return other
+        return None
 
     def loop(self, turns: Turns) -> None:
         """Writes a loop over steps that are repeated."""
@@ -225,6 +249,8 @@ class StreamWriter(GraphWriter):
     def source(self, value: SSAValue, rows: Rows, stride: int) -> SSAValue:
         """Rows of a value from outside of the stream."""
         axis = self.stream.axis[value]
+        if value in self.replaced:
+            value = self.whole[self.replaced[value]]
         if self.turn is None or not stride:
             return self.slice(value, axis, *rows)
         if _lie_together(value, axis):
@@ -256,3 +282,15 @@ class StreamWriter(GraphWriter):
 def _lie_together(value: SSAValue, axis: int) -> bool:
     """Whether each row of a value lies in one piece, and the next one behind it."""
     return all(size == 1 for size in shape_of(value)[:axis])
+
+
+def _is_last_reader(stream: Stream, value: SSAValue) -> bool:
+    """Whether a value is made in the stream's block, and nobody reads it behind the stream, or as a whole in it."""
+    last, op = stream.ops[-1], value.owner
+    if not isinstance(op, Operation) or isinstance(op, ConstantOp | WeightOp) or op.parent is not last.parent:
+        return False
+    for use in value.uses:
+        reads = stream.reads.get(use.operation) if isinstance(use.operation, GraphOp) else None
+        if reads[use.index] is None if reads else not use.operation.is_before_in_block(last):
+            return False
+    return True
