@@ -24,10 +24,10 @@ from ...lowering.levels import LEVELS
 from ...lowering.pipelines import parse_passes, run_passes
 from ...passes.kernels.choose_schedule import AnySchedule, choices_of
 from ...passes.kernels.measured_schedules import tuned_schedules
-from ...passes.memory.report.largest_step import LargestStep, largest_step
+from ...passes.memory.analysis.main_steps import steps_of
+from ...passes.memory.report.largest_step import LargestStep, largest_step, step_name
 from ...passes.memory.report.memory_report import plan_summary
 from ...passes.model_time import estimated_seconds
-from ...passes.statistics import pass_statistics
 from ..config import EngineConfig
 from ..progress import LOG
 from .engine_phases import engine_phases
@@ -63,6 +63,8 @@ class MemoryPoint:
     """What limits scratch."""
     largest: LargestStep = field(repr=False)
     """The call that needs most for itself."""
+    binding: str
+    """The first ONNX node of the call at which most is live."""
     lower_bound: int
     """Bytes that any placement of its buffers needs."""
     proven: bool
@@ -110,7 +112,7 @@ class MemoryFrontier:
         proof = ", proven minimal for its order" if least.proven else ""
         return PlanError(
             f"no plan of the model fits in {nbytes:,} bytes: the smallest of {self.tried} has an arena of "
-            f"{least.arena_bytes:,} ({least.text}{proof}); {alone}"
+            f"{least.arena_bytes:,} ({least.text}{proof}), with most live at {least.binding}; {alone}"
         )
 
 
@@ -164,16 +166,17 @@ class _Trials:
 
     def bands(self) -> Iterator[int]:
         """Heights of bands in bytes with which layers are streamed, highest first, until lower ones are no others."""
-        values = (value for op in main_of(self.graph).body.walk() if isinstance(op, GraphOp) for value in op.results)
-        band = 1 << max(now(nbytes_of(type_of(value))) for value in values).bit_length() - 1
-        before, equal = "", 0
+        ops = (op for op in main_of(self.graph).body.walk() if isinstance(op, GraphOp) and op.operands)
+        band = 1 << max((now(nbytes_of(type_of(value))) for op in ops for value in op.results), default=1).bit_length()
+        whole = before = str(self._with_schedules(0)[0])
+        equal = 0
         while (band := band // 2) >= LEAST_BAND and equal < BANDS_WITHOUT_GAIN:
-            if self._layers(band):
-                text = str(self._with_schedules(band)[0])
-                equal = equal + 1 if text == before else 0
-                if not equal:
-                    before = text
-                    yield band
+            text = str(self._with_schedules(band)[0])
+            if text != before:
+                before, equal = text, 0
+                yield band
+            elif before != whole:
+                equal += 1
 
     def within(self, band: int, nbytes: int) -> MemoryPoint | None:
         """The fastest plan with bands of one height whose arena has at most so many bytes, if there is one."""
@@ -206,11 +209,6 @@ class _Trials:
         points = _best(map(self._planned_well, _best(self._known.values())))
         least = min((each.largest for each in self._known.values()), key=lambda each: each.bytes)
         return MemoryFrontier(tuple(points), len(self._known), least)
-
-    def _layers(self, band: int) -> int:
-        """The number of layers that run by bands."""
-        _, ctx = self._with_schedules(band)
-        return sum(pass_statistics(ctx).of_pass("stream-rows").values())
 
     def _with_schedules(self, band: int) -> tuple[ModuleOp, MiniContext]:
         """The module with bands of one height, after choose-schedule."""
@@ -245,8 +243,18 @@ class _Trials:
 
     def _told(self, module: ModuleOp, band: int, changes: tuple[str, ...], text: str) -> MemoryPoint:
         plan, seconds = plan_summary(main_of(module)), estimated_seconds(module)
-        bound = plan.lower_bound_bytes
-        return MemoryPoint(plan.arena_bytes, seconds, band, changes, text, largest_step(module), bound, plan.optimal)
+        binding = step_name(list(steps_of(main_of(module)))[plan.binding_step])
+        return MemoryPoint(
+            plan.arena_bytes,
+            seconds,
+            band,
+            changes,
+            text,
+            largest_step(module),
+            binding,
+            plan.lower_bound_bytes,
+            plan.optimal,
+        )
 
     def _run(
         self, module: ModuleOp, ctx: MiniContext, changes: Sequence[str] = (), start: str = "", until: str = ""

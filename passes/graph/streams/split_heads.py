@@ -100,17 +100,15 @@ class _HeadWriter(GraphWriter):
 
     def part(self, value: SSAValue, start: int, stop: int) -> SSAValue:
         """Rows start..stop of a value."""
-        known = self.known.get((value, start, stop))
-        if known is None:
-            op = value.owner
-            inside = isinstance(op, GraphOp) and op in self.stream.reads
-            new = (
-                self.computed(op, start, stop)
-                if inside
-                else self.insert(cut(value, self.stream.axis[value], start, stop, self.constants))
-            )
-            self.known[value, start, stop] = known = new
-        return known
+        if (known := self.known.get((value, start, stop))) is not None:
+            return known
+        op = value.owner
+        if isinstance(op, GraphOp) and op in self.stream.reads:
+            new = self.computed(op, start, stop)
+        else:
+            new = self.insert(cut(value, self.stream.axis[value], start, stop, self.constants))
+        self.known[value, start, stop] = new
+        return new
 
     def computed(self, op: GraphOp, start: int, stop: int) -> SSAValue:
         """Rows start..stop of an op's result, from the rows that it reads."""

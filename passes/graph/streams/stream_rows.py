@@ -24,8 +24,10 @@ rows that windows read again are copied.
 once, of values of one height equally many rows; where they would be most of a value, it is made whole. Where few bytes
 lie between two layers, what comes before and what comes after may be streams of their own, with that value whole:
 chosen is what has the lowest peak of live bytes by estimate. What nothing but means of all pixels reads is made a group
-of channels at a time. A stream begins with a product or a pool, and before that with what it alone reads, by rows. Only
-sizes that are known. Comes last, when ops have their layouts.
+of channels at a time; queries, keys and values that products make, of a group of heads at a time, and no stream goes on
+into these. A stream begins with a product or a pool, and before that with what it alone reads, by rows. Its result is
+written over a value that nobody reads later, where rows of that are read before. Only sizes that are known. Comes last,
+when ops have their layouts.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def largest_step(module: ModuleOp) -> LargestStep:
         operands = {number: size for number, size in _bytes(places, read_by(step)).items() if number not in results}
         read, made, used = (sum(each.values()) for each in (operands, results, scratch))
         if read + made + used > found.bytes:
-            found = LargestStep(read + made + used, read, made, used, _name(step))
+            found = LargestStep(read + made + used, read, made, used, step_name(step))
     return found
 
 
@@ -51,5 +51,6 @@ def _bytes(places: Places, values: tuple[SSAValue, ...]) -> dict[int, int]:
     return found
 
 
-def _name(step: Step) -> str:
+def step_name(step: Step) -> str:
+    """The first ONNX node that a step computes, or its kernel."""
     return node_name(step) or (step.callee.string_value() if isinstance(step, CallOp) else step.name)

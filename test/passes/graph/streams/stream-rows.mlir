@@ -91,3 +91,53 @@ module {
     func.return %m : tensor<1x64xf32>
   }
 }
+
+// -----
+
+// Attention of two heads, whose queries, keys and values have more than a band: those of a head are made, and its
+// attention, before those of the other.
+// CHECK-LABEL: @main
+// CHECK:         %[[Q0:.*]] = graph.matmul %x, %{{.*}} : (tensor<1x16x4xf32>, tensor<4x4xf32>) -> tensor<1x16x4xf32>
+// CHECK:         %[[K0:.*]] = graph.matmul %x, %{{.*}} -> tensor<1x16x4xf32>
+// CHECK:         graph.attention %{{.*}}, %{{.*}}, %{{.*}} {{.*}} tensor<1x1x16x4xf32>
+// CHECK:         %[[A0:.*]] = graph.reshape %{{.*}} -> tensor<1x16x4xf32>
+// CHECK:         graph.matmul %x, %{{.*}} -> tensor<1x16x4xf32>
+// CHECK:         graph.matmul %x, %{{.*}} -> tensor<1x16x4xf32>
+// CHECK:         graph.attention %{{.*}}, %{{.*}}, %{{.*}} {{.*}} tensor<1x1x16x4xf32>
+// CHECK:         %[[A1:.*]] = graph.reshape %{{.*}} -> tensor<1x16x4xf32>
+// CHECK-NEXT:    graph.concat %[[A0]], %[[A1]] {axis = 2 : i64}
+module {
+  func.func @main(%x: tensor<1x16x4xf32>) -> tensor<1x16x8xf32> {
+    %w = graph.constant dense<0.5> : tensor<4x8xf32>
+    %u = graph.constant dense<0.25> : tensor<4x8xf32>
+    %p = graph.matmul %x, %w : (tensor<1x16x4xf32>, tensor<4x8xf32>) -> tensor<1x16x8xf32>
+    %pr = graph.reshape %p {shape = array<i64: 1, 16, 2, 4>} : (tensor<1x16x8xf32>) -> tensor<1x16x2x4xf32>
+    %q = graph.transpose %pr {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x16x2x4xf32>) -> tensor<1x2x16x4xf32>
+    %r = graph.matmul %x, %u : (tensor<1x16x4xf32>, tensor<4x8xf32>) -> tensor<1x16x8xf32>
+    %rr = graph.reshape %r {shape = array<i64: 1, 16, 2, 4>} : (tensor<1x16x8xf32>) -> tensor<1x16x2x4xf32>
+    %k = graph.transpose %rr {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x16x2x4xf32>) -> tensor<1x2x16x4xf32>
+    %a = graph.attention %q, %k, %k {scale = 0.5 : f64} : tensor<1x2x16x4xf32>
+    %t = graph.transpose %a {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x2x16x4xf32>) -> tensor<1x16x2x4xf32>
+    %y = graph.reshape %t {shape = array<i64: 1, 16, 8>} : (tensor<1x16x2x4xf32>) -> tensor<1x16x8xf32>
+    func.return %y : tensor<1x16x8xf32>
+  }
+}
+
+// -----
+
+// Nobody reads %s behind the stream, and its rows are read before those of the result are made: these take its place.
+// CHECK-LABEL: @main
+// CHECK:         %[[S:.*]] = graph.softmax %x
+// CHECK:         scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[ALL:.*]] = %[[S]])
+// CHECK:           graph.gather %[[ALL]], %{{.*}} {axis = 0 : i64}
+// CHECK:           %[[NEXT:.*]] = graph.scatter_nd %[[ALL]]
+// CHECK:           scf.yield %{{.*}}, %[[NEXT]]
+module {
+  func.func @main(%x: tensor<64x2xf32>, %w: tensor<2x16xf32>, %v: tensor<16x2xf32>) -> tensor<64x2xf32> {
+    %s = graph.softmax %x {axis = 0 : i64} : tensor<64x2xf32>
+    %a = graph.matmul %s, %w : (tensor<64x2xf32>, tensor<2x16xf32>) -> tensor<64x16xf32>
+    %b = graph.matmul %a, %v : (tensor<64x16xf32>, tensor<16x2xf32>) -> tensor<64x2xf32>
+    %c = graph.add %b, %s : tensor<64x2xf32>
+    func.return %c : tensor<64x2xf32>
+  }
+}

@@ -14,11 +14,13 @@ from xdsl.ir import Operation, SSAValue
 from mini_infer.dialects.errors import ConfigError
 from mini_infer.dialects.graph.base import GraphOp
 from mini_infer.dialects.graph.interpreter import interpret
+from mini_infer.dialects.graph.ops.attention import AttentionOp
 from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
+from mini_infer.dialects.graph.ops.indexing import ScatterNdOp
 from mini_infer.dialects.graph.ops.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.ops.reduction import ReduceMeanOp, SoftmaxOp
-from mini_infer.dialects.graph.ops.unary import ReluOp
+from mini_infer.dialects.graph.ops.unary import NegOp, ReluOp
 from mini_infer.dialects.graph.ops.windows import AvgPoolOp, MaxPoolOp
 from mini_infer.dialects.graph.values import shape_of
 from mini_infer.lowering.pipelines import parse_passes, run_passes
@@ -26,6 +28,7 @@ from mini_infer.passes.graph.streams.find_streams import find_streams
 from mini_infer.passes.graph.streams.row_schedule import Progress, bands, firings
 from mini_infer.passes.graph.streams.row_steps import repetitions, steps_of
 from mini_infer.passes.graph.streams.split_channels import split_channels
+from mini_infer.passes.graph.streams.split_heads import split_heads
 from mini_infer.passes.graph.streams.split_streams import split_stream
 from mini_infer.passes.graph.support.pattern_utils import Constants
 
@@ -99,6 +102,35 @@ def means(m: Model) -> SSAValue:
     return m(ReduceMeanOp(conv(m, conv(m, x, 4, strides=[2, 2]), 80, 1), [1, 2], keepdims=True))
 
 
+def projected(m: Model, x: SSAValue, *heads: int) -> list[SSAValue]:
+    """Queries, keys and so on of one product, in so many heads of 8 each: [1, heads, tokens, 8]."""
+    y = m(AddOp(m(MatmulOp(x, m.weight(16, 8 * sum(heads), scale=0.2))), m.weight(8 * sum(heads))))
+    found: list[SSAValue] = []
+    for place, count in enumerate(heads):
+        start = 8 * sum(heads[:place])
+        part = m(SliceOp(y, [0, 0, start], [1, HIGH, start + 8 * count]))
+        found.append(m(TransposeOp(m(ReshapeOp(part, (1, HIGH, count, 8))), (0, 2, 1, 3))))
+    return found
+
+
+def transformer(m: Model) -> SSAValue:
+    """A layer with four heads, and the feed-forward part behind it, with what goes around both."""
+    x = m(ReluOp(m.input(1, HIGH, 16)))
+    y = m(AttentionOp(*projected(m, x, 4, 4, 4), scale=0.4))
+    y = m(ReshapeOp(m(TransposeOp(y, (0, 2, 1, 3))), (1, HIGH, 32)))
+    x = m(AddOp(x, m(MatmulOp(y, m.weight(32, 16, scale=0.2)))))
+    y = m(ReluOp(m(MatmulOp(x, m.weight(16, 48, scale=0.2)))))
+    return m(ReshapeOp(m(AddOp(x, m(MatmulOp(y, m.weight(48, 16, scale=0.2))))), (HIGH, 16)))
+
+
+def shared_heads(m: Model) -> SSAValue:
+    """Keys and values that three heads share, of which keys are an output too."""
+    x = m.input(1, HIGH, 16)
+    (query,), (key, value) = projected(m, x, 6), projected(m, x, 2, 2)
+    m.outputs("beside", [key])
+    return m(AttentionOp(query, key, value, m.weight(1, 1, HIGH, HIGH), scale=0.4, causal=True))
+
+
 CASES = [chain, residual, pools, moved, tokens, means]
 
 
@@ -122,7 +154,7 @@ def products(op: Operation) -> int:
 
 
 @pytest.mark.parametrize("nbytes", [1, 700, 3000])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [*CASES, transformer, shared_heads])
 def test_bands_mean_what_whole_values_mean(case: Callable[[Model], SSAValue], nbytes: int) -> None:
     m = finished(case)
     expected = interpret(m.module, m.inputs, m.ctx.blobs, precision=np.float64)
@@ -130,7 +162,7 @@ def test_bands_mean_what_whole_values_mean(case: Callable[[Model], SSAValue], nb
     run_passes(m.ctx, m.module, parse_passes(f"stream-rows{{band={nbytes}}},dce"))
     m.module.verify()
     assert products(m.main) == before
-    if nbytes == 1 and case is not moved:
+    if nbytes == 1 and case not in (moved, shared_heads):
         assert any(isinstance(op, scf.ForOp) for op in m.main.walk())
     found = interpret(m.module, m.inputs, m.ctx.blobs, precision=np.float64)
     for name, array in expected.items():
@@ -188,7 +220,76 @@ def test_channels_of_means_in_groups(nbytes: int, groups: int) -> None:
     assert [shape_of(op.result)[3] for op in convolutions] in ([[], [], [64, 16], [32, 32, 16]][groups],)
 
 
-@pytest.mark.parametrize("case", [residual, moved, means])
+@pytest.mark.parametrize(
+    ("case", "heads", "groups"),
+    [
+        (transformer, 4, []),
+        (transformer, 3, [2, 2]),
+        (transformer, 0, [1, 1, 1, 1]),
+        (shared_heads, 3, [3, 3]),
+        (shared_heads, 10, []),
+    ],
+)
+def test_heads_in_groups(case: Callable[[Model], SSAValue], heads: int, groups: list[int]) -> None:
+    m = finished(case)
+    made = split_heads(m.main.body.block, 4 * HIGH * 8 * 3 * heads, Constants(m.ctx.blobs))
+    found = [shape_of(op.result)[1] for op in m.main.body.block.ops if isinstance(op, AttentionOp) and op in made]
+    assert found == (groups or [6 if case is shared_heads else 4])
+    made_columns = [shape_of(op.result)[2] for op in made if isinstance(op, MatmulOp)]
+    assert not groups or max(made_columns) == 8 * max(groups), "products are of those heads alone"
+
+
+def test_heads_that_no_product_makes_stay() -> None:
+    m = Model()
+    m.outputs("y", [m(AttentionOp(*(m.input(1, 4, HIGH, 8) for _ in range(3)), scale=0.4))])
+    m.finish()
+    assert not split_heads(m.main.body.block, 1, Constants(m.ctx.blobs))
+
+
+def carried(m: Model) -> SSAValue:
+    """Tokens that are added to what is computed of them."""
+    x = m(SoftmaxOp(m.input(HIGH, 16), 0))
+    return m(AddOp(m(MatmulOp(m(ReluOp(m(MatmulOp(x, m.weight(16, 16))))), m.weight(16, 16))), x))
+
+
+def carried_and_read(m: Model) -> SSAValue:
+    """Tokens that are read again."""
+    y = carried(m)
+    m.outputs("again", [m(NegOp(softmax_of(m)))])
+    return y
+
+
+def carried_windows(m: Model) -> SSAValue:
+    """Pictures of which a window reads a row again when that row has been made."""
+    x = m(SoftmaxOp(m.input(1, HIGH, 7, 4), 1))
+    return conv(m, x, 4)
+
+
+def softmax_of(m: Model) -> SSAValue:
+    """What comes before a stream, since it needs all rows."""
+    return next(op for op in m.main.body.block.ops if isinstance(op, SoftmaxOp)).result
+
+
+@pytest.mark.parametrize("nbytes", [1, 300])
+@pytest.mark.parametrize(("case", "there"), [(carried, True), (carried_and_read, False), (carried_windows, False)])
+def test_an_output_lies_where_what_was_read_for_the_last_time_did(
+    case: Callable[[Model], SSAValue], there: bool, nbytes: int
+) -> None:
+    m = finished(case)
+    x = softmax_of(m)
+    run_passes(m.ctx, m.module, parse_passes(f"stream-rows{{band={nbytes}}}"))
+    assert any(isinstance(use.operation, scf.ForOp | ScatterNdOp) for use in x.uses) == there
+
+
+def test_no_stream_begins_with_rows_of_a_weight() -> None:
+    m = Model()
+    x = m(MatmulOp(m.input(1, 16), m.weight(16, 96)))
+    m.outputs("y", [m(MatmulOp(m(ReluOp(x)), m.weight(96, 16)))])
+    m.finish()
+    assert not find_streams(m.main.body.block)
+
+
+@pytest.mark.parametrize("case", [residual, moved, means, transformer])
 def test_bits_of_machine_code(case: Callable[[Model], SSAValue]) -> None:
     m, target = finished(case), Target(512, winograd="off")
     whole = execute(compiled(m, target)[0], m.inputs)

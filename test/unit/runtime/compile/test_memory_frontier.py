@@ -59,9 +59,12 @@ def test_with_room_for_it_the_fastest_plan_is_taken() -> None:
 
 
 def test_a_byte_less_than_the_smallest_is_refused_with_what_binds() -> None:
-    least = frontier().points[0].arena_bytes
+    least, binding = frontier().points[0].arena_bytes, frontier().points[0].binding
+    plan = mi.plan_memory(pictures(), threads=1, tuned=False, memory=least)
+    assert binding in plan.step_nodes[plan.binding_step]
     told = (
-        rf"no plan of the model fits in {least - 1:,} bytes: the smallest of \d+ has an arena of {least:,} \(bands of"
+        rf"no plan of the model fits in {least - 1:,} bytes: the smallest of \d+ has an arena of {least:,} "
+        rf"\(bands of [^;]*\), with most live at {binding};"
     )
     with pytest.raises(PlanError, match=told):
         mi.compile(pictures(), memory=least - 1, **ALONE)
