@@ -19,7 +19,7 @@ from mini_infer.dialects.graph.base import GraphOp
 from mini_infer.dialects.graph.blobs import BlobStore
 from mini_infer.dialects.graph.ops.structure import KernelOp, YieldOp
 from mini_infer.dialects.graph.values import Array, numpy_dtype, tensor
-from mini_infer.dialects.kernel.calls import BarrierOp, CallOp, WeightOp
+from mini_infer.dialects.kernel.calls import BarrierOp, CallOp, WeightOp, WindowOp
 from mini_infer.passes.memory.analysis.buffers import int_attribute
 from mini_infer.passes.memory.analysis.main_steps import loop_ranges, steps_of
 
@@ -121,10 +121,12 @@ class Machine:
                 self.scalars[op.result] = self.scalars[op.input]
             case arith.AddiOp():
                 self.scalars[op.result] = self.scalars[op.lhs] + self.scalars[op.rhs]
+            case arith.MuliOp():
+                self.scalars[op.result] = self.scalars[op.lhs] * self.scalars[op.rhs]
             case arith.CmpiOp():
                 assert op.predicate.value.data == 2, "only slt"
                 self.scalars[op.result] = self.scalars[op.lhs] < self.scalars[op.rhs]
-            case memref.ViewOp() | memref.ReinterpretCastOp() | BarrierOp() | func.ReturnOp():
+            case memref.ViewOp() | memref.ReinterpretCastOp() | WindowOp() | BarrierOp() | func.ReturnOp():
                 pass
             case scf.YieldOp() | scf.ConditionOp():
                 pass
@@ -187,6 +189,11 @@ class Machine:
                 assert isinstance(constant, arith.ConstantOp) and isinstance(constant.value, IntegerAttr)
                 root, start = self.place(op.source)
                 return root, start + constant.value.value.data
+            case WindowOp():
+                type = cast("MemRefType[Attribute]", op.source.type)
+                root, start = self.place(op.source)
+                before = self.scalars[op.offset] + (type.get_offset() or 0)
+                return root, start + before * numpy_dtype(type.element_type).itemsize
             case _:
                 return value, 0
 
@@ -220,7 +227,7 @@ def _window(memory: Array, start: int, type: MemRefType[Attribute]) -> Array:
 def _number(value: SSAValue) -> int:
     """The buffer's number in the arena, counted from 1; 0 where the value isn't in the arena."""
     op = value.owner
-    while isinstance(op, memref.ReinterpretCastOp):
+    while isinstance(op, memref.ReinterpretCastOp | WindowOp):
         if "buffer" in op.attributes:
             break
         op = op.source.owner

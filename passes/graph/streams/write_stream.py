@@ -249,18 +249,19 @@ class StreamWriter(GraphWriter):
     def source(self, value: SSAValue, rows: Rows, stride: int) -> SSAValue:
         """Rows of a value from outside of the stream."""
         axis = self.stream.axis[value]
-        if value in self.replaced:
+        replaced = value in self.replaced
+        if replaced:
             value = self.whole[self.replaced[value]]
         if self.turn is None or not stride:
             return self.slice(value, axis, *rows)
-        if _lie_together(value, axis):
+        if _lie_together(value, axis) and not replaced:
             return self.insert(ExtractRowsOp(value, self.row(rows[0], stride), axis, rows[1] - rows[0]))
         return self.insert(GatherOp(value, self.moving(np.arange(*rows), np.array(stride)), axis))
 
     def output(self, value: SSAValue, new: SSAValue, firing: Firing) -> None:
         """Writes rows of an output to where they stay."""
         axis, shape, stride = self.stream.axis[value], shape_of(new), self.strides.get(value, 0)
-        if _lie_together(value, axis):
+        if _lie_together(value, axis) and value not in self.replaced.values():  # those are read meanwhile
             row = self.row(firing.start, stride)
             self.whole[value] = self.insert(InsertRowsOp(self.whole[value], new, row, axis))
             return
