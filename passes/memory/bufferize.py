@@ -39,17 +39,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import cast
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     FunctionType,
-    IndexType,
     IntegerAttr,
     ModuleOp,
     StringAttr,
@@ -85,13 +83,13 @@ from ...dialects.graph.ops.structure import CallOp, WeightOp
 from ...dialects.graph.values import shape_of, tensor, type_of
 from ...dialects.kernel.calls import CallOp as BufferCallOp
 from ...dialects.kernel.calls import WeightOp as BufferWeightOp
-from ...dialects.kernel.calls import WindowOp
 from ...dialects.kernel.kernel_attributes import InterfaceAttr
 from ...dialects.kernel.targets import target_of
 from ..geometry.boxes import Box
 from .analysis.buffer_writer import BufferWriter, buffer_for, memref_of
-from .analysis.buffers import INPLACE, Places, buffer_type, interface_of, label, memref_type
+from .analysis.buffers import INPLACE, Places, buffer_type, interface_of, memref_type
 from .analysis.copy_kernels import CopyKernels
+from .analysis.inserted_rows import replaces_read_rows
 from .analysis.kv_cache_buffers import appended_to, part_of
 from .analysis.main_steps import moves_of
 
@@ -278,7 +276,7 @@ class _Bufferizer(BufferWriter):
             case EmptyOp():
                 self.assign(op.result, self.new_buffer(op, op.result))
             case ExtractRowsOp():
-                rows = self.rows(op.result, self.read_dense(op, op.x), op.row, op.axis.value.data)
+                rows = self.rows(op.result, self.read_dense(op, op.x), self.scalar(op.row), op.axis.value.data)
                 self.assign(op.result, rows)
             case InsertRowsOp():
                 self.insert_rows(op)
@@ -474,6 +472,8 @@ class _Bufferizer(BufferWriter):
             raise PlanError(f"{describe(op)}: rows inserted into an input or a weight")
         if (held if isinstance(held, Block) else held.parent) is not op.parent:
             raise PlanError(f"{describe(op)}: rows inserted into a value from outside of the loop or branch")
+        if replaces_read_rows(op):
+            raise PlanError(f"{describe(op)}: replaces rows that a graph.extract_rows of the value before reads")
         place = self.place_of_rows(op)
         assert place is not None, "its buffer is known"
         if new is not place:
@@ -487,23 +487,8 @@ class _Bufferizer(BufferWriter):
             into = into.owner.into
         buffer = self.buffer.get(into)
         if buffer is not None and op not in self.places_of_rows:
-            self.places_of_rows[op] = self.rows(op.new, buffer, op.row, op.axis.value.data)
+            self.places_of_rows[op] = self.rows(op.new, buffer, self.scalar(op.row), op.axis.value.data)
         return self.places_of_rows.get(op)
-
-    def rows(self, value: SSAValue, source: SSAValue, row: SSAValue, axis: int) -> SSAValue:
-        """The window of a buffer for a value that is its rows from number `row` on."""
-        count = arith.ConstantOp(IntegerAttr(prod(shape_of(value)[axis + 1 :]), IndexType()))
-        ops: list[Operation] = [count, arith.MuliOp(self.scalar(row), count.result)]
-        if isinstance(outer := source.owner, WindowOp):
-            source = outer.source
-            ops.append(arith.AddiOp(outer.offset, ops[-1].results[0]))
-        window = WindowOp(source, ops[-1].results[0], memref_of(value))
-        name = label(source.owner) if isinstance(source.owner, Operation) else source.name_hint
-        if name:
-            window.attributes["name"] = StringAttr(name)
-        for op in (*ops, window):
-            self.add(op, None)
-        return window.result
 
     def scalar(self, value: SSAValue) -> SSAValue:
         """A scalar of the new block; what computes it may come later in the old one."""

@@ -22,6 +22,7 @@ same block. A loop's accesses to a buffer from outside count at its first and at
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -43,6 +44,7 @@ from .analysis.buffers import (
     ALIGNMENT,
     VIEWS,
     Places,
+    buffer_type,
     cast_to,
     check_alignment,
     insert_before,
@@ -164,15 +166,12 @@ class _Reader:
         moves = self.moves[name]
         if {move.result for move in moves} != set(range(len(call.outs))) or set(call.ins) & set(call.outs):
             return False
-        if not all(self.places[value].exact for value in (*call.ins, *call.outs)):
-            return False
         sides: list[tuple[Box, Box]] = []
         for move in moves:
             ends = ((move.source, call.ins[move.operand]), (move.target, call.outs[move.result]))
             if any(box.count and box.end > Box.dense(memref_type(value).get_shape()).count for box, value in ends):
                 raise PlanError(f"{describe(call)}: @{name} has a move that lies outside of its buffers")
-            source = placed(move.source, self.places[call.ins[move.operand]].box)
-            target = placed(move.target, self.places[call.outs[move.result]].box)
+            source, target = (self.moved(box, value) for box, value in ends)
             if source is None or target is None:
                 return False
             sides.append((source, target))
@@ -190,13 +189,21 @@ class _Reader:
             elif move.source.count != self.places[reads].box.count:
                 rank = max(rank, 1)
             numbered[self.number] = move
-            if all(home_block(self.places[value].root, self.main) is call.parent for value in (reads, writes)):
+            places = (self.places[reads], self.places[writes])
+            if all(place.exact and home_block(place.root, self.main) is call.parent for place in places):
                 local.append(self.number)
             self.touch(reads, BoxAccess(step, source, False, strided, reads, self.number))
             self.touch(writes, BoxAccess(step, target, True, strided, writes, self.number))
             self.number += 1
         self.copies.append(_Copy(call, step, rank, numbered, local, strided))
         return True
+
+    def moved(self, box: Box, value: SSAValue) -> Box | None:
+        """Where what is moved of a value, or to it, lies in its buffer; of a window all of it has to be moved."""
+        place = self.places[value]
+        if place.exact:
+            return placed(box, place.box)
+        return place.box if box.is_dense and box.count == now(prod(memref_type(value).get_shape())) else None
 
     def touch(self, value: SSAValue, access: BoxAccess) -> None:
         root = self.places[value].root
@@ -315,6 +322,13 @@ def _rewrite_copy(program: _Program, copies: CopyKernels, copy: _Copy) -> None:
                 view = cast_to(value, box, _name(access.value))
                 insert_before(view, place)
                 value = view.result
+            if access.is_window:
+                assert access.value is not None and isinstance(access.value.owner, WindowOp)
+                type = buffer_type(memref_type(value).element_type, move.source.sizes)
+                window = WindowOp(value, access.value.owner.offset, type)
+                window.attributes |= access.value.owner.attributes
+                insert_before(window, place)
+                value = window.result
             ends.append(value)
         type = tensor(memref_type(ends[0]).element_type, move.source.sizes)
         call = CallOp(copies.get(type, type, copy.call.location), ends[:1], ends[1:])

@@ -88,7 +88,8 @@ class ExtractRowsOp(GraphOp):
 class InsertRowsOp(GraphOp):
     """A value with the rows of `new` from number `row` on, in the place of those that it had.
 
-    Nothing else may use the value as it was before: it is changed in place.
+    It is changed in place: nothing else may use the value as it was before, but for graph.extract_rows of rows that are
+    not replaced, which bufferize checks.
     """
 
     name = "graph.insert_rows"
@@ -115,7 +116,9 @@ class InsertRowsOp(GraphOp):
     @override
     def verify_(self) -> None:
         super().verify_()
-        require(self.into.has_one_use(), "the value that rows are inserted into has another user")
+        others = [use.operation for use in self.into.uses if use.operation is not self]
+        fine = all(isinstance(other, ExtractRowsOp) and other.parent is self.parent for other in others)
+        require(fine, "the value that rows are inserted into has another user")
 
     @override
     def is_cheap(self) -> bool:

@@ -58,6 +58,11 @@ def row_axis(value: SSAValue) -> int | None:
     return next((axis for axis, size in enumerate(shape_of(value)) if not is_fixed(size) or size > 1), None)
 
 
+def lie_together(value: SSAValue, axis: int) -> bool:
+    """Whether each row along an axis lies in one piece, and the next one behind it."""
+    return all(size == 1 for size in shape_of(value)[:axis])
+
+
 def reaches(op: GraphOp, axis: int) -> list[Reach | None] | None:
     """For each operand, how rows along `axis` of the result depend on it; None for one that is read as a whole.
 

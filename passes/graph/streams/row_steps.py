@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from math import gcd
 
 import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
-from .row_reach import part_properties
+from .row_reach import lie_together, part_properties
 from .row_schedule import Firing, Progress, Stream, copies_rows
 
 LEAST_TURNS = 4  # a loop of fewer is written out
+MOST_ROUNDED = 1.125  # what a ring may take more than the rows that are there at once
 Rows = tuple[int, int]
 """The first of some rows, and the one behind the last."""
 
@@ -83,15 +86,27 @@ class WindowSize:
     """Rows of a value that lie in one place throughout repeated steps, `held` of them before each repetition.
 
     Either there is place for all that are there at once, so that rows are read there and new ones `slide` in, or just
-    for those that are left between the steps.
+    for those that are left between the steps. Or new rows are written over those that nobody needs any more, round and
+    round: a ring.
     """
 
     rows: int
     held: int
     slides: bool
+    period: int = 0
+    """Of a ring: the rows that are written in each repetition."""
+
+    def parts(self, rows: Rows) -> list[Rows]:
+        """The parts of rows of a ring, each of which lies in one piece in every repetition.
+
+        They are counted from the first row that is made in the repetition. In one of them or another the ring ends at
+        each multiple of what its size and the period have in common.
+        """
+        unit, (start, stop) = gcd(self.rows, self.period), rows
+        return [*pairwise([start, *range((start // unit + 1) * unit, stop, unit), stop])]
 
 
-def windows_of(steps: Sequence[Step]) -> dict[SSAValue, WindowSize]:
+def windows_of(stream: Stream, steps: Sequence[Step]) -> dict[SSAValue, WindowSize]:
     """The windows of values of which rows are there before repeated steps, and others after them.
 
     Where few are left of many, they get the place of those that are left: they are copied to the new ones, and back.
@@ -99,20 +114,44 @@ def windows_of(steps: Sequence[Step]) -> dict[SSAValue, WindowSize]:
     held = dict(steps[0].held)
     now, most = dict(held), dict[SSAValue, int]()
     new, count = dict.fromkeys(held, 0), dict.fromkeys(held, 0)  # rows since some were dropped, and the most of them
+    counts: dict[SSAValue, list[int]] = {value: [] for value in held}
+    reads: dict[SSAValue, list[Rows]] = {value: [] for value in held}
+    """Rows that are read, counted from the first that is made."""
     for step in steps:
         value = step.firing.op.results[0]
+        for each, rows in zip(step.firing.op.operands, step.reads, strict=True):
+            if rows and each in held:
+                first = sum(counts[each]) - now[each]
+                reads[each].append((first + rows[0], first + rows[1]))
         if value in held:
             now[value] += step.count
             new[value] += step.count
             most[value] = max(most.get(value, 0), now[value])
             count[value] = max(count[value], new[value])
+            counts[value].append(step.count)
         for each, rows in step.keeps:
             now[each], new[each] = rows[1] - rows[0] if rows else 0, 0
     found: dict[SSAValue, WindowSize] = {}
     for value, rows in most.items():
         slides = not copies_rows(held[value], count[value], rows)
-        found[value] = WindowSize(rows if slides else held[value], held[value], slides)
+        size = WindowSize(rows if slides else held[value], held[value], slides)
+        ring = _ring(held[value], counts[value], reads[value]) if slides else None
+        fits = ring is not None and ring.rows <= MOST_ROUNDED * rows and lie_together(value, stream.axis[value])
+        found[value] = ring if ring is not None and fits else size
     return found
+
+
+def _ring(held: int, counts: Sequence[int], reads: Iterable[Rows]) -> WindowSize | None:
+    """A ring for rows that are there before the steps and those that they make, in whole bands.
+
+    So what is made never replaces what the same steps read. None where bands would have to be parted, or as many rows
+    be copied, since they may lie at both ends of the ring, as half of those that slide otherwise.
+    """
+    made, band = sum(counts), gcd(*counts)
+    ring = WindowSize(-(-(held + made) // band) * band, held, True, made)
+    whole = all(len(ring.parts(rows)) == 1 for rows in pairwise(accumulate(counts, initial=0)))
+    copied = sum(stop - start for start, stop in reads if len(ring.parts((start, stop))) > 1)
+    return ring if whole and 2 * copied <= ring.rows * len(counts) else None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from ....dialects.graph.ops.structure import ConstantOp, WeightOp
 from ....dialects.graph.values import Array, shape_of, type_of
 from ..support.counted_loops import CountedLoop, GraphWriter
 from ..support.pattern_utils import with_operands
+from .row_reach import lie_together
 from .row_schedule import MOST_COPIED, Firing, Stream, copies_rows
 from .row_steps import Rows, Step, Turns, WindowSize, repetitions, steps_of, windows_of
 
@@ -38,6 +39,10 @@ class Window:
     """New rows that are not there yet."""
     carried: bool = False
     """Whether a loop carries it."""
+    period: int = 0
+    """Of a ring, in which new rows are written over the oldest: the rows that are made in a turn."""
+    made: int = 0
+    """Of a ring: the rows that this turn has made."""
 
 
 class StreamWriter(GraphWriter):
@@ -70,10 +75,10 @@ class StreamWriter(GraphWriter):
         looped = {step.firing.op.results[0] for each in turns if each.count > 1 for step in each.steps}
         for value in self.stream.outputs:
             if value in looped:
-                lie_together = _lie_together(value, self.stream.axis[value])
                 fresh = self.replaced_by(value, steps)
                 if fresh is None:
-                    fresh = self.insert(EmptyOp(type_of(value))) if lie_together else self.zeros(value)
+                    together = lie_together(value, self.stream.axis[value])
+                    fresh = self.insert(EmptyOp(type_of(value))) if together else self.zeros(value)
                 self.whole[value] = fresh
             else:
                 self.parts[value] = []
@@ -107,7 +112,7 @@ class StreamWriter(GraphWriter):
     def loop(self, turns: Turns) -> None:
         """Writes a loop over steps that are repeated."""
         stream = self.stream
-        windows = {value: self.opened(value, size) for value, size in windows_of(turns.steps).items()}
+        windows = {value: self.opened(value, size) for value, size in windows_of(stream, turns.steps).items()}
         self.windows.update(windows)
         made = {step.firing.op.results[0] for step in turns.steps}
         wholes = [value for value in self.whole if value in made]
@@ -127,7 +132,7 @@ class StreamWriter(GraphWriter):
         results = loop.close([*(window.now for window in windows.values()), *(self.whole[value] for value in wholes)])
         self.turn, self.index, self.strides = None, None, {}
         for (value, window), now in zip(windows.items(), results, strict=False):
-            now = self.slice(now, stream.axis[value], window.rows - window.held, window.rows)
+            now = self.left(now, stream.axis[value], window, turns.count)
             self.windows[value] = Window(window.held, window.held, now)
         self.whole.update(zip(wholes, results[len(windows) :], strict=True))
 
@@ -140,7 +145,7 @@ class StreamWriter(GraphWriter):
             shape[axis] = size.rows - size.held
             now = self.insert(ConcatOp([self.zeros(now, shape), now], axis))
         self.band.pop(value, None)
-        return Window(size.rows, size.held, now, slides=size.slides, carried=True)
+        return Window(size.rows, size.held, now, slides=size.slides, carried=True, period=size.period)
 
     def steps(self, steps: Sequence[Step]) -> None:
         """Writes steps."""
@@ -155,9 +160,7 @@ class StreamWriter(GraphWriter):
         for place, (inside, outside) in enumerate(zip(step.reads, step.sources, strict=True)):
             operand, reach = operands[place], stream.reads[op][place]
             if inside is not None:
-                band, first = self.there(operand)
-                start, stop = inside
-                operands[place] = self.slice(band, stream.axis[operand], first + start, first + stop)
+                operands[place] = self.read(operand, *inside)
             elif outside is not None and reach is not None:
                 operands[place] = self.source(operand, outside, int(self.strides.get(value, 0) * reach.scale))
             elif isinstance(cast := operand.owner, CastOp) and cast not in stream.reads:
@@ -182,9 +185,36 @@ class StreamWriter(GraphWriter):
             parts[:] = [self.insert(ConcatOp(parts, self.stream.axis[value]))]
         return parts[0], 0
 
+    def read(self, value: SSAValue, start: int, stop: int) -> SSAValue:
+        """Rows of those that are there."""
+        axis, window = self.stream.axis[value], self.windows.get(value)
+        if window is None or not window.period:
+            band, first = self.there(value)
+            return self.slice(band, axis, first + start, first + stop)
+        first = window.made - window.held
+        parts: list[SSAValue] = []
+        for low, high in WindowSize(window.rows, 0, True, window.period).parts((first + start, first + stop)):
+            row = self.row(low % window.rows, window.period, window.rows)
+            parts.append(self.insert(ExtractRowsOp(window.now, row, axis, high - low)))
+        return self.insert(ConcatOp(parts, axis)) if len(parts) > 1 else parts[0]
+
+    def left(self, now: SSAValue, axis: int, window: Window, turns: int) -> SSAValue:
+        """The rows that a loop leaves in a window."""
+        start = (turns * window.period - window.held) % window.rows
+        stop = start + window.held
+        if stop <= window.rows:
+            return self.slice(now, axis, start, stop)
+        parts = [self.slice(now, axis, start, window.rows), self.slice(now, axis, 0, stop - window.rows)]
+        return self.insert(ConcatOp(parts, axis))
+
     def join(self, value: SSAValue, new: SSAValue, step: Step) -> None:
         """Puts new rows behind those that are there."""
         axis, window = self.stream.axis[value], self.windows.get(value)
+        if window and window.period:
+            row = self.row(window.made, window.period, window.rows)
+            window.now = self.insert(InsertRowsOp(window.now, new, row, axis))
+            window.held, window.made = window.held + step.count, window.made + step.count
+            return
         if window and window.slides:
             window.now = self.insert(SlideOp(window.now, new, axis)) if step.count < window.rows else new
             window.held += step.count
@@ -203,6 +233,9 @@ class StreamWriter(GraphWriter):
         window, axis, (band, first) = self.windows.get(value), self.stream.axis[value], self.there(value)
         start, stop = rows or (0, 0)
         held = stop - start
+        if window and window.period:
+            window.held = held
+            return
         same = window and window.rows == held and copies_rows(held, window.behind, shape_of(band)[axis])
         if window and (window.carried or same):
             window.held = held
@@ -238,13 +271,16 @@ class StreamWriter(GraphWriter):
         by = self.insert(ConstantOp.from_numpy(stride))
         return self.insert(AddOp(given, self.insert(MulOp(self.turn, by))))
 
-    def row(self, first: int, stride: int) -> SSAValue:
-        """The number of a row, or in a loop one that is `stride` more in each turn."""
+    def row(self, first: int, stride: int, ring: int = 0) -> SSAValue:
+        """The number of a row, or in a loop one that is `stride` more in each turn; of a ring its remainder."""
         start = self.insert(arith.ConstantOp(IntegerAttr(first, IndexType())))
         if self.index is None or not stride:
             return start
         by = self.insert(arith.ConstantOp(IntegerAttr(stride, IndexType())))
-        return self.insert(arith.AddiOp(start, self.insert(arith.MuliOp(self.index, by))))
+        row = self.insert(arith.AddiOp(start, self.insert(arith.MuliOp(self.index, by))))
+        if not ring:
+            return row
+        return self.insert(arith.RemSIOp(row, self.insert(arith.ConstantOp(IntegerAttr(ring, IndexType())))))
 
     def source(self, value: SSAValue, rows: Rows, stride: int) -> SSAValue:
         """Rows of a value from outside of the stream."""
@@ -254,14 +290,14 @@ class StreamWriter(GraphWriter):
             value = self.whole[self.replaced[value]]
         if self.turn is None or not stride:
             return self.slice(value, axis, *rows)
-        if _lie_together(value, axis) and not replaced:
+        if lie_together(value, axis) and not replaced:
             return self.insert(ExtractRowsOp(value, self.row(rows[0], stride), axis, rows[1] - rows[0]))
         return self.insert(GatherOp(value, self.moving(np.arange(*rows), np.array(stride)), axis))
 
     def output(self, value: SSAValue, new: SSAValue, firing: Firing) -> None:
         """Writes rows of an output to where they stay."""
         axis, shape, stride = self.stream.axis[value], shape_of(new), self.strides.get(value, 0)
-        if _lie_together(value, axis) and value not in self.replaced.values():  # those are read meanwhile
+        if lie_together(value, axis) and value not in self.replaced.values():  # those are read meanwhile
             row = self.row(firing.start, stride)
             self.whole[value] = self.insert(InsertRowsOp(self.whole[value], new, row, axis))
             return
@@ -278,11 +314,6 @@ class StreamWriter(GraphWriter):
         starts, stops = [0] * len(shape), list(shape)
         starts[axis], stops[axis] = start, stop
         return self.insert(SliceOp(value, starts, stops))
-
-
-def _lie_together(value: SSAValue, axis: int) -> bool:
-    """Whether each row of a value lies in one piece, and the next one behind it."""
-    return all(size == 1 for size in shape_of(value)[:axis])
 
 
 def _is_last_reader(stream: Stream, value: SSAValue) -> bool:

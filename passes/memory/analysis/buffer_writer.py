@@ -8,18 +8,21 @@ A buffer overwritten in place holds the new value; a later read of the old value
 
 from __future__ import annotations
 
-from xdsl.dialects import memref
-from xdsl.dialects.builtin import LocationAttr, StringAttr, UnitAttr
+from math import prod
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr, StringAttr, UnitAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ....dialects.errors import PlanError
 from ....dialects.graph.base import describe, named_location, node_name
 from ....dialects.graph.model_nodes import of_result, tensor_names
 from ....dialects.graph.ops.structure import CallOp
-from ....dialects.graph.values import AnyTensor, type_of
+from ....dialects.graph.values import AnyTensor, shape_of, type_of
 from ....dialects.kernel.calls import CallOp as BufferCallOp
+from ....dialects.kernel.calls import WindowOp
 from ...geometry.boxes import Box
-from .buffers import SCRATCH, AnyMemRef, buffer_type, cast_to, memref_type
+from .buffers import SCRATCH, AnyMemRef, buffer_type, cast_to, label, memref_type
 from .copy_kernels import CopyKernels
 
 
@@ -96,6 +99,20 @@ class BufferWriter:
         alloc.memref.name_hint = value.name_hint if value is not None else None
         self.add(alloc, named_location(name))
         return alloc.memref
+
+    def rows(self, value: SSAValue, source: SSAValue, row: SSAValue, axis: int) -> SSAValue:
+        """The window of a buffer that has the shape of `value`, which is its rows from number `row` on."""
+        count = arith.ConstantOp(IntegerAttr(prod(shape_of(value)[axis + 1 :]), IndexType()))
+        ops: list[Operation] = [count, arith.MuliOp(row, count.result)]
+        if isinstance(outer := source.owner, WindowOp):
+            source = outer.source
+            ops.append(arith.AddiOp(outer.offset, ops[-1].results[0]))
+        window = WindowOp(source, ops[-1].results[0], memref_of(value))
+        name = label(source.owner) if isinstance(source.owner, Operation) else source.name_hint
+        if name:
+            window.attributes["name"] = StringAttr(name)
+        self.block.add_ops([*ops, window])
+        return window.result
 
     def window(self, root: SSAValue, box: Box) -> SSAValue:
         """A subview of a buffer."""

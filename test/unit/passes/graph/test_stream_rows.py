@@ -20,6 +20,7 @@ from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
 from mini_infer.dialects.graph.ops.indexing import ScatterNdOp
 from mini_infer.dialects.graph.ops.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.ops.reduction import ReduceMeanOp, SoftmaxOp
+from mini_infer.dialects.graph.ops.rows import ExtractRowsOp, InsertRowsOp
 from mini_infer.dialects.graph.ops.unary import NegOp, ReluOp
 from mini_infer.dialects.graph.ops.windows import AvgPoolOp, MaxPoolOp
 from mini_infer.dialects.graph.values import shape_of
@@ -131,7 +132,16 @@ def shared_heads(m: Model) -> SSAValue:
     return m(AttentionOp(query, key, value, m.weight(1, 1, HIGH, HIGH), scale=0.4, causal=True))
 
 
-CASES = [chain, residual, pools, moved, tokens, means]
+def waits(m: Model) -> SSAValue:
+    """A picture that waits for what is computed from it at half its size, with windows of many rows."""
+    x = conv(m, m.input(1, 128, 6, 4), 4)
+    y = m(MaxPoolOp(x, [2, 2], strides=[2, 2], layout="NHWC"))
+    y = conv(m, conv(m, y, 4, 7), 16, 7)
+    y = m(TransposeOp(m(ReshapeOp(y, (1, 64, 3, 2, 2, 4))), (0, 1, 3, 2, 4, 5)))
+    return conv(m, m(ConcatOp([x, m(ReshapeOp(y, (1, 128, 6, 4)))], 3)), 3, 1)
+
+
+CASES = [chain, residual, pools, moved, tokens, means, waits]
 
 
 def finished(case: Callable[[Model], SSAValue]) -> Model:
@@ -289,7 +299,15 @@ def test_no_stream_begins_with_rows_of_a_weight() -> None:
     assert not find_streams(m.main.body.block)
 
 
-@pytest.mark.parametrize("case", [residual, moved, means, transformer])
+def test_rows_that_wait_lie_in_a_ring() -> None:
+    m = finished(waits)
+    run_passes(m.ctx, m.module, parse_passes("stream-rows{band=700},dce"))
+    remainders = [op for op in m.main.walk() if isinstance(op, arith.RemSIOp)]
+    rings = {use.operation for op in remainders for use in op.result.uses}
+    assert {type(op) for op in rings} == {InsertRowsOp, ExtractRowsOp}
+
+
+@pytest.mark.parametrize("case", [residual, moved, means, transformer, waits])
 def test_bits_of_machine_code(case: Callable[[Model], SSAValue]) -> None:
     m, target = finished(case), Target(512, winograd="off")
     whole = execute(compiled(m, target)[0], m.inputs)
