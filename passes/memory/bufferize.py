@@ -274,6 +274,8 @@ class _Bufferizer(BufferWriter):
                 self.add(BufferCallOp(name, [source], [target]), op.location)
                 self.assign(op.result, target)
             case EmptyOp():
+                if all(isinstance(use.operation, Loop) for use in op.result.uses):
+                    return  # nothing is carried into the first turn
                 self.assign(op.result, self.new_buffer(op, op.result))
             case ExtractRowsOp():
                 rows = self.rows(op.result, self.read_dense(op, op.x), self.scalar(op.row), op.axis.value.data)

@@ -157,3 +157,12 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", l1 = 5>} {}
 
 // expected-error @below {{shared is given twice}}
 builtin.module attributes {kernel.target = #kernel.gpu<"sm_90a", shared = 5, shared = 6>} {}
+
+// -----
+
+func.func @main(%x: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{a window of i32 in a buffer of f32}}
+  %w = kernel.window %x[%c0] : memref<4xf32> to memref<2xi32>
+  func.return
+}

@@ -28,6 +28,9 @@ builtin.module attributes {gpu = #kernel.gpu<"sm_90a" computing "tf32", multipro
     // A call may read nothing.
     // CHECK-NEXT: kernel.call @one outs(%x : memref<2x3xf32>)
     kernel.call @one outs(%x : memref<2x3xf32>)
+    // CHECK: kernel.window %x[%{{.*}}] : memref<2x3xf32> to memref<1x3xf32>
+    %c3 = arith.constant 3 : index
+    %second = kernel.window %x[%c3] : memref<2x3xf32> to memref<1x3xf32>
     func.return
   }
 

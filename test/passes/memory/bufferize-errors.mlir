@@ -86,3 +86,31 @@ func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
 ^bb0(%x: tensor<8xf32>):
   func.return %x : tensor<8xf32>
 }) : () -> ()
+
+// -----
+
+// Rows inserted into the caller's memory.
+func.func @main(%x: tensor<4xf32>, %new: tensor<2xf32>) -> tensor<4xf32> {
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{put (graph.insert_rows): rows inserted into an input or a weight}}
+  %y = graph.insert_rows %x, %new, %c1 {axis = 0 : i64} : (tensor<4xf32>, tensor<2xf32>, index) -> tensor<4xf32> loc("put")
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+// Rows inserted in the last turn where others are read that the loop has carried there.
+func.func @main(%x: tensor<1xf32>) -> tensor<4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %rows = graph.empty : tensor<4xf32>
+  %y = scf.for %i = %c0 to %c3 step %c1 iter_args(%all = %rows) -> (tensor<4xf32>) {
+    %two = arith.addi %c1, %c1 : index
+    %read = graph.extract_rows %all, %two {axis = 0 : i64, size = 1 : i64} : (tensor<4xf32>, index) -> tensor<1xf32>
+    // expected-error @below {{put (graph.insert_rows): replaces rows that a graph.extract_rows of the value before reads}}
+    %more = graph.insert_rows %all, %x, %i {axis = 0 : i64} : (tensor<4xf32>, tensor<1xf32>, index) -> tensor<4xf32> loc("put")
+    scf.yield %more : tensor<4xf32>
+  }
+  func.return %y : tensor<4xf32>
+}
