@@ -6,16 +6,18 @@ after:   %3 = graph.conv (rows 0..5 of %x), %w1 {pads = array<i64: 1, 1, 0, 1>, 
          %4 = graph.conv (rows 0..4 of %3), %w2 {pads = array<i64: 1, 1, 0, 1>, ..}          rows 0..3 of %2
          %5 = graph.slice %3 (rows 2..4)                                                     what is read again
          %.., %6, %2 = scf.for %i = %c0 to %c126 step %c1 iter_args(%n = %zero, %kept = %5, %all = %rows) {
-           %7 = graph.conv (graph.gather %x, 4 * %n + (3..9)), %w1 {pads = array<i64: 0, 1, 0, 1>, ..}
+           %7 = graph.conv (graph.extract_rows %x, 4 * %i + 3), %w1 {pads = array<i64: 0, 1, 0, 1>, ..}
            %8 = graph.concat %kept, %7                                                       six rows of %1
            %9 = graph.conv %8, %w2 {pads = array<i64: 0, 1, 0, 1>, ..}                       four of %2
            %10 = graph.slide %kept, (graph.slice %8, its last two rows)                      in place
-           scf.yield %n + 1, %10, (graph.scatter_nd %all, 4 * %n + (3..7), %9)
+           scf.yield %n + 1, %10, (graph.insert_rows %all, %9, 4 * %i + 3)
          }
          ..                                                                                  the last rows likewise
 
-Where windows read many rows again for few new ones, or rows wait for a branch, `%kept` has place for the new ones too,
-and they slide in. Of each value only a band is there, with the rows that windows read again: what an arena holds no
+Where windows read many rows again for few new ones, `%kept` has place for the new ones too, and they slide in. Rows
+that wait for a branch over many turns lie in a ring: each turn writes over those that nobody needs any more, at a row
+that is a remainder of its number. Rows of `%x` are read, and those of `%2` written, where they lie, if each row is one
+piece of memory; else they are gathered, and scattered. Of each value only a band is there, with the rows that windows read again: what an arena holds no
 longer grows with the height of a picture. Nothing is computed twice, and every row by the same ops from the same rows,
 so results have the bits of those of whole values under the same schedules. Weights are read for each band again, and
 rows that windows read again are copied.
