@@ -17,10 +17,10 @@ after:   %3 = graph.conv (rows 0..5 of %x), %w1 {pads = array<i64: 1, 1, 0, 1>, 
 Where windows read many rows again for few new ones, `%kept` has place for the new ones too, and they slide in. Rows
 that wait for a branch over many turns lie in a ring: each turn writes over those that nobody needs any more, at a row
 that is a remainder of its number. Rows of `%x` are read, and those of `%2` written, where they lie, if each row is one
-piece of memory; else they are gathered, and scattered. Of each value only a band is there, with the rows that windows read again: what an arena holds no
-longer grows with the height of a picture. Nothing is computed twice, and every row by the same ops from the same rows,
-so results have the bits of those of whole values under the same schedules. Weights are read for each band again, and
-rows that windows read again are copied.
+piece of memory; else they are gathered, and scattered. Of each value only a band is there, with the rows that windows
+read again: what an arena holds no longer grows with the height of a picture. Nothing is computed twice, and every row
+by the same ops from the same rows, so results have the bits of those of whole values under the same schedules. Weights
+are read for each band again, and rows that windows read again are copied.
 
 `band` is the size of a band in bytes; 0, the default, leaves all as it is. Bands are what an op makes or reads at
 once, of values of one height equally many rows; where they would be most of a value, it is made whole. Where few bytes

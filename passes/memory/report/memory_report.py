@@ -21,10 +21,10 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects.errors import PlanError
 from ....dialects.graph.base import node_name
-from ....dialects.graph.host import argument_texts, caches_of, main_of
+from ....dialects.graph.host import NAME, argument_texts, caches_of, main_of
 from ....dialects.graph.model_nodes import computed_nodes, model_nodes, tensor_names
 from ....dialects.graph.values import numpy_dtype
-from ....dialects.kernel.calls import CallOp, WeightOp
+from ....dialects.kernel.calls import CallOp, WeightOp, WindowOp
 from ...geometry.boxes import Box
 from ..analysis.buffers import ORDER, PLAN, SCRATCH, Places, int_attribute, label, memref_type, nbytes_of
 from ..analysis.main_steps import Step, loop_ranges, read_by, scratch_of, steps_of, written_by
@@ -238,6 +238,8 @@ class _Reader:
 
     def label(self, value: SSAValue) -> str:
         op = value.owner
+        if isinstance(op, WindowOp) and not label(op) and (root := self.places[value].root) in self.main.args:
+            return f"rows of {argument_texts(self.main, NAME)[self.main.args.index(root)]}"
         return (label(op) if isinstance(op, Operation) else value.name_hint) or "tensor"
 
     def written_name(self, op: Step, number: int, value: SSAValue) -> str:
@@ -248,7 +250,7 @@ class _Reader:
             return (own and node_name(op)) or self.label(value)
         name = names[number] if number < len(names) else ""
         shape = self.shapes.get(name)
-        if name and (shape is None or prod(shape) == prod(self.places[value].box.sizes)):
+        if name and (shape is None or prod(shape) == prod(memref_type(value).get_shape())):
             return name
         return f"{node_name(op)} temporary".strip() if own else self.label(value)
 
@@ -260,7 +262,9 @@ class _Reader:
     def tensor(self, value: SSAValue, birth: int, role: Role, name: str) -> _Tensor:
         """A new tensor with a unique name."""
         name = self.unique(f"{name} scratch" if role == "scratch" else name)
-        tensor = _Tensor(name, value, self.places[value].bytes, birth, birth + 1, role)
+        place = self.places[value]
+        box = place.bytes if place.exact else Box.dense((nbytes_of(memref_type(value)),), place.bytes.offset)
+        tensor = _Tensor(name, value, box, birth, birth + 1, role)
         self.buffers[self.key(value)].tensors.append(tensor)
         return tensor
 
@@ -335,10 +339,10 @@ class _Layout(TypedDict):
 
 def _layout(places: Places, value: SSAValue) -> _Layout:
     """The strides and extent of a memref, for its record."""
-    place = places[value]
-    strides = tuple(stride * place.itemsize for stride in place.box.strides)
-    dtype = numpy_dtype(memref_type(value).element_type)
-    return {"shape": place.box.sizes, "strides": strides, "dtype": dtype.name}
+    place, dtype = places[value], numpy_dtype(memref_type(value).element_type)
+    box = place.box if place.exact else Box.dense(memref_type(value).get_shape())
+    strides = tuple(stride * place.itemsize for stride in box.strides)
+    return {"shape": box.sizes, "strides": strides, "dtype": dtype.name}
 
 
 def _reads(tensor: _Tensor, buffer: _BufferUse) -> Iterator[int]:

@@ -32,6 +32,7 @@ from mini_infer.passes.graph.streams.split_channels import split_channels
 from mini_infer.passes.graph.streams.split_heads import split_heads
 from mini_infer.passes.graph.streams.split_streams import split_stream
 from mini_infer.passes.graph.support.pattern_utils import Constants
+from mini_infer.passes.memory.report.memory_report import memory_plan
 
 HIGH = 61
 
@@ -305,6 +306,19 @@ def test_rows_that_wait_lie_in_a_ring() -> None:
     remainders = [op for op in m.main.walk() if isinstance(op, arith.RemSIOp)]
     rings = {use.operation for op in remainders for use in op.result.uses}
     assert {type(op) for op in rings} == {InsertRowsOp, ExtractRowsOp}
+
+
+def test_a_plan_tells_the_rows_that_turns_write_of_an_output() -> None:
+    m = finished(chain)
+    run_passes(m.ctx, m.module, parse_passes("stream-rows{band=1},dce"))
+    _, module = compiled(m, Target(512, winograd="off"))
+    run_passes(m.ctx, module, parse_passes("plan-arena,verify-arena"))
+    plan = memory_plan(module)
+    (output,) = (tensor for tensor in plan.tensors if tensor.role == "output")
+    rows = [tensor for tensor in plan.tensors if tensor.name.startswith(f"rows of {output.name}")]
+    assert rows
+    assert all(tensor.persistent and output.birth <= tensor.birth for tensor in rows)
+    assert sum(tensor.bytes for tensor in rows) < output.bytes
 
 
 @pytest.mark.parametrize("case", [residual, moved, means, transformer, waits])
