@@ -321,9 +321,11 @@ def test_a_plan_tells_the_rows_that_turns_write_of_an_output() -> None:
     assert sum(tensor.bytes for tensor in rows) < output.bytes
 
 
-@pytest.mark.parametrize("case", [residual, moved, means, transformer, waits])
-def test_bits_of_machine_code(case: Callable[[Model], SSAValue]) -> None:
-    m, target = finished(case), Target(512, winograd="off")
+@pytest.mark.parametrize(
+    ("case", "threads"), [(residual, 1), (moved, 1), (means, 1), (transformer, 1), (waits, 1), (waits, 2)]
+)
+def test_bits_of_machine_code(case: Callable[[Model], SSAValue], threads: int) -> None:
+    m, target = finished(case), Target(512, winograd="off", threads=threads)
     whole = execute(compiled(m, target)[0], m.inputs)
     run_passes(m.ctx, m.module, parse_passes("stream-rows{band=1500},dce"))
     for name, array in execute(compiled(m, target)[0], m.inputs).items():
