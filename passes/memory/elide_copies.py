@@ -11,8 +11,9 @@ after:   %a = memref.reinterpret_cast %c to offset: [0], sizes: [4], strides: [1
 A call is a copy if its kernel's interface lists moves that cover all results. A copy is removed if every kernel that
 accesses the smaller buffer accepts the strides it would get (interfaces state which operands and results may be
 strided; dense parts of the arena are accepted by all), if no live value is overwritten, and if the peak of live bytes
-doesn't rise. Of a concatenation as many parts as possible are removed; each of the others remains as a copy of its own,
-which is made earlier where its part then makes room for others and the peak gets lower.
+doesn't rise; a copy without which the peak would be higher in the end stays. Of a concatenation as many parts as
+possible are removed; each of the others remains as a copy of its own, which is made earlier where its part then makes
+room for others and the peak gets lower.
 Inputs, weights and outputs keep their place and can contain other buffers.
 
 Needs bufferize. Inside loops and branches a copy is removed where it and the buffers on both of its sides belong to the
@@ -21,6 +22,7 @@ same block. A loop's accesses to a buffer from outside count at its first and at
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -60,6 +62,8 @@ from .analysis.elision import BoxAccess, Elision, RootBuffer
 from .analysis.kv_cache_buffers import part_of
 from .analysis.main_steps import Move, Step, home_block, loop_ranges, loops_around, moves_of, scratch_of, steps_of
 
+BUDGET = 5_000_000  # steps times copies: a second or two
+
 
 @dataclass(frozen=True)
 class ElideCopies(ModulePass):
@@ -68,6 +72,8 @@ class ElideCopies(ModulePass):
     name = "elide-copies"
     alignment: int = ALIGNMENT
     """Bytes: plan-arena's alignment, which determines the padded size of a buffer."""
+    budget: int = BUDGET
+    """Steps times copies that may be looked at again for a lower peak."""
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -75,8 +81,8 @@ class ElideCopies(ModulePass):
         main = main_of(op, self.name)
         blocks_of(main, self.name)
         program = _Reader(op, main, self.alignment).read()
-        for copy in sorted(program.copies, key=lambda copy: copy.rank):
-            _try(program.model, copy)
+        _elide(program, set())
+        _restore(program, self.budget)
         while any(_hoist(program, copy) for copy in program.copies):
             pass
         gone = sum(len(copy.vanished) for copy in program.copies)
@@ -226,10 +232,39 @@ class _Reader:
         return padded(now(nbytes_of(memref_type(root))), self.alignment)
 
 
-def _try(model: Elision, copy: _Copy) -> None:
+def _elide(program: _Program, stays: Collection[int]) -> None:
+    """Removes all copies that can be removed, but for moves that stay."""
+    program.model.undo(0)
+    for copy in sorted(program.copies, key=lambda copy: copy.rank):
+        copy.vanished = set()
+        _try(program.model, copy, stays)
+
+
+def _restore(program: _Program, budget: int) -> None:
+    """Lets moves stay without which the peak is lower.
+
+    A removed copy makes a buffer live for longer, or a part of a larger one. Where others needed more at that time, it
+    didn't raise the peak; these may need less now.
+    """
+    model, stays, tried = program.model, set[int](), set[int]()
+    tries = budget // max(1, len(program.copies) * model.steps)
+    while len(tried) < tries:
+        peak, most = model.peak, model.live.count(model.peak)
+        move = next((each for each in model.costly(model.live.index(peak)) if each not in tried), None)
+        if move is None:
+            return
+        tried.add(move)
+        _elide(program, stays | {move})
+        if (model.peak, model.live.count(model.peak)) < (peak, most):
+            stays.add(move)
+        else:
+            _elide(program, stays)
+
+
+def _try(model: Elision, copy: _Copy, stays: Collection[int]) -> None:
     """Removes as many of the copy's moves as possible without a higher peak."""
     before, mark = model.peak, len(model.journal)
-    wanted = sorted(copy.local, key=lambda move: -model.stretch(move))
+    wanted = sorted((move for move in copy.local if move not in stays), key=lambda move: -model.stretch(move))
     while wanted:
         merged = {move for move in wanted if model.merge(move)}
         left = [move for move in copy.moves if move not in merged]

@@ -13,7 +13,8 @@ A beam search finds an order, and a search through all sets of executed tasks go
 once that no order is better. Orders are scored with the in-place results, views and scratch that mark-inplace would
 choose for them, in bytes as plan-arena counts them: `disable` and `alignment` are those of these passes. A new order is
 taken only where its peak is lower than that of the given one, and no higher once elide-copies has run on both;
-otherwise nothing changes. The body of a loop or a branch is ordered separately; in the enclosing block it is one task.
+otherwise nothing changes. The body of a loop or a branch is ordered separately; in the
+enclosing block it is one task.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.graph.host import blocks_of, kernels_of, main_of
@@ -57,36 +58,60 @@ class OrderKernels(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_alignment(self.name, self.alignment)
-        for program in self._read(op):
-            if program.ops:
-                self._order(ctx, op, program)
+        blocks = blocks_of(main_of(op, self.name), self.name)
+        given = [list(block.ops) for block in blocks]
+        moved = sum(self._order(ctx, op, program) for program in self._read(op) if program.ops)
+        if not moved:
+            return
+        # Orders of blocks were compared without the search for copies that had better stay.
+        found, needed = [list(block.ops) for block in blocks], self._bytes_needed(ctx, op)
+        _arrange(blocks, given)
+        if needed <= self._bytes_needed(ctx, op):
+            _arrange(blocks, found)
+            count(ctx, self.name, "moved-calls", moved)
 
-    def _order(self, ctx: Context, op: ModuleOp, program: Program) -> None:
-        """Orders the tasks of a block of main, in which each loop and each branch is one task."""
+    def _order(self, ctx: Context, op: ModuleOp, program: Program) -> int:
+        """Orders the tasks of a block of main, in which each loop and each branch is one; how many it moves."""
         order = best_order(program, self.budget, self.exhaustive)
         given = range(len(program.tasks))
         if share(program, order).peak >= share(program, given).peak:
-            return
+            return 0
         # Reordering an outer block may have reordered the loops in it, and so their blocks.
         blocks = blocks_of(main_of(op, self.name), self.name)
         number = next(place for place, block in enumerate(blocks) if block is program.ops[0].parent)
-        if self._bytes_needed(ctx, op, number, order) <= self._bytes_needed(ctx, op, number, given):
-            _reorder(program, order)
-            moved = sum(task != step for step, task in enumerate(order))
-            count(ctx, self.name, "moved-calls", moved)
+        if self._bytes_needed(ctx, op, number, order) > self._bytes_needed(ctx, op, number, given):
+            return 0
+        _reorder(program, order)
+        return sum(task != step for step, task in enumerate(order))
 
     def _read(self, module: ModuleOp) -> list[Program]:
         threads, disabled = target_of(module).threads.data, disabled_ops(self.name, self.disable)
         blocks = blocks_of(main_of(module, self.name), self.name)
         return read_programs(blocks, kernels_of(module), threads, disabled, self.alignment)
 
-    def _bytes_needed(self, ctx: Context, module: ModuleOp, number: int, order: Sequence[int]) -> int:
-        """The peak of live bytes after the passes up to plan-arena, tried with this order on a copy of the module."""
+    def _bytes_needed(
+        self, ctx: Context, module: ModuleOp, number: int | None = None, order: Sequence[int] = ()
+    ) -> int:
+        """The peak of live bytes after the passes up to plan-arena, tried on a copy of the module.
+
+        With an order of a block by its number, the copies that elide-copies would rather keep are not looked for.
+        """
         trial, apart = module.clone(), ctx.clone()
-        _reorder(self._read(trial)[number], order)
-        for each in (MarkInplace(self.disable), Bufferize(), ElideCopies(self.alignment)):
+        elide = ElideCopies(self.alignment)
+        if number is not None:
+            _reorder(self._read(trial)[number], order)
+            elide = ElideCopies(self.alignment, budget=0)
+        for each in (MarkInplace(self.disable), Bufferize(), elide):
             each.apply(apart, trial)
         return most_live(main_of(trial, self.name), self.alignment)
+
+
+def _arrange(blocks: Sequence[Block], orders: Sequence[Sequence[Operation]]) -> None:
+    """Gives blocks their ops in other orders."""
+    for block, order in zip(blocks, orders, strict=True):
+        for op in order:
+            op.detach()
+            block.add_op(op)
 
 
 def _reorder(program: Program, order: Sequence[int]) -> None:

@@ -52,6 +52,8 @@ class RootBuffer:
     accesses: list[BoxAccess] = field(default_factory=list[BoxAccess])
     part_of: SSAValue | None = None
     home: Box | None = None  # the place of its elements in `part_of`
+    merged_by: int = -1  # the move that made it a part
+    own: list[BoxAccess] = field(default_factory=list[BoxAccess])  # without those of its parts
 
     @property
     def in_arena(self) -> bool:
@@ -63,6 +65,7 @@ class RootBuffer:
 class _Undo:
     child: RootBuffer
     parent: RootBuffer
+    move: int
     child_accesses: list[BoxAccess]
     parent_accesses: list[BoxAccess]
 
@@ -88,6 +91,7 @@ class Elision:
             buffer.accesses.append(BoxAccess(self.steps, buffer.kept, False, True, None))
         if buffer.given is not None:
             buffer.accesses.insert(0, BoxAccess(-1, buffer.given, True, True, None))
+        buffer.own = buffer.accesses
         self._count(buffer, 1)
 
     def add_move(self, move: int, source: SSAValue, target: SSAValue) -> None:
@@ -174,17 +178,49 @@ class Elision:
             if last.child is not last.parent:
                 self._count(last.child, 1)
 
+    def costly(self, step: int) -> list[int]:
+        """The merged moves without which fewer bytes would be live at a step, that of the most bytes first."""
+        gone = {each.move for each in self.journal}
+        groups: dict[SSAValue, list[RootBuffer]] = {}
+        for buffer in self.buffers.values():
+            groups.setdefault(self._whole(buffer).root, []).append(buffer)
+
+        def is_live(buffers: list[RootBuffer], move: int) -> bool:
+            """Whether buffers would be live at the step if the move were a copy."""
+            accesses = (each for buffer in buffers for each in buffer.own if each.move == move or each.move not in gone)
+            steps = [each.step for each in accesses]
+            return bool(steps) and min(steps) <= step <= max(steps)
+
+        saved: list[tuple[int, int]] = []
+        for root, members in groups.items():
+            whole = self.buffers[root]
+            if not whole.in_arena or len(members) < 2 or not is_live(members, -1):
+                continue
+            for part in members:
+                if part is not whole:
+                    below = [each for each in members if self._whole(each, part) is part]
+                    others = [each for each in members if each not in below]
+                    apart = part.nbytes * is_live(below, part.merged_by) + whole.nbytes * is_live(
+                        others, part.merged_by
+                    )
+                    saved.append((whole.nbytes - apart, part.merged_by))
+        return [move for nbytes, move in sorted(saved, reverse=True) if nbytes > 0]
+
+    def _whole(self, buffer: RootBuffer, end: RootBuffer | None = None) -> RootBuffer:
+        """What a buffer is a part of, directly or not: the last such buffer, or `end`."""
+        while buffer is not end and buffer.part_of is not None:
+            buffer = self.buffers[buffer.part_of]
+        return buffer
+
     def side(self, move: int, *, writes: bool) -> tuple[RootBuffer, BoxAccess]:
         """The buffer and the access of a move's source or target."""
-        buffer = self.buffers[self.moves[move][writes]]
-        while buffer.part_of is not None:
-            buffer = self.buffers[buffer.part_of]
+        buffer = self._whole(self.buffers[self.moves[move][writes]])
         accesses = (each for each in buffer.accesses if each.move == move and each.writes == writes)
         return buffer, next(accesses)
 
     def _drop(self, buffer: RootBuffer, move: int) -> bool:
         """Removes the accesses of a move that became a copy of a box onto itself."""
-        self.journal.append(_Undo(buffer, buffer, buffer.accesses, buffer.accesses))
+        self.journal.append(_Undo(buffer, buffer, move, buffer.accesses, buffer.accesses))
         self._count(buffer, -1)
         buffer.accesses = [access for access in buffer.accesses if access.move != move]
         self._count(buffer, 1)
@@ -205,12 +241,12 @@ class Elision:
         sides = (parent_side, child_side) if child_is_target else (child_side, parent_side)
         if not _undisturbed(*sides, step, home):
             return False
-        self.journal.append(_Undo(child, parent, child.accesses, parent.accesses))
+        self.journal.append(_Undo(child, parent, move, child.accesses, parent.accesses))
         self._count(child, -1)
         self._count(parent, -1)
         parent.accesses = sorted(parent_side + child_side, key=lambda access: access.step)
         child.accesses = []
-        child.part_of, child.home = parent.root, home
+        child.part_of, child.home, child.merged_by = parent.root, home, move
         self._count(parent, 1)
         return True
 
