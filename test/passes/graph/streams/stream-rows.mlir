@@ -73,6 +73,25 @@ module {
 
 // -----
 
+// Two new rows are read for each that the second convolution makes, but a band has one: each is made by itself, and they
+// are put together with the row that is read again where they are read.
+// CHECK-LABEL: @main
+// CHECK:         scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[K:.*]] = %{{.*}}, %{{.*}} = %{{.*}}) -> (tensor<i64>, tensor<1x1x4x8xf32>, {{.*}})
+// CHECK:           %[[A:.*]] = graph.conv %{{.*}}, %w {{.*}} -> tensor<1x1x4x8xf32>
+// CHECK-NOT:       graph.concat
+// CHECK:           %[[B:.*]] = graph.conv %{{.*}}, %w {{.*}} -> tensor<1x1x4x8xf32>
+// CHECK-NEXT:      %[[READ:.*]] = graph.concat %[[K]], %[[A]], %[[B]] {axis = 1 : i64}
+// CHECK-NEXT:      graph.conv %[[READ]], %v
+module {
+  func.func @main(%x: tensor<1x64x4x2xf32>, %w: tensor<8x2x3x3xf32>, %v: tensor<2x8x3x3xf32>) -> tensor<1x32x2x2xf32> {
+    %a = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x64x4x2xf32>, tensor<8x2x3x3xf32>) -> tensor<1x64x4x8xf32>
+    %b = graph.conv %a, %v {strides = array<i64: 2, 2>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x64x4x8xf32>, tensor<2x8x3x3xf32>) -> tensor<1x32x2x2xf32>
+    func.return %b : tensor<1x32x2x2xf32>
+  }
+}
+
+// -----
+
 // All rows are read for a mean, but not all channels at once: two groups of 32.
 // CHECK-LABEL: @main
 // CHECK:         %[[W0:.*]] = graph.weight {{.*}} : tensor<32x3x1x1xf32>

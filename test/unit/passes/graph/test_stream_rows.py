@@ -26,7 +26,7 @@ from mini_infer.dialects.graph.ops.windows import AvgPoolOp, MaxPoolOp
 from mini_infer.dialects.graph.values import shape_of
 from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.passes.graph.streams.find_streams import find_streams
-from mini_infer.passes.graph.streams.row_schedule import Progress, bands, firings
+from mini_infer.passes.graph.streams.row_schedule import Progress, bands, firings, live_bytes
 from mini_infer.passes.graph.streams.row_steps import repetitions, steps_of
 from mini_infer.passes.graph.streams.split_channels import split_channels
 from mini_infer.passes.graph.streams.split_heads import split_heads
@@ -212,6 +212,28 @@ def test_a_stream_is_cut_where_few_bytes_are_live() -> None:
     m.finish()
     (stream,) = find_streams(m.main.body.block)
     assert [len(part.ops) for part in split_stream(stream, 4096)] == [6, 6]
+
+
+@pytest.mark.parametrize(("kernel", "filters", "rows"), [(1, 16, 2), (1, 2, 1), (3, 16, 1)])
+def test_smaller_rows_wait_for_a_stride(kernel: int, filters: int, rows: int) -> None:
+    """A band is made taller for the stride of what reads it only if it is made of rows of fewer bytes, one of each."""
+    m = Model()
+    wide = conv(m, conv(m, m.input(1, HIGH, 9, 4), 4), filters, kernel)
+    m.outputs("y", [conv(m, wide, 4, strides=[2, 2])])
+    m.finish()
+    (stream,) = find_streams(m.main.body.block)
+    assert bands(stream, 1)[wide] == rows
+
+
+def test_the_estimate_of_live_bytes_counts_what_rows_take() -> None:
+    """Of each convolution's three rows two are kept; those of the last are not read."""
+    m = Model()
+    x = conv(m, m.input(1, 64, 8, 4), 4)
+    m.outputs("y", [conv(m, conv(m, x, 4), 4)])
+    m.finish()
+    (stream,) = find_streams(m.main.body.block)
+    row = 8 * 4 * 4
+    assert live_bytes(stream, bands(stream, row)) == (2 + 2) * row + (3 + 3) * row
 
 
 def test_what_comes_before_a_product_takes_its_axis() -> None:
