@@ -146,7 +146,7 @@ def makes_whole_values(op: GraphOp) -> bool:
 
 
 def widens(stream: Stream, value: SSAValue) -> bool:
-    """Whether each row of a value is made of one row of fewer bytes: these may wait until more are needed."""
+    """Whether a row of a value is made of one row of fewer bytes: better these wait until several are read at once."""
     op = value.owner
     while isinstance(op, GraphOp) and op in stream.reads and not makes_whole_values(op):
         value = next((v for v, _ in reversed(stream.operands(op)) if v in stream.made), op.operands[0])
@@ -162,7 +162,8 @@ def bands(stream: Stream, nbytes: int) -> dict[SSAValue, int]:
     """The rows of each value's bands, or all where those would be most of them.
 
     Products, pools and resizes make a power of two, of at most `nbytes` or of what they read for it; other ops make
-    what they can of the bands that they read, or what is read of theirs.
+    what they can of the bands that they read, or what is read of theirs. What a stride reads at once is made at once
+    only where that `widens` rows; otherwise a band at a time, which takes fewer bytes of what these are made of.
     """
     found: dict[SSAValue, int] = {}
     multiple: dict[SSAValue, int] = {
