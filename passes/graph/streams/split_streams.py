@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from xdsl.dialects import func
+from xdsl.ir import Block, SSAValue
 
+from ....dialects.graph.ops.structure import ConstantOp, WeightOp
 from ....dialects.graph.values import nbytes_of, type_of
 from ....dialects.sizes.sizes import now
+from .row_reach import Reach
 from .row_schedule import Stream, bands, live_bytes
 
 MOST_CUTS = 32
@@ -22,20 +25,36 @@ def split_stream(stream: Stream, nbytes: int) -> list[Stream]:
             part = stream.part(start, end)
             rows = bands(part, nbytes)
             live, fired = live_bytes(part, rows), sum(part.rows(value) / rows[value] for value in part.made)
-            before = _value_bytes(stream, start) + _value_bytes(stream, end)
             highest, count, parts = best[start]
-            found.append((max(highest, live + before), count + fired, [*parts, part]))
+            found.append((max(highest, live + _whole_bytes(stream, start, end)), count + fired, [*parts, part]))
         best[end] = min(found, key=lambda each: each[:2])
     return best[cuts[-1]][2]
 
 
-def _value_bytes(stream: Stream, cut: int) -> int:
-    """Bytes of what is whole at a cut. What main is given or returns is the caller's memory."""
-    if cut == 0:
+def _whole_bytes(stream: Stream, start: int, end: int) -> int:
+    """Bytes of what is whole while the ops start..end run, results written over what is read for the last time."""
+    made = {op.results[0] for op in stream.ops[start:]}
+    read = [(value, reach) for op in stream.ops[start:] for value, reach in stream.operands(op) if value not in made]
+    before = {value for value, _ in read}.union(value for value in stream.outputs if value not in made)
+    windows = {value for value, reach in read if reach != Reach(reach.axis)}
+    behind = {value for op in stream.ops[end:] for value in op.operands}
+    last = [value for value in before if value not in windows | behind | set(stream.outputs)]
+    found = sum(map(_size, before))
+    for value in stream.part(start, end).outputs:
+        over = next((each for each in last if each.type == value.type and _size(each)), None)
+        if over is None:
+            found += _size(value)
+        else:
+            last.remove(over)
+    return found
+
+
+def _size(value: SSAValue) -> int:
+    """Bytes of a value, 0 of a constant. What main is given or returns is the caller's memory."""
+    outside = isinstance(value.owner, Block | ConstantOp | WeightOp)
+    if outside or any(isinstance(use.operation, func.ReturnOp) for use in value.uses):
         return 0
-    values = stream.outputs if cut == len(stream.ops) else [stream.ops[cut - 1].results[0]]
-    whole = (value for value in values if not any(isinstance(use.operation, func.ReturnOp) for use in value.uses))
-    return sum(now(nbytes_of(type_of(value))) for value in whole)
+    return now(nbytes_of(type_of(value)))
 
 
 def _cuts(stream: Stream) -> list[int]:
@@ -45,11 +64,11 @@ def _cuts(stream: Stream) -> list[int]:
     order = {op: place for place, op in enumerate(stream.ops)}
     for place, op in enumerate(stream.ops[:-1], 1):
         value = op.results[0]
-        if reached <= place - 1 and value not in stream.outputs:
+        if reached <= place - 1:
             places.append(place)
-        readers = (order[reader] for reader, _ in stream.readers[value])
-        reached = len(stream.ops) if value in stream.outputs else max([reached, *readers])
-    sizes = {place: _value_bytes(stream, place) for place in places}
+        if value not in stream.outputs:
+            reached = max([reached, *(order[reader] for reader, _ in stream.readers[value])])
+    sizes = {place: _size(stream.ops[place - 1].results[0]) for place in places}
     low = [
         place
         for place, before, after in zip(places, [0, *places], [*places[1:], 0], strict=False)

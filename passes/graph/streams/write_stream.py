@@ -74,11 +74,11 @@ class StreamWriter(GraphWriter):
         turns = repetitions(self.stream, steps)
         looped = {step.firing.op.results[0] for each in turns if each.count > 1 for step in each.steps}
         for value in self.stream.outputs:
-            if value in looped:
-                fresh = self.replaced_by(value, steps)
-                if fresh is None:
-                    together = lie_together(value, self.stream.axis[value])
-                    fresh = self.insert(EmptyOp(type_of(value))) if together else self.zeros(value)
+            fresh = self.replaced_by(value, steps)
+            if fresh is None and value in looped:
+                together = lie_together(value, self.stream.axis[value])
+                fresh = self.insert(EmptyOp(type_of(value))) if together else self.zeros(value)
+            if fresh is not None:
                 self.whole[value] = fresh
             else:
                 self.parts[value] = []
