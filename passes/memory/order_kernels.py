@@ -60,7 +60,19 @@ class OrderKernels(ModulePass):
         check_alignment(self.name, self.alignment)
         blocks = blocks_of(main_of(op, self.name), self.name)
         given = [list(block.ops) for block in blocks]
-        moved = sum(self._order(ctx, op, program) for program in self._read(op) if program.ops)
+        moved, needed = 0, None
+        for program in self._read(op):
+            if not (order := self._better_order(program)):
+                continue
+            # Reordering an outer block may have reordered the loops in it, and so their blocks.
+            now = blocks_of(main_of(op, self.name), self.name)
+            number = next(place for place, block in enumerate(now) if block is program.ops[0].parent)
+            needed = self._bytes_needed(ctx, op, budget=0) if needed is None else needed
+            if (reordered := self._bytes_needed(ctx, op, number, order, budget=0)) > needed:
+                continue
+            _reorder(program, order)
+            needed = reordered
+            moved += sum(task != step for step, task in enumerate(order))
         if not moved:
             return
         # Orders of blocks were compared without the search for copies that had better stay.
@@ -70,19 +82,12 @@ class OrderKernels(ModulePass):
             _arrange(blocks, found)
             count(ctx, self.name, "moved-calls", moved)
 
-    def _order(self, ctx: Context, op: ModuleOp, program: Program) -> int:
-        """Orders the tasks of a block of main, in which each loop and each branch is one; how many it moves."""
+    def _better_order(self, program: Program) -> Sequence[int]:
+        """An order of the tasks of a block of main, in which each loop and each branch is one, with a lower peak."""
+        if not program.ops:
+            return ()
         order = best_order(program, self.budget, self.exhaustive)
-        given = range(len(program.tasks))
-        if share(program, order).peak >= share(program, given).peak:
-            return 0
-        # Reordering an outer block may have reordered the loops in it, and so their blocks.
-        blocks = blocks_of(main_of(op, self.name), self.name)
-        number = next(place for place, block in enumerate(blocks) if block is program.ops[0].parent)
-        if self._bytes_needed(ctx, op, number, order) > self._bytes_needed(ctx, op, number, given):
-            return 0
-        _reorder(program, order)
-        return sum(task != step for step, task in enumerate(order))
+        return order if share(program, order).peak < share(program, range(len(program.tasks))).peak else ()
 
     def _read(self, module: ModuleOp) -> list[Program]:
         threads, disabled = target_of(module).threads.data, disabled_ops(self.name, self.disable)
@@ -90,18 +95,16 @@ class OrderKernels(ModulePass):
         return read_programs(blocks, kernels_of(module), threads, disabled, self.alignment)
 
     def _bytes_needed(
-        self, ctx: Context, module: ModuleOp, number: int | None = None, order: Sequence[int] = ()
+        self, ctx: Context, module: ModuleOp, number: int = 0, order: Sequence[int] = (), **elision: int
     ) -> int:
         """The peak of live bytes after the passes up to plan-arena, tried on a copy of the module.
 
-        With an order of a block by its number, the copies that elide-copies would rather keep are not looked for.
+        `order` is one of the block of that number, if any; `elision` are options of elide-copies.
         """
         trial, apart = module.clone(), ctx.clone()
-        elide = ElideCopies(self.alignment)
-        if number is not None:
+        if order:
             _reorder(self._read(trial)[number], order)
-            elide = ElideCopies(self.alignment, budget=0)
-        for each in (MarkInplace(self.disable), Bufferize(), elide):
+        for each in (MarkInplace(self.disable), Bufferize(), ElideCopies(self.alignment, **elision)):
             each.apply(apart, trial)
         return most_live(main_of(trial, self.name), self.alignment)
 
