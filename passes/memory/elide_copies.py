@@ -248,7 +248,7 @@ def _restore(program: _Program, budget: int) -> None:
     """
     model, stays, tried = program.model, set[int](), set[int]()
     tries = budget // max(1, len(program.copies) * model.steps)
-    while len(tried) < tries:
+    while len(tried) < tries and model.live:
         peak, most = model.peak, model.live.count(model.peak)
         move = next((each for each in model.costly(model.live.index(peak)) if each not in tried), None)
         if move is None:

@@ -29,7 +29,10 @@ from mini_infer.passes.kernels.schedules import schedules_for
 
 OPS = [op for op in Graph.operations if issubclass(op, GraphOp)]
 # Their elements are there, or known, and cost nothing beside the bytes; the last two are few instructions among others.
-FREE = {"constant", "fail", "iota", "sizes", "unpack", "weight", "batch_norm", "block_weight", "stacked_block_weight"}
+FREE = {
+    *("constant", "fail", "iota", "sizes", "unpack", "weight", "batch_norm", "block_weight", "stacked_block_weight"),
+    *("empty", "extract_rows", "insert_rows"),
+}
 
 
 Class = TypeVar("Class")

@@ -210,7 +210,7 @@ def test_changelog_knows_this_version() -> None:
 
 
 FOLDERS = ("dialects", "passes", "lowering", "runtime", "tools")
-MOST_FILES = {"lowering/onnx_to_graph/handlers": 27, "dialects/graph/ops": 27}
+MOST_FILES = {"lowering/onnx_to_graph/handlers": 27, "dialects/graph/ops": 28}
 """Of a folder, where it is more than 23: families of operators and of ops, one file each."""
 
 
