@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import accumulate, pairwise
 from math import gcd
 
@@ -29,6 +30,8 @@ class Step:
     firing: Firing = field(compare=False)
     sources: tuple[Rows | None, ...] = field(compare=False)
     """The rows that are read of each operand from outside of the stream; None for those within, or read as a whole."""
+    places: tuple[tuple[Fraction, int] | None, ...]
+    """Of these, how far the first lies from where the reach's line is at the firing's first row, and their number."""
     op: int
     count: int
     properties: tuple[tuple[str, Attribute], ...]
@@ -51,6 +54,7 @@ def steps_of(stream: Stream, firings: Iterable[Firing]) -> list[Step]:
         op, value = firing.op, firing.op.results[0]
         held = tuple((each, progress.made(each) - first[each]) for each in made if each in first)
         reads, sources = list[Rows | None](), list[Rows | None]()
+        places: list[tuple[Fraction, int] | None] = []
         for operand, reach in zip(op.operands, stream.reads[op], strict=True):
             if reach is None:
                 rows = None
@@ -58,6 +62,10 @@ def steps_of(stream: Stream, firings: Iterable[Firing]) -> list[Step]:
                 rows = max(0, reach.first(firing.start)), min(reach.end(firing.stop), stream.rows(operand))
             inside = rows is not None and operand in stream.made
             sources.append(None if inside else rows)
+            if reach is None or rows is None or inside:
+                places.append(None)
+            else:
+                places.append((rows[0] - firing.start * reach.scale, rows[1] - rows[0]))
             reads.append((rows[0] - first[operand], rows[1] - first[operand]) if rows and inside else None)
         properties = part_properties(op, stream.axis[value], stream.reads[op][0], firing.start, firing.stop)
         joins = value in first
@@ -77,7 +85,20 @@ def steps_of(stream: Stream, firings: Iterable[Firing]) -> list[Step]:
                 first[each] = needed
         count = firing.stop - firing.start
         changed = tuple(sorted(properties.items()))
-        steps.append(Step(firing, tuple(sources), place[op], count, changed, tuple(reads), joins, tuple(keeps), held))
+        steps.append(
+            Step(
+                firing,
+                tuple(sources),
+                tuple(places),
+                place[op],
+                count,
+                changed,
+                tuple(reads),
+                joins,
+                tuple(keeps),
+                held,
+            )
+        )
     return steps
 
 

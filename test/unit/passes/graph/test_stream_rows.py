@@ -20,6 +20,7 @@ from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
 from mini_infer.dialects.graph.ops.indexing import ScatterNdOp
 from mini_infer.dialects.graph.ops.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.ops.reduction import ReduceMeanOp, SoftmaxOp
+from mini_infer.dialects.graph.ops.resize import ResizeOp
 from mini_infer.dialects.graph.ops.rows import ExtractRowsOp, InsertRowsOp
 from mini_infer.dialects.graph.ops.unary import NegOp, ReluOp
 from mini_infer.dialects.graph.ops.windows import AvgPoolOp, MaxPoolOp
@@ -352,6 +353,20 @@ def test_bits_of_machine_code(case: Callable[[Model], SSAValue], threads: int) -
     run_passes(m.ctx, m.module, parse_passes("stream-rows{band=1500},dce"))
     for name, array in execute(compiled(m, target)[0], m.inputs).items():
         np.testing.assert_array_equal(array, whole[name])
+
+
+def uneven(m: Model) -> SSAValue:
+    """Rows of 25 that are read for bands of 50 from places 3.9 rows apart, which no loop has."""
+    x = m(ResizeOp(m.input(1, 25, 9, 6), [1, 50, 9, 6], coordinate="align_corners"))
+    return m(MaxPoolOp(x, [1, 1], layout="NHWC"))
+
+
+def test_places_of_turns_that_are_no_whole_rows_apart() -> None:
+    m = finished(uneven)
+    expected = interpret(m.module, m.inputs, m.ctx.blobs)
+    run_passes(m.ctx, m.module, parse_passes("stream-rows{band=3000},dce"))
+    found = interpret(m.module, m.inputs, m.ctx.blobs)
+    np.testing.assert_array_equal(found["y.0"], expected["y.0"])
 
 
 def test_a_negative_band_is_refused() -> None:
