@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i64
 from xdsl.ir import Operation
 
 from mini_infer.dialects.graph.host import main_of
@@ -39,7 +39,7 @@ def move_a_buffer(module: ModuleOp, random: Random) -> bool:
     if not pairs:
         return False
     a, b = random.choice(pairs)
-    constant = arith.ConstantOp.from_int_and_width(_offset_of(b), a.byte_shift.type)  # pyright: ignore[reportArgumentType]
+    constant = arith.ConstantOp(IntegerAttr(_offset_of(b), IndexType()))
     block = a.parent
     assert block is not None
     block.insert_op_before(constant, a)

@@ -80,8 +80,8 @@ class RandomLayers:
         if self.random.random() < 0.5:
             return self.m(MaxPoolOp(x, kernel, strides=strides, pads=pads, ceil_mode=ceil, layout=LAST))
         count = self.random.random() < 0.5
-        options = {"strides": strides, "pads": pads, "ceil_mode": ceil, "layout": LAST}
-        return self.m(AvgPoolOp(x, kernel, count_include_pad=count, **options))  # pyright: ignore[reportArgumentType]
+        made = AvgPoolOp(x, kernel, count_include_pad=count, strides=strides, pads=pads, ceil_mode=ceil, layout=LAST)
+        return self.m(made)
 
     def branch(self, x: SSAValue) -> SSAValue:
         """Values of one size that are added, multiplied or joined."""

@@ -252,14 +252,14 @@ class _Checker:
         if is_call:
             self.check_sharing(op)
         step = self.steps[op]
-        begun = {number for number, buffer in self.buffers.items() if buffer.steps}
-        left = [value for value in outs if isinstance(value.owner, WindowOp) and self.region(value).owner in begun]
         reads = {self.region(value).owner for value in ins}
         overwritten = {region.owner for region in map(self.region, outs) if self.is_whole(region)} - reads
-        for owner in {*reads, *(self.region(value).owner for value in (*outs, *scratch))}:
-            buffer = self.buffers.get(owner)
-            if buffer is not None:
-                buffer.touch(step, overwritten=owner in overwritten)
+        touched = {*reads, *(self.region(value).owner for value in (*outs, *scratch))}
+        buffers = {owner: self.buffers[owner] for owner in touched if owner in self.buffers}
+        begun = {owner for owner, buffer in buffers.items() if buffer.steps}
+        left = [value for value in outs if isinstance(value.owner, WindowOp) and self.region(value).owner in begun]
+        for owner, buffer in buffers.items():
+            buffer.touch(step, overwritten=owner in overwritten)
         for value in (*ins, *left):
             region = self.region(value)
             if region.space in self.caches:
@@ -284,7 +284,7 @@ class _Checker:
                 self.write(region)
                 continue
             start, end = region.start, region.end
-            buffer = self.buffers.get(region.owner)
+            buffer = buffers.get(region.owner)
             if buffer is not None and (buffer.birth == step or region.owner not in begun):
                 start, end = buffer.start, buffer.end
             self.memory.setdefault(region.space, ByteMap()).write(start, end, region.owner)
