@@ -117,6 +117,10 @@ def enlarged(b: ModelBuilder) -> Sequence[str]:
     return [b.node("Resize", x, "", twice, mode="nearest", **floor), b.node("Resize", x, "", twice, mode="linear")]
 
 
+def filtered(b: ModelBuilder) -> Sequence[str]:
+    return [b.node("Conv", b.input("x", [1, 2, 5, 3]), b.input("w", ["n", 1, 3, 3]), group=2)]
+
+
 def reduced(b: ModelBuilder) -> Sequence[str]:
     x = b.input("x", ["n", 5])
     return [b.node("ReduceMean", x, b.ints(0)), b.node("ReduceMax", x, b.ints(0), keepdims=0), b.node("ReduceMean", x)]
@@ -217,6 +221,7 @@ CASES = [
     Case(causal, ROWS, SOME_ROWS),
     Case(expanded, ROWS, SOME_ROWS, 2),
     Case(enlarged, PICTURES, SOME_PICTURES, 2),
+    Case(filtered, {"n": (2, 6, 32)}, [[6], [2], [4], [30]], 2),
     Case(reduced, ROWS, SOME_ROWS),
     Case(by_root, ROWS, SOME_ROWS),
     Case(sums, {"n": (1, 2, 8), "m": (1, 1, 8)}, [[2, 1], [8, 1], [1, 1], [3, 3], [1, 5]], 3),

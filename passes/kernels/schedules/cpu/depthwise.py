@@ -81,6 +81,8 @@ class Depthwise(Schedule[CpuAttr]):
         taps = g.kernel[0] * g.kernel[1]
         lanes = target.lanes(32)
         group = Group.of(g)
+        if not is_fixed(group.channels, group.filters):
+            return None  # which lanes are repeated stands in the code
         if not group.panel(lanes) or (group.channels > 1 and group.filters * 2 > lanes):
             return None
         registers = target.registers.data
