@@ -199,6 +199,15 @@ def print_module(ctx: Context, module: ModuleOp, *, generic: bool = False, elide
 class _StablePrinter(_ModulePrinter):
     """A printer in which every value and block of the whole text has one name, also across functions."""
 
+    begun: dict[Operation, int] | None = None
+    """Where the text of each op begins, if that is to be noted."""
+
+    @override
+    def print_op(self, op: Operation) -> None:
+        if self.begun is not None:
+            self.begun[op] = self.stream.tell()
+        super().print_op(op)
+
     @override
     def enter_scope(self) -> None: ...
 
@@ -212,9 +221,9 @@ class ComparableTexts:
     So texts differ only where modules do; with `print_module`, a new value would renumber all values after it.
     """
 
-    def __init__(self, ctx: Context) -> None:
+    def __init__(self, ctx: Context, *, elide: bool = False) -> None:
         self._ctx = ctx
-        self._printer = _StablePrinter(StringIO(), generic=False, elide=False)
+        self._printer = _StablePrinter(StringIO(), generic=False, elide=elide)
 
     def text(self, module: ModuleOp) -> str:
         """The module's present text."""
@@ -222,6 +231,14 @@ class ComparableTexts:
         self._printer.print_op(module)
         self._printer.print_metadata(self._ctx.loaded_dialects)
         return stream.getvalue()
+
+    def numbered_text(self, module: ModuleOp) -> tuple[str, dict[Operation, int]]:
+        """The module's present text, and the line, from 1, on which each op begins."""
+        self._printer.begun = begun = dict[Operation, int]()
+        text = self.text(module)
+        self._printer.begun = None
+        ends = [match.start() for match in re.finditer("\n", text)]
+        return text, {op: bisect_left(ends, place) + 1 for op, place in begun.items()}
 
 
 @contextmanager

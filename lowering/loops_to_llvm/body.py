@@ -48,7 +48,7 @@ class FunctionBody(Instructions):
 
     def lower_block(self, block: Block) -> Operation:
         """Lowers all operations of a block except the terminator, which is returned."""
-        handlers = self._handlers
+        handlers, around = self._handlers, self.location
         last = block.last_op
         assert last is not None, "every block ends with a terminator"
         for op in block.ops:
@@ -57,7 +57,9 @@ class FunctionBody(Instructions):
             handler = handlers.get(op.name)
             if handler is None:
                 fail(op, "this operation can't be lowered to LLVM")
+            self.location = op.location
             handler(self, op)
+        self.location = around
         return last
 
     def new_block(self, argument_types: Sequence[Attribute] = ()) -> Block:

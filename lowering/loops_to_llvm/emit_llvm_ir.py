@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..op_facts import fail, integers_of
+from .debug_lines import Line, debug_file, with_debug_lines
 from .instruction_text import (
     INLINE,
     PRINTERS,
@@ -25,22 +26,35 @@ from .instruction_text import (
 from .llvm_text import constant_text, symbol
 
 
-def emit_llvm_ir(module: ModuleOp, shared: AbstractSet[str] = frozenset()) -> str:
+def emit_llvm_ir(
+    module: ModuleOp, shared: AbstractSet[str] = frozenset(), sources: list[Operation | None] | None = None
+) -> str:
     """The LLVM IR text of an llvm-dialect module. Raises CompileError for an unsupported operation.
 
-    Functions named in `shared` are visible to other parts of the same code.
+    Functions named in `shared` are visible to other parts of the same code. With `sources`, which receives the op of
+    each line, or None, instructions have debug locations: their line in this text, which assembly then refers to.
     """
     text = ModuleText()
     lines: list[str] = []
+    found: list[Operation | None] = []
+    file = "" if sources is None else debug_file(text)
     for op in module.ops:
         if isinstance(op, llvm.FuncOp):
-            lines += _function(op, text, shared)
+            made = _function(op, text, shared)
+            if sources is not None and op.body.blocks:
+                made = with_debug_lines(made, op.sym_name.data, len(lines), text, file)
         elif isinstance(op, llvm.GlobalOp):
-            lines.append(_global(op, text))
+            made = [(_global(op, text), None)]
         else:
             fail(op, "this operation is not supported in LLVM IR")
+        lines += (line for line, _ in made)
+        found += (source for _, source in made)
+    lines += text.declarations.values()
+    if sources is not None:
+        sources += [*found, *[None] * (len(lines) - len(found))]
+    named = (f"{name} = !{{{', '.join(nodes)}}}" for name, nodes in text.named_metadata.items())
     metadata = (f"!{number} = {node}" for number, node in enumerate(text.metadata))
-    return "\n".join([*lines, *text.declarations.values(), *metadata, ""])
+    return "\n".join([*lines, *named, *metadata, ""])
 
 
 def _global(op: llvm.GlobalOp, text: ModuleText) -> str:
@@ -54,7 +68,7 @@ def _global(op: llvm.GlobalOp, text: ModuleText) -> str:
     )
 
 
-def _function(op: llvm.FuncOp, text: ModuleText, shared: AbstractSet[str]) -> list[str]:
+def _function(op: llvm.FuncOp, text: ModuleText, shared: AbstractSet[str]) -> list[Line]:
     inputs = op.function_type.inputs.data
     parameters = [
         f"{text.type(each)}{parameter_attributes(op, extra)}"
@@ -70,7 +84,8 @@ def _function(op: llvm.FuncOp, text: ModuleText, shared: AbstractSet[str]) -> li
     arguments = op.body.blocks[0].args
     named = [f"{parameter} {body.names[argument]}" for parameter, argument in zip(parameters, arguments, strict=True)]
     visible = "" if linkage == "external" else "hidden " if name in shared else f"{linkage} "
-    return [f"define {visible}{head}({', '.join(named)}){attributes} {{", *body.lines(op.body.blocks), "}"]
+    first = f"define {visible}{head}({', '.join(named)}){attributes} {{"
+    return [(first, None), *body.lines(op.body.blocks), ("}", None)]
 
 
 def _function_attributes(op: Operation) -> str:
@@ -110,14 +125,14 @@ class _BodyText(FunctionText):
                 fail(last, "both branches lead to one block with different arguments")
             incoming[block] = values
 
-    def lines(self, blocks: Iterable[Block]) -> list[str]:
-        """The text of all blocks."""
-        lines: list[str] = []
+    def lines(self, blocks: Iterable[Block]) -> list[Line]:
+        """The text of all blocks, with the ops that instructions were made from."""
+        lines: list[Line] = []
         names = self.names
         for number, block in enumerate(blocks):
-            lines.append(f"{self.labels[block]}:")
+            lines.append((f"{self.labels[block]}:", None))
             if number:
-                lines += self._phi_nodes(block)
+                lines += ((line, None) for line in self._phi_nodes(block))
             for op in block.ops:
                 if op.name in INLINE:
                     continue
@@ -125,7 +140,7 @@ class _BodyText(FunctionText):
                 if printer is None:
                     fail(op, "this operation is not supported in LLVM IR")
                 text = printer(self, op)
-                lines.append(f"  {names[op.results[0]]} = {text}" if op.results else f"  {text}")
+                lines.append((f"  {names[op.results[0]]} = {text}" if op.results else f"  {text}", op))
         return lines
 
     def _phi_nodes(self, block: Block) -> list[str]:

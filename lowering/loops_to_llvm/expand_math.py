@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
     ModuleOp,
+    UnknownLoc,
     f32,
     f64,
 )
@@ -175,6 +176,12 @@ def _in_f32(op: Operation) -> Operation:
 
 
 def _replace(op: Operation, value: SSAValue) -> None:
+    """Replaces an operation by a value; what was inserted for it, right before it, has its location."""
+    if not isinstance(op.location, UnknownLoc):
+        made = op.prev_op
+        while made is not None and isinstance(made.location, UnknownLoc):
+            made.location = op.location
+            made = made.prev_op
     op.results[0].replace_all_uses_with(value)
     op.detach()
     op.erase()

@@ -34,6 +34,7 @@ class ModuleText:
     def __init__(self) -> None:
         self.declarations: dict[str, str] = {}
         self.metadata: list[str] = []
+        self.named_metadata: dict[str, list[str]] = {}
         self._types: dict[int, tuple[Attribute, str]] = {}
 
     def type(self, llvm_type: Attribute) -> str:

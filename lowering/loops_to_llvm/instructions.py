@@ -15,7 +15,9 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
+    LocationAttr,
     StringAttr,
+    UnknownLoc,
     VectorType,
     i8,
     i16,
@@ -55,6 +57,8 @@ class Instructions:
         self.sizes: tuple[SSAValue, Sequence[Symbol]] | None = None
         """The table of run-time sizes, and the symbols of its entries."""
         self._measured: dict[Hashable, SSAValue] = {}
+        self.location: LocationAttr = UnknownLoc()
+        """That of the op being lowered, which all instructions for it get."""
 
     def finish(self) -> None:
         """Inserts constants and stack buffers at the start of the first block."""
@@ -71,7 +75,13 @@ class Instructions:
         attributes: Mapping[str, Attribute] = {},
     ) -> SSAValue:
         """Appends an operation with one result."""
-        made = op.create(operands=operands, result_types=(result_type,), properties=properties, attributes=attributes)
+        made = op.create(
+            operands=operands,
+            result_types=(result_type,),
+            properties=properties,
+            attributes=attributes,
+            location=self.location,
+        )
         self.block.add_op(made)
         self.vectors += isinstance(result_type, VectorType)
         return made.results[0]
@@ -86,7 +96,13 @@ class Instructions:
     ) -> None:
         """Appends an operation without results."""
         self.block.add_op(
-            op.create(operands=operands, properties=properties, successors=successors, attributes=attributes)
+            op.create(
+                operands=operands,
+                properties=properties,
+                successors=successors,
+                attributes=attributes,
+                location=self.location,
+            )
         )
 
     def emit_first(self, op: Operation) -> SSAValue:

@@ -33,12 +33,15 @@ _PLAIN_NAME = re.compile(r"[-a-zA-Z$._][-a-zA-Z$._0-9]*")
 
 def symbol(name: str) -> str:
     """The name of a function or a global."""
-    if _PLAIN_NAME.fullmatch(name):
-        return f"@{name}"
+    return f"@{name}" if _PLAIN_NAME.fullmatch(name) else f"@{quoted(name)}"
+
+
+def quoted(text: str) -> str:
+    """A string of LLVM IR."""
     escaped = "".join(
-        chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\' else f"\\{byte:02X}" for byte in name.encode()
+        chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\' else f"\\{byte:02X}" for byte in text.encode()
     )
-    return f'@"{escaped}"'
+    return f'"{escaped}"'
 
 
 def type_text(llvm_type: Attribute) -> str:

@@ -42,6 +42,7 @@ from ..kept.weight_files import OWN_BYTES
 from ..limits import check_fits, memory_for
 from ..memory.mapped_file import PagedWeights
 from ..module_interface import check_signature, entry_of, run_checks, signature_of, weight_segment
+from ..native.code_listing import CodeListing
 from ..native.images.linked import link
 from ..native.images.loaded import UnloadedImage
 from ..native.llvm_processes import Compilers
@@ -66,13 +67,15 @@ def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str
     return [each.name for phase in phases for each in parse_passes(phase.passes)]
 
 
-def compilers_for(module: ModuleOp, config: EngineConfig, objects: FileCache | None = None) -> Compilers:
+def compilers_for(
+    module: ModuleOp, config: EngineConfig, objects: FileCache | None = None, listing: CodeListing | None = None
+) -> Compilers:
     """As many worker processes as configured; none for a GPU, or for a small module.
 
     A GPU's code doesn't go through LLVM, and a small module is compiled before a process has started.
     """
     worthwhile = compute_device(config.place).kind == "cpu" and sum(1 for _ in module.walk()) >= WORTH_COMPILERS
-    return Compilers(config.compiler_count if worthwhile else 1, objects)
+    return Compilers(config.compiler_count if worthwhile else 1, objects, listing)
 
 
 def tell_measured(ctx: MiniContext) -> None:

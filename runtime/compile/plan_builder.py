@@ -20,6 +20,7 @@ from ..engine import CompiledModel, Engine
 from ..file_cache import FileCache
 from ..kept.begun_model import BegunModel
 from ..limits import give_back_memory, memory_for
+from ..native.code_listing import CodeListing
 from ..native.cpu_targets import host_target
 from ..progress import LOG, Progress, StepCounter
 from .module_to_plan import build_plan, compilers_for, pass_names
@@ -46,6 +47,8 @@ class Builder:
     """The file that the weights are written to; else they are in memory."""
     changes: Sequence[str] | None = None
     """Changes of the pipeline, as for plan_memory."""
+    listing: CodeListing | None = None
+    """Where the texts of machine code are noted; then no compiled parts are taken from a cache."""
 
     def __call__(self, best: Best | None = None) -> CompiledModel:
         """Compiles the model. Raises as `compile` does."""
@@ -65,7 +68,8 @@ class Builder:
                 if self.observer is not None:
                     self.observer(done, module)
 
-            with compilers_for(module, config, self.objects) as compilers:
+            objects = self.objects if self.listing is None else None
+            with compilers_for(module, config, objects, self.listing) as compilers:
                 plan = build_plan(
                     module,
                     ctx,

@@ -23,6 +23,7 @@ from ...dialects.errors import CompileError
 from ..file_cache import FileCache, key_of
 from ..progress import LOG
 from . import llvm_worker
+from .code_listing import CodeListing
 from .llvm_worker import Compiled, Part, compiled, receive, send
 
 # Exit statuses of a process that LLVM aborted: compiling here would abort this one, too.
@@ -35,11 +36,12 @@ class Compilers:
     """Compiles parts with `count` processes, this one included; a context manager that ends the others.
 
     Object code compiled before, from the same text for the same machine, is taken from the cache `objects`, and new
-    code is stored there.
+    code is stored there. Texts of all parts are noted in `listing`.
     """
 
-    def __init__(self, count: int, objects: FileCache | None = None) -> None:
+    def __init__(self, count: int, objects: FileCache | None = None, listing: CodeListing | None = None) -> None:
         self._objects = objects
+        self.listing = listing
         self.processes: list[Process] = []
         self._idle: queue.SimpleQueue[Process] = queue.SimpleQueue()
         for _ in range(count - 1):

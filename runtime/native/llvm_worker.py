@@ -39,7 +39,8 @@ FEW_PASSES = (
 class Part(NamedTuple):
     """LLVM IR text to compile with the modules of `link` linked in, its target and options.
 
-    `as_written`: the loops are in final form.
+    `as_written`: the loops are in final form. `listed`: the assembly text, from which the object code is made, is
+    wanted, too.
     """
 
     text: str
@@ -49,10 +50,14 @@ class Part(NamedTuple):
     features: str
     opt_level: int
     as_written: bool = False
+    listed: bool = False
 
 
 class Compiled(NamedTuple):
-    """Object code or LLVM's error message; LLVM's time in seconds; whether a worker process compiled it."""
+    """Object code or LLVM's error message; LLVM's time in seconds; whether a worker process compiled it.
+
+    `assembly` is the text of a part that is to be listed.
+    """
 
     code: bytes
     error: str
@@ -60,6 +65,7 @@ class Compiled(NamedTuple):
     optimize: float
     generate: float
     beside: bool = False
+    assembly: str = ""
 
 
 @cache
@@ -136,10 +142,24 @@ def compiled(part: Part) -> Compiled:
     times.append(time.perf_counter())
     optimize(module, target, part.opt_level, as_written=part.as_written)
     times.append(time.perf_counter())
-    code = bytes(target.emit_object(module))
+    assembly = _assembly(module, target) if part.listed else ""
+    code = bytes(target.emit_object(_assembled(assembly, target) if part.listed else module))
     times.append(time.perf_counter())
     parse, optimized, generate = (end - start for start, end in pairwise(times))
-    return Compiled(code, "", parse, optimized, generate)
+    return Compiled(code, "", parse, optimized, generate, assembly=assembly)
+
+
+def _assembly(module: Any, target: Any) -> str:
+    target.set_asm_verbosity(True)
+    return str(target.emit_assembly(module))
+
+
+def _assembled(text: str, target: Any) -> Any:
+    """An LLVM module that consists of assembly text; its object code is that text's, without line directives."""
+    binding().initialize_native_asmparser()
+    lines = (line for line in text.split("\n") if not line.lstrip().startswith((".loc\t", ".file\t")))
+    escaped = (line.replace("\\", "\\5C").replace('"', "\\22") for line in lines)
+    return parsed("\n".join(f'module asm "{line}"' for line in escaped), (), target)
 
 
 def send(stream: IO[bytes], message: tuple[Any, ...]) -> None:

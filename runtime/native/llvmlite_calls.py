@@ -84,7 +84,13 @@ class LoadedCode:
 
 
 def part_of(
-    ir_text: str, machine: Machine, opt_level: int = OPT_LEVEL, *, link: Sequence[str] = (), as_written: bool = False
+    ir_text: str,
+    machine: Machine,
+    opt_level: int = OPT_LEVEL,
+    *,
+    link: Sequence[str] = (),
+    as_written: bool = False,
+    listed: bool = False,
 ) -> Part:
     """A unit of compilation: a module of LLVM IR text, with the modules of `link` linked in.
 
@@ -92,7 +98,7 @@ def part_of(
     architecture that LLVM doesn't support.
     """
     target_machine(machine, opt_level)
-    return Part(ir_text, tuple(link), machine.triple, machine.cpu, machine.features, opt_level, as_written)
+    return Part(ir_text, tuple(link), machine.triple, machine.cpu, machine.features, opt_level, as_written, listed)
 
 
 def code_of(result: Compiled, part: Part, others: AbstractSet[str] = frozenset()) -> bytes:

@@ -88,9 +88,13 @@ def start_compiling(
             if piece.module is module:
                 stages = stages_of(module)
                 link = [runtime_ir(pointers, stages, clock=profiled, stops=cancellable, advises=pages_weights)]
-            text = emit_llvm_ir(piece.module, piece.shared)
+            sources: list[Operation | None] | None = None if compilers.listing is None else []
+            text = emit_llvm_ir(piece.module, piece.shared, sources)
+            if compilers.listing is not None and sources is not None:
+                compilers.listing.add_llvm_ir(text, sources)
             _check_instructions(text, lacking, target)
-            parts.append(part_of(text, cpu.machine, link=link, as_written=piece.as_written))
+            listed = compilers.listing is not None
+            parts.append(part_of(text, cpu.machine, link=link, as_written=piece.as_written, listed=listed))
             compilers.add(parts[-1])
     if observer is not None:
         for each, taken in zip(passes, seconds, strict=True):
@@ -129,6 +133,9 @@ def _objects(
             take(seconds, f"LLVM: {step}", getattr(result, step))
         waited -= 0 if result.beside else result.parse + result.optimize + result.generate
     take(statistics.seconds, "LLVM: other processes", waited)
+    if compilers.listing is not None:
+        for number, result in enumerate(results):
+            compilers.listing.add_assembly(number, result.assembly)
     return [*(code_of(*each, shared) for each in zip(results, parts, strict=True)), *kernels]
 
 

@@ -1,0 +1,408 @@
+"""Compiles a model while everything about the compile is noted, runs it, and makes the record.
+
+The compile is that of `mini_infer.compile` with three differences: it is observed after each pass, LLVM makes the
+object code by way of assembly text, which is kept, and each kernel is timed, unless that is not wanted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects.errors import ConfigError
+from ...dialects.graph.blobs import MiniContext
+from ...dialects.graph.host import kernels_of
+from ...dialects.graph.model_nodes import ModelNode, model_nodes
+from ...dialects.kernel.kernel_attributes import FormAttr
+from ...dialects.kernel.targets import target_of
+from ...passes.kernels.choose_schedule import Choice
+from ...passes.kernels.schedules import schedule_of
+from ...passes.memory.report.memory_report import MemoryPlan, memory_plan
+from ...passes.work_bounds import work_of_kernel
+from ...runtime.compile.engine_phases import engine_phases
+from ...runtime.compile.plan_builder import Builder
+from ...runtime.compile.source import Source, configured_source
+from ...runtime.compile.source_to_engine import build_engine
+from ...runtime.config import EngineConfig
+from ...runtime.devices.cpu.machine_limits import LimitProbe, MachineLimits
+from ...runtime.module_interface import input_specs
+from ...runtime.native.code_listing import CodeListing
+from ...runtime.option_declarations import options_of
+from ..arrays import load_inputs
+from ..bench.kernel_times import timed_calls
+from ..reports.rectangles import blocks_of
+from .compile_record import Block, CompileRecord, Marks, Memory, Node, Pass, Step, Tensor, Text, numbers_of
+from .pass_recorder import LineFacts, PassRecorder, RecordedText, line_of
+from .value_tensors import ValueTensors
+
+LEVELS = ("import", "graph", "kernels", "buffers", "arena", "loops", "launches")
+RUNS = 20
+
+
+@dataclass
+class _Arena:
+    """What is read of the module at the arena's level."""
+
+    plan: MemoryPlan
+    nodes: Sequence[ModelNode]
+    steps: list[Step]
+    kernels: list[str]
+    """By step, the kernel's name; "" for a load."""
+    target: str
+
+
+def record_of(
+    model: str,
+    options: Mapping[str, Any],
+    files: Sequence[str] = (),
+    seed: int | None = None,
+    *,
+    measure: bool = True,
+    now: Callable[[str], object] = lambda what: None,
+) -> CompileRecord:
+    """The record of a compile of an ONNX model or a module at the graph level, for one shape.
+
+    With `measure`, kernels are timed on inputs from `files` or random ones. `now` is told what is being done. Raises as
+    `compile` does, and ConfigError for several shapes and for what is compiled already.
+    """
+    source, config = configured_source(model, EngineConfig.of(**options))
+    if config.is_dynamic:
+        raise ConfigError("one shape is explored: give sizes with --dim instead of ranges")
+    if config.check_memory:
+        raise ConfigError("check_memory compiles a model twice, of which none is explored")
+    return _Collector(source, config, files, seed, measure, now).record()
+
+
+class _Collector:
+    """One compile and its record."""
+
+    def __init__(
+        self,
+        source: Source,
+        config: EngineConfig,
+        files: Sequence[str],
+        seed: int | None,
+        measure: bool,
+        now: Callable[[str], object],
+    ) -> None:
+        self._source, self._config = source, config
+        self._files, self._seed, self._now = files, seed, now
+        has_clock = config.place != "cuda-emulated"
+        self._measured = measure and has_clock
+        self._recorder = PassRecorder(engine_phases(config), self._note_arena)
+        self._recorder.at_loops = self._note_loops
+        self._arena: _Arena | None = None
+        self._inputs: Mapping[str, Any] = {}
+        self._loops: dict[int, tuple[frozenset[int], frozenset[tuple[int, str]]]] = {}
+
+    def record(self) -> CompileRecord:
+        """Compiles, runs, and makes the record."""
+        config = replace(self._config, enable_profiling=True) if self._measured else self._config
+        listing = CodeListing(line_of)
+
+        def prepare(module: ModuleOp, ctx: MiniContext) -> None:
+            self._inputs = load_inputs(self._files, input_specs(module), self._seed)
+            self._recorder.prepare(module, ctx)
+
+        self._now("compile")
+        start = time.perf_counter()
+        builder = Builder(self._source, config, observer=self._recorder.after, prepare=prepare, listing=listing)
+        engine = build_engine(builder)
+        seconds = time.perf_counter() - start
+        if self._arena is None:
+            raise ConfigError(f"{self._source.name} is below the arena's level, where nothing of its graph is left")
+        plan = engine.plan
+        run_us = outside = None
+        if self._measured:
+            self._now("measure")
+            times, run_us = timed_calls(plan, self._inputs, RUNS)
+            outside = run_us - sum(each.nanoseconds for each in times) / 1e3
+            limits = None
+            if plan.config.place == "cpu":
+                limits = LimitProbe(plan.threads).measure()
+            called = [step for step, kernel in zip(self._arena.steps, self._arena.kernels, strict=True) if kernel]
+            for step, each in zip(called, times, strict=True):
+                step.us, step.runs = each.nanoseconds / 1e3, each.runs
+                if limits is not None:
+                    _limit(step, limits)
+        return self._made(plan, listing, seconds, run_us, outside)
+
+    def _note_arena(self, module: ModuleOp) -> None:
+        plan = memory_plan(module)
+        kernels, target = kernels_of(module), target_of(module)
+        live = [each.live for each in plan.step_records()]
+        steps: list[Step] = []
+        names: list[str] = []
+        for number, name in enumerate(plan.steps):
+            made = Step(name, [], [], [], [], live[number])
+            kernel = kernels.get(name)
+            if kernel is not None:
+                schedule = schedule_of(kernel, target.device)
+                work = work_of_kernel(kernel)
+                made.schedule = schedule.name
+                options = {each.name: getattr(schedule, each.name) for each in fields(schedule)}
+                made.options = ", ".join(f"{key} = {value}" for key, value in options.items())
+                made.form = kernel.form.kind.data if isinstance(kernel.form, FormAttr) else ""
+                made.flops, made.bytes = work.flops, work.nbytes
+                made.estimated_us = schedule.cost(kernel, target) * 1e6
+            names.append(name if kernel is not None else "")
+            steps.append(made)
+        self._arena = _Arena(plan, model_nodes(module), steps, names, str(target))
+
+    def _note_loops(self, module: ModuleOp) -> None:
+        """Tensors of lines, while the module is whole."""
+        values = ValueTensors(module)
+        for line, op in self._recorder.texts["loops"].ops.items() if "loops" in self._recorder.texts else ():
+            self._loops[line] = values.of(op)
+
+    def _made(
+        self, plan: Any, listing: CodeListing, seconds: float, run_us: float | None, outside: float | None
+    ) -> CompileRecord:
+        assert self._arena is not None
+        memory = self._arena.plan
+        nodes, tensors = _graph(self._arena.nodes, memory, plan)
+        steps = self._arena.steps
+        _tie(nodes, tensors, steps, memory, self._recorder.choices)
+        writer = _TextWriter(nodes, tensors, steps, self._arena.kernels)
+        texts = [
+            writer.text(level, self._recorder.texts[level])
+            for level in LEVELS
+            if level in self._recorder.texts and level != "loops"
+        ]
+        if "loops" in self._recorder.texts:
+            called = [number for number, kernel in enumerate(self._arena.kernels) if kernel]
+            texts += writer.machine_texts(self._recorder.texts["loops"].lines, self._loops, called, listing)
+        passes = [
+            Pass(
+                each.name,
+                each.level,
+                each.seconds,
+                each.before,
+                each.after,
+                [(sign, text, writer.mark(facts)) for sign, text, facts in each.changes],
+            )
+            for each in self._recorder.passes
+        ]
+        numbers = numbers_of([each.name for each in tensors])
+        blocks = [
+            Block(
+                each.kind, each.start, each.end, each.low, each.high,
+                None if each.tensor is None else numbers[each.tensor.name],
+            )
+            for each in blocks_of(memory)
+        ]  # fmt: skip
+        return CompileRecord(
+            title=_title(self._source.path),
+            model=str(self._source.path or ""),
+            target=self._arena.target,
+            options=_given(self._config),
+            threads=plan.threads,
+            seconds=seconds,
+            run_us=run_us,
+            outside_us=outside,
+            nodes=nodes,
+            tensors=tensors,
+            steps=steps,
+            texts=texts,
+            passes=passes,
+            marks=writer.marks.entries,
+            memory=Memory(
+                arena=memory.arena_bytes,
+                lower_bound=memory.lower_bound_bytes,
+                binding_step=memory.binding_step,
+                optimal=memory.optimal,
+                strategy=memory.strategy,
+                order_bound=memory.order_bound_bytes,
+                without_reuse=memory.total_bytes,
+                weights=plan.weights.nbytes,
+                inputs=sum(each.bytes for each in tensors if each.role == "input"),
+                outputs=sum(each.bytes for each in tensors if each.role == "output"),
+                blocks=blocks,
+                loops=list(memory.loops),
+            ),
+        )
+
+
+def _limit(step: Step, limits: MachineLimits) -> None:
+    """The least time that the machine's limits allow for a step."""
+    arithmetic = limits.seconds(step.flops * step.runs, 0) * 1e6
+    moving = limits.seconds(0, step.bytes * step.runs) * 1e6
+    step.limit_us = max(arithmetic, moving)
+    step.limited_by = "arithmetic" if arithmetic >= moving else "memory"
+
+
+def _given(config: EngineConfig) -> dict[str, str]:
+    """The options that are not at their defaults."""
+    return {
+        name: str(getattr(config, name))
+        for name, each in options_of(EngineConfig).items()
+        if getattr(config, name) != each.default
+    }
+
+
+def _graph(model: Sequence[ModelNode], memory: MemoryPlan, plan: Any) -> tuple[list[Node], list[Tensor]]:
+    """The nodes of the ONNX graph, and its tensors and the plan's."""
+    records = {each.name: each for each in memory.tensors}
+    removed = {each.name: each for each in memory.removed}
+    tensors: dict[str, Tensor] = {}
+    dtypes = {spec.name: str(spec.dtype) for spec in (*plan.inputs, *plan.outputs)}
+
+    def add(name: str, shape: Sequence[int] | None, nbytes: int, *, of_model: bool) -> None:
+        made = tensors.setdefault(
+            name,
+            Tensor(name, None if shape is None else list(shape), dtypes.get(name, ""), nbytes, "removed", of_model),
+        )
+        if (record := records.get(name)) is not None:
+            made.shape = made.shape or list(record.shape)
+            made.bytes, made.dtype = record.bytes, record.dtype
+            made.role, made.offset, made.end = record.role, record.offset, record.end
+            made.birth, made.death, made.buffer = record.birth, record.death, record.buffer
+            made.inplace, made.read_at = record.inplace, list(record.read_at)
+        elif (gone := removed.get(name)) is not None:
+            made.fate, made.steps = gone.text, list(gone.steps)
+
+    for spec in (*plan.inputs, *plan.outputs):
+        add(spec.name, spec.shape, spec.nbytes, of_model=True)
+    for node in model:
+        for each in node.outputs:
+            add(each.name, each.shape, each.bytes, of_model=True)
+    for record in memory.tensors:
+        add(record.name, record.shape, record.bytes, of_model=record.name in tensors)
+    for node in model:
+        for name in node.inputs:
+            if name:
+                add(name, None, 0, of_model=True)
+    number = numbers_of(list(tensors))
+    for name, record in records.items():
+        tensors[name].shared = [number[other] for other in record.shared_with]
+    for name, gone in removed.items():
+        if gone.into in number:
+            tensors[name].same = number[gone.into]
+    nodes: list[Node] = []
+    for node in model:
+        if not node.operator:  # an initialiser
+            tensors[node.name].role = "weight"
+            continue
+        inputs = [number[name] for name in node.inputs if name]
+        outputs = [number[each.name] for each in node.outputs]
+        for each in outputs:
+            list(tensors.values())[each].node = len(nodes)
+        for each in inputs:
+            list(tensors.values())[each].readers.append(len(nodes))
+        nodes.append(Node(node.name, node.operator, inputs, outputs, []))
+    return nodes, list(tensors.values())
+
+
+def _tie(
+    nodes: Sequence[Node],
+    tensors: Sequence[Tensor],
+    steps: Sequence[Step],
+    memory: MemoryPlan,
+    choices: Sequence[Choice],
+) -> None:
+    """Ties steps to nodes and tensors, and to the schedules that they could have had."""
+    node, tensor = numbers_of([each.name for each in nodes]), numbers_of([each.name for each in tensors])
+    considered = {
+        each.kernel: [(schedule.name, seconds * 1e6) for schedule, seconds in each.candidates] for each in choices
+    }
+    for number, (step, names) in enumerate(zip(steps, memory.step_nodes, strict=True)):
+        step.nodes = [node[name] for name in names if name in node]
+        for each in step.nodes:
+            nodes[each].steps.append(number)
+        step.candidates = considered.get(step.kernel, [])
+    for record in memory.tensors:
+        own = tensor[record.name]
+        for at in record.read_at:
+            steps[at].reads.append(own)
+        if record.role in ("intermediate", "output", "scratch") and record.kernel:
+            tensors[own].steps = [record.birth]
+            (steps[record.birth].scratch if record.role == "scratch" else steps[record.birth].writes).append(own)
+
+
+class _TextWriter:
+    """Texts with marks."""
+
+    def __init__(
+        self, nodes: Sequence[Node], tensors: Sequence[Tensor], steps: Sequence[Step], kernels: Sequence[str]
+    ) -> None:
+        self.marks = Marks()
+        self._nodes, self._tensors, self._steps = nodes, tensors, steps
+        self._node = numbers_of([each.name for each in nodes])
+        self._tensor = numbers_of([each.name for each in tensors])
+        self._calls: dict[str, list[int]] = {}
+        for number, kernel in enumerate(kernels):
+            if kernel:
+                self._calls.setdefault(kernel, []).append(number)
+
+    def mark(self, facts: LineFacts | None) -> int:
+        """The mark of a line."""
+        if facts is None:
+            return -1
+        nodes = [self._node[name] for name in facts.nodes if name in self._node]
+        tensors = [self._tensor[name] for name in (*facts.tensors, *facts.nodes) if name in self._tensor]
+        steps: list[int] = [] if facts.of_call is None else [facts.of_call]
+        if facts.kernel:
+            steps += self._calls.get(facts.kernel, ())
+            nodes = self._in_all_calls(nodes, steps)
+        if not tensors and not facts.kernel:
+            tensors = [output for each in nodes for output in self._nodes[each].outputs]
+        return self.marks.number(nodes, steps, tensors)
+
+    def _in_all_calls(self, nodes: Sequence[int], steps: Sequence[int]) -> list[int]:
+        """The nodes that a line of a kernel stands for in each of its calls, given those of its first call."""
+        found = [*nodes]
+        first = next((self._steps[step].nodes for step in steps if set(nodes) & set(self._steps[step].nodes)), None)
+        for step in steps if first is not None else ():
+            others = self._steps[step].nodes
+            if first is not None and len(others) == len(first):
+                found += (others[first.index(each)] for each in nodes if each in first)
+        return found
+
+    def text(self, level: str, text: RecordedText) -> Text:
+        """A level's text."""
+        is_final = level == "arena"
+        marks = [
+            self.mark(facts if facts is None or is_final else replace(facts, of_call=None))
+            for facts in (text.facts.get(line) for line in range(1, len(text.lines) + 1))
+        ]
+        return Text(level, text.lines, marks)
+
+    def machine_texts(
+        self,
+        loops: Sequence[str],
+        facts: Mapping[int, tuple[frozenset[int], frozenset[tuple[int, str]]]],
+        called: Sequence[int],
+        listing: CodeListing,
+    ) -> list[Text]:
+        """The loops, LLVM IR and assembly; a line of the latter two has the mark of the line that it comes from.
+
+        A line that comes from none, such as those of a function's entry, has that of its function.
+        """
+        nothing: tuple[frozenset[int], frozenset[tuple[int, str]]] = frozenset(), frozenset()
+        marks = [self._mark_of_loops(*facts.get(line, nothing), called) for line in range(1, len(loops) + 1)]
+        texts = [Text("loops", list(loops), marks)]
+        above = marks
+        for level, lines, sources in (
+            ("llvm", listing.llvm_ir, listing.llvm_ir_sources),
+            ("assembly", listing.assembly, listing.assembly_sources),
+        ):
+            above = [above[source - 1] if source else -1 for source in sources]
+            texts.append(Text(level, lines, above, list(sources)))
+        return texts
+
+    def _mark_of_loops(self, calls: frozenset[int], accessed: frozenset[tuple[int, str]], called: Sequence[int]) -> int:
+        steps = [called[call] for call in calls if call < len(called)]
+        names = {name for _, name in accessed}
+        return self.marks.number((), steps, (self._tensor[name] for name in names if name in self._tensor))
+
+
+def _title(path: Path | None) -> str:
+    """What a model is called: by its file, with the folder where many are called "model.onnx"."""
+    if path is None:
+        return "model"
+    return f"{path.resolve().parent.name}/{path.name}" if path.stem == "model" else path.name

@@ -1,0 +1,109 @@
+"""Which tensors the functions at the loops level work on: their buffers are followed to where main takes them from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from ...dialects.graph.host import NAME, argument_texts
+from ...dialects.symbols import symbol_named
+from ...lowering.kernels_to_loops.lower_kernels import KERNEL
+from ...passes.memory.analysis.buffers import label
+from ...passes.memory.share_threads import SHARE
+
+FOLLOWED = (memref.CastOp, memref.SubviewOp, memref.ReinterpretCastOp, memref.CollapseShapeOp, memref.ExpandShapeOp)
+"""Ops whose result lies in their first operand."""
+
+
+class ValueTensors:
+    """For each line of the loops level: the calls of main that it runs for, and the tensors that it accesses.
+
+    Tensors are told by the names of main's views, arguments and weights, with the call by which they came.
+    """
+
+    def __init__(self, module: ModuleOp) -> None:
+        self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
+        main = symbol_named(module, "main")
+        assert isinstance(main, func.FuncOp)
+        self._arguments = dict(enumerate(argument_texts(main, NAME)))
+        self.calls: list[func.CallOp] = [*self._kernel_calls(main)]
+        """The kernel calls, in order."""
+        self._number: dict[Operation, int] = {call: number for number, call in enumerate(self.calls)}
+        self._callers: dict[str, list[func.CallOp]] = {}
+        for op in module.walk():
+            if isinstance(op, func.CallOp):
+                self._callers.setdefault(op.callee.string_value(), []).append(op)
+        self._steps: dict[str, frozenset[int]] = {}
+        self._roots: dict[SSAValue, frozenset[tuple[int, str]]] = {}
+
+    def steps_of(self, function: str) -> frozenset[int]:
+        """The kernel calls for which a function runs: for all of them, if it is main's or a stage's caller."""
+        if function not in self._steps:
+            self._steps[function] = frozenset()  # of a function that calls itself
+            found: set[int] = set()
+            for call in self._callers.get(function, ()):
+                found |= {self._number[call]} if call in self._number else self.steps_of(_function_of(call))
+            self._steps[function] = frozenset(found)
+        return self._steps[function]
+
+    def of(self, op: Operation) -> tuple[frozenset[int], frozenset[tuple[int, str]]]:
+        """The calls for which an op runs, and the (call, tensor) pairs that its operands of memory are."""
+        number = self._number.get(op)
+        steps = self.steps_of(_function_of(op)) if number is None else frozenset((number,))
+        values = [each for each in (*op.operands, *op.results) if isinstance(each.type, MemRefType)]
+        found = {pair for value in values for pair in self._tensors(value)}
+        return steps, frozenset(found)
+
+    def _kernel_calls(self, function: func.FuncOp) -> Iterator[func.CallOp]:
+        for op in function.walk():
+            if isinstance(op, func.CallOp):
+                name = op.callee.string_value()
+                if name.startswith(KERNEL):
+                    yield op
+                elif name.startswith(SHARE):
+                    yield from self._kernel_calls(self._functions[name.removeprefix(SHARE)])
+
+    def _tensors(self, value: SSAValue) -> frozenset[tuple[int, str]]:
+        """The tensors that a value may be: (call, name); the call is -1 in main and stages."""
+        if value not in self._roots:
+            self._roots[value] = frozenset()
+            self._roots[value] = frozenset(self._found(value))
+        return self._roots[value]
+
+    def _found(self, value: SSAValue) -> Iterator[tuple[int, str]]:
+        match value:
+            case BlockArgument(owner=Block() as block):
+                function = block.parent_op()
+                if not isinstance(function, func.FuncOp) or block is not function.body.first_block:
+                    return
+                name = function.sym_name.data
+                if not self._is_kernels(name):
+                    if named := self._arguments.get(value.index, ""):
+                        yield -1, named
+                    return
+                for call in self._callers.get(name, ()):
+                    if value.index >= len(call.operands):
+                        continue
+                    for number, tensor in self._tensors(call.operands[value.index]):
+                        yield self._number.get(call, number), tensor
+            case _:
+                op = value.owner
+                if isinstance(op, memref.ViewOp):
+                    if named := label(op):
+                        yield -1, named
+                elif isinstance(op, FOLLOWED):
+                    yield from self._tensors(op.operands[0])
+
+    def _is_kernels(self, function: str) -> bool:
+        """Whether a function is a kernel or called by one, and not main or a stage of it."""
+        return function.startswith(KERNEL) or (bool(self._callers.get(function)) and function != "main")
+
+
+def _function_of(op: Operation) -> str:
+    inside: Operation | None = op
+    while inside is not None and not isinstance(inside, func.FuncOp):
+        inside = inside.parent_op()
+    return "" if inside is None else inside.sym_name.data
