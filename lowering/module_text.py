@@ -205,6 +205,7 @@ class _StablePrinter(_ModulePrinter):
     @override
     def print_op(self, op: Operation) -> None:
         if self.begun is not None:
+            assert isinstance(self.stream, StringIO)
             self.begun[op] = self.stream.tell()
         super().print_op(op)
 

@@ -59,13 +59,15 @@ if TYPE_CHECKING:
     from .runtime.generation.generator import Generator
     from .runtime.kept.artifact import load
     from .runtime.memory.allocators import register_allocator
+    from .runtime.memory.storage import Storage
+    from .runtime.memory.tensor import Tensor
     from .runtime.operators.operator_declaration import UserOperator, operator
     from .runtime.plan import ExecutionContext, InferencePlan, KernelTime
     from .runtime.profile import OptimizationProfile
     from .runtime.progress import Progress
     from .runtime.specs import SymbolicSpec, TensorSpec
-    from .runtime.memory.storage import Storage
-    from .runtime.memory.tensor import Tensor
+    from .tools.explorer.collect import explore
+    from .tools.explorer.compile_record import CompileRecord
     from .tools.memory.allocation import allocate
     from .tools.reports import plan_table, pool_table, write_report
 
@@ -80,6 +82,7 @@ _HOME = {
     "CacheRecord": "passes.memory.report.memory_records",
     "Clique": "passes.memory.report.interference",
     "CompileError": "dialects.errors",
+    "CompileRecord": "tools.explorer.compile_record",
     "CompileOptions": "runtime.config",
     "ConfigError": "dialects.errors",
     "DeviceError": "dialects.errors",
@@ -127,6 +130,7 @@ _HOME = {
     "build": "runtime.compile.several_cpus",
     "compile": "runtime.compile.entry",
     "emit_c": "runtime.c_export.emit_c",
+    "explore": "tools.explorer.collect",
     "import_onnx": "lowering.onnx_to_graph",
     "load": "runtime.kept.artifact",
     "memory_frontier": "runtime.compile.entry",
@@ -139,6 +143,7 @@ _HOME = {
 }
 
 __all__ = [
+    "STRATEGIES",
     "BatchingQueue",
     "Buffer",
     "BufferRecord",
@@ -148,6 +153,7 @@ __all__ = [
     "Clique",
     "CompileError",
     "CompileOptions",
+    "CompileRecord",
     "ConfigError",
     "DeviceError",
     "Engine",
@@ -178,7 +184,6 @@ __all__ = [
     "RemovedRecord",
     "RunCancelledError",
     "RunHandle",
-    "STRATEGIES",
     "StepRecord",
     "Storage",
     "SymbolicSpec",
@@ -194,6 +199,7 @@ __all__ = [
     "build",
     "compile",
     "emit_c",
+    "explore",
     "import_onnx",
     "load",
     "memory_frontier",
@@ -220,7 +226,6 @@ if not TYPE_CHECKING:  # for whom any name would be there
         value = getattr(import_module(f".{_HOME[name]}", __name__), name)
         globals()[name] = value
         return value
-
 
     def __dir__() -> list[str]:
         return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -38,13 +38,13 @@ MOST_ALIGNMENT = 2**30  # bytes
 MOST_COMPILERS = 16  # processes; more would wait for parts of a module to compile
 EMULATORS = ("interpreter", "compiled")
 
-MODELS = "run build plan bench tune compare"
+MODELS = "run build plan bench tune compare explore explain"
 """Verbs that compile a model."""
 INPUTS = f"{MODELS} mini-opt"
 """Commands with options on a model's inputs."""
-TARGETS = "run plan bench compare"
+TARGETS = "run plan bench compare explore explain"
 """Verbs with options on the device and its code."""
-BUFFERS = "run build plan bench"
+BUFFERS = "run build plan bench explore explain"
 """Verbs with options on how buffers share memory."""
 _OF_CPUS = ("fp32", "bf16")
 _OF_GPUS = tuple(each for each in PRECISIONS if each not in _OF_CPUS)
@@ -296,7 +296,7 @@ class EngineConfig:
     enable_graph_optimization: Annotated[
         bool,
         Option(decided="kernels"),
-        Flag("Fusion and layout on or off.", "run build plan bench", names="--optimize"),
+        Flag("Fusion and layout on or off.", BUFFERS, names="--optimize"),
     ] = True
     integer_products: Annotated[
         bool, Option(device="cpu", decided="kernels", passes={False: "-recompose-quantized"})
@@ -357,7 +357,9 @@ class EngineConfig:
         Flag("3x3 convolutions by Winograd's transforms: auto, compact, off.", TARGETS, "KIND"),
     ] = "auto"
     enable_memory_planning: Annotated[
-        bool, Option(decided="buffers"), Flag("Reuse of memory on or off.", "run build plan", names="--plan-memory")
+        bool,
+        Option(decided="buffers"),
+        Flag("Reuse of memory on or off.", "run build plan explore explain", names="--plan-memory"),
     ] = True
     enable_profiling: Annotated[
         bool, Option(decided="loops", passes={True: "profile-kernels,share-threads{apart=true}"})

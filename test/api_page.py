@@ -24,6 +24,7 @@ SECTIONS: dict[str, Sequence[str]] = {
     "Running": ("Engine", "InferencePlan", "ExecutionContext", "TensorSpec", "SymbolicSpec", "KernelTime"),
     "Language models": ("Generator",),
     "Running beside the caller": ("RunHandle", "BatchingQueue", "QueueStatistics"),
+    "Looking at a compile": ("explore", "CompileRecord"),
     "Memory of tensors": ("Storage", "Tensor", "register_allocator"),
     "Memory plans": (
         *("plan_memory", "MemoryPlan", "TensorRecord", "BufferRecord", "CacheRecord"),

@@ -10,6 +10,7 @@ from .commands.build import build
 from .commands.cache import cache
 from .commands.compare import compare
 from .commands.demo import demo
+from .commands.explore import explain, explore
 from .commands.generate import generate
 from .commands.machine import machine
 from .commands.operators import operators
@@ -34,7 +35,10 @@ def program(version: Version = False) -> None:
     """Compile ONNX models into one native function over one planned memory arena, and run them."""
 
 
-VERBS = (run, generate, build, cache, plan, allocate, bench, machine, operators, quantize, tune, compare, demo)
+VERBS = (
+    *(run, generate, build, cache, plan, allocate, bench, machine, operators, quantize, tune),
+    *(compare, explore, explain, demo),
+)
 for verb in VERBS:
     app.command(verb.__name__)(command(verb, with_json=verb is not demo))
 

@@ -12,14 +12,16 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import Unpack
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.errors import ConfigError
+from ...dialects.errors import ConfigError, InvalidInputError
 from ...dialects.graph.blobs import MiniContext
 from ...dialects.graph.host import kernels_of
 from ...dialects.graph.model_nodes import ModelNode, model_nodes
 from ...dialects.kernel.kernel_attributes import FormAttr
 from ...dialects.kernel.targets import target_of
+from ...lowering.onnx_to_graph.model_file import ModelSource
 from ...passes.kernels.choose_schedule import Choice
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.report.memory_report import MemoryPlan, memory_plan
@@ -28,12 +30,14 @@ from ...runtime.compile.engine_phases import engine_phases
 from ...runtime.compile.plan_builder import Builder
 from ...runtime.compile.source import Source, configured_source
 from ...runtime.compile.source_to_engine import build_engine
-from ...runtime.config import EngineConfig
+from ...runtime.config import CompileOptions, EngineConfig
 from ...runtime.devices.cpu.machine_limits import LimitProbe, MachineLimits
+from ...runtime.inputs import checked
 from ...runtime.module_interface import input_specs
 from ...runtime.native.code_listing import CodeListing
 from ...runtime.option_declarations import options_of
-from ..arrays import load_inputs
+from ...runtime.specs import TensorSpec
+from ..arrays import seeded_inputs
 from ..bench.kernel_times import timed_calls
 from ..reports.rectangles import blocks_of
 from .compile_record import Block, CompileRecord, Marks, Memory, Node, Pass, Step, Tensor, Text, numbers_of
@@ -56,26 +60,48 @@ class _Arena:
     target: str
 
 
+def explore(
+    model: ModelSource,
+    inputs: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    *,
+    measure: bool = True,
+    **options: Unpack[CompileOptions],
+) -> CompileRecord:
+    """Compiles a model as `compile` does, and returns all that there is to tell about the compile.
+
+        mi.explore("resnet50.onnx").write("resnet50.html")
+
+    Its levels, what each pass changed, machine code, the memory plan, and with `measure` the time of each kernel on
+    `inputs`, arrays by name, or random ones. For one shape. Raises as `compile` does, and ConfigError for several
+    shapes, and for a module below the arena's level.
+    """
+    given = dict(inputs or {})
+
+    def inputs_of(specs: Sequence[TensorSpec]) -> Mapping[str, Any]:
+        missing = {spec.name for spec in specs} - given.keys()
+        if given and missing:
+            raise InvalidInputError(f"input '{min(missing)}' is missing")
+        return {spec.name: checked(spec, given[spec.name]) for spec in specs} if given else seeded_inputs(specs, 0)
+
+    return record_of(model, EngineConfig.of(threads=threads, **options), inputs_of, measure=measure)
+
+
 def record_of(
-    model: str,
-    options: Mapping[str, Any],
-    files: Sequence[str] = (),
-    seed: int | None = None,
+    model: ModelSource,
+    config: EngineConfig,
+    inputs: Callable[[Sequence[TensorSpec]], Mapping[str, Any]],
     *,
     measure: bool = True,
     now: Callable[[str], object] = lambda what: None,
 ) -> CompileRecord:
-    """The record of a compile of an ONNX model or a module at the graph level, for one shape.
-
-    With `measure`, kernels are timed on inputs from `files` or random ones. `now` is told what is being done. Raises as
-    `compile` does, and ConfigError for several shapes and for what is compiled already.
-    """
-    source, config = configured_source(model, EngineConfig.of(**options))
+    """The record of a compile; `inputs` are asked for once they are known, and `now` is told what is being done."""
+    source, config = configured_source(model, config)
     if config.is_dynamic:
         raise ConfigError("one shape is explored: give sizes with --dim instead of ranges")
     if config.check_memory:
         raise ConfigError("check_memory compiles a model twice, of which none is explored")
-    return _Collector(source, config, files, seed, measure, now).record()
+    return _Collector(source, config, inputs, measure, now).record()
 
 
 class _Collector:
@@ -85,13 +111,12 @@ class _Collector:
         self,
         source: Source,
         config: EngineConfig,
-        files: Sequence[str],
-        seed: int | None,
+        inputs: Callable[[Sequence[TensorSpec]], Mapping[str, Any]],
         measure: bool,
         now: Callable[[str], object],
     ) -> None:
         self._source, self._config = source, config
-        self._files, self._seed, self._now = files, seed, now
+        self._wanted, self._now = inputs, now
         has_clock = config.place != "cuda-emulated"
         self._measured = measure and has_clock
         self._recorder = PassRecorder(engine_phases(config), self._note_arena)
@@ -106,7 +131,7 @@ class _Collector:
         listing = CodeListing(line_of)
 
         def prepare(module: ModuleOp, ctx: MiniContext) -> None:
-            self._inputs = load_inputs(self._files, input_specs(module), self._seed)
+            self._inputs = self._wanted(input_specs(module))
             self._recorder.prepare(module, ctx)
 
         self._now("compile")
@@ -397,8 +422,19 @@ class _TextWriter:
 
     def _mark_of_loops(self, calls: frozenset[int], accessed: frozenset[tuple[int, str]], called: Sequence[int]) -> int:
         steps = [called[call] for call in calls if call < len(called)]
-        names = {name for _, name in accessed}
-        return self.marks.number((), steps, (self._tensor[name] for name in names if name in self._tensor))
+        tensors = {
+            tensor
+            for call, name in accessed
+            for tensor in self._of_call(self._tensor.get(name), called[call] if call >= 0 else None)
+        }
+        return self.marks.number((), steps, tensors)
+
+    def _of_call(self, tensor: int | None, step: int | None) -> set[int]:
+        """The tensors of a step that lie in a buffer which the code knows by the name of one tensor in it."""
+        if tensor is None or step is None:
+            return set() if tensor is None else {tensor}
+        own = {*self._steps[step].reads, *self._steps[step].writes, *self._steps[step].scratch}
+        return own & {tensor, *self._tensors[tensor].shared} or {tensor}
 
 
 def _title(path: Path | None) -> str:

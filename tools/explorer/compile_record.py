@@ -6,11 +6,18 @@ numbers. A `Marks` entry says which of them a line of text is about.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, Self, cast
 
+from typing_extensions import override
+
+from ...dialects.arguments import check_kind, checked_path
+from ...dialects.atomic_file import atomic_file
 from ...dialects.errors import ConfigError
+from ...dialects.regular_file import read_regular
 
 VERSION = 1
 """Of the JSON form."""
@@ -153,9 +160,9 @@ class Memory:
     loops: list[tuple[int, int]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CompileRecord:
-    """A compile."""
+    """All that is told about a compile: `mini_infer.explore` makes it."""
 
     title: str
     model: str
@@ -177,9 +184,73 @@ class CompileRecord:
     memory: Memory
     version: int = VERSION
 
+    @override
+    def __repr__(self) -> str:
+        return (
+            f"CompileRecord({self.title}: {len(self.nodes)} nodes, {len(self.steps)} kernel calls, "
+            f"arena {self.memory.arena} bytes, {self.label})"
+        )
+
     def facts(self) -> dict[str, Any]:
         """The record as JSON takes it."""
         return asdict(self)
+
+    @property
+    def label(self) -> str:
+        """What tells it from another compile of the same model: its options."""
+        return ", ".join(f"{name}={value}" for name, value in self.options.items()) or "defaults"
+
+    def explain(self, question: str, name: str | None = None) -> str:
+        """The answer to a question, as text of one screen.
+
+        "memory": what binds, who keeps it alive, what would help. "time": kernels by what is lost against their
+        limits, with the schedules that were not taken. "tensor" and "node", with the name of one: its life through all
+        levels, and what became of it. Raises ConfigError for another question, or an unknown name.
+        """
+        from .explain import explain
+
+        return explain(self, question, name)
+
+    def write(self, path: str | Path, *, against: Self | None = None) -> None:
+        """Writes the record: .html, a page that needs nothing else, or .json, which `read` takes.
+
+        The page shows it beside another, `against`, if that is given. Raises ConfigError for another suffix,
+        MiniInferError if the file can't be written.
+        """
+        kind = checked_path("path", path).suffix
+        if kind not in (".html", ".json"):
+            raise ConfigError(f"{path}: a compile is written as .html or .json")
+        if against is None:
+            records, labels = [self], [self.label]
+        elif kind == ".json":
+            raise ConfigError(f"{path}: two compiles are shown by a page; JSON is of one")
+        else:
+            check_kind("against", against, CompileRecord)
+            records = [self, against]
+            titles = {self.title, against.title}
+            labels = [each.label if len(titles) == 1 else each.title for each in records]
+        if kind == ".html":
+            from .page import page_html
+
+            text = page_html(records, labels)
+        else:
+            text = json.dumps(self.facts(), separators=(",", ":")) + "\n"
+        with atomic_file(path) as stream:
+            stream.write(text.encode())
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """The record in a .json file. Raises ConfigError for any other file, and for one that can't be read."""
+        file = checked_path("path", path)
+        try:
+            found = cast("object", json.loads(read_regular(file)))
+        except OSError as error:
+            raise ConfigError(f"{file}: {error.strerror}") from None
+        except ValueError:
+            raise ConfigError(f"{file}: that is no JSON") from None
+        if not isinstance(found, Mapping):
+            raise ConfigError(f"{file}: no record of a compile")
+        return cls.of(cast("Mapping[str, Any]", found), str(file))
 
     @classmethod
     def of(cls, facts: Mapping[str, Any], where: str) -> Self:
