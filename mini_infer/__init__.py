@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from .runtime.asynchronous.run_handle import RunHandle
     from .runtime.backend import MiniInferBackend
     from .runtime.c_export.emit_c import CFiles, emit_c
-    from .runtime.compile.entry import compile, memory_frontier, plan_memory
+    from .runtime.compile.entry import compile, intermediates, memory_frontier, plan_memory
     from .runtime.compile.memory_frontier import MemoryFrontier, MemoryPoint
     from .runtime.compile.several_cpus import build
     from .runtime.config import CompileOptions, EngineConfig
@@ -132,6 +132,7 @@ _HOME = {
     "emit_c": "runtime.c_export.emit_c",
     "explore": "tools.explorer.collect",
     "import_onnx": "lowering.onnx_to_graph",
+    "intermediates": "runtime.compile.entry",
     "load": "runtime.kept.artifact",
     "memory_frontier": "runtime.compile.entry",
     "operator": "runtime.operators.operator_declaration",
@@ -201,6 +202,7 @@ __all__ = [
     "emit_c",
     "explore",
     "import_onnx",
+    "intermediates",
     "load",
     "memory_frontier",
     "on_ray",

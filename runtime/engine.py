@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 from typing_extensions import override
 
 from ..dialects.arguments import checked_sequence
-from ..dialects.errors import InvalidInputError
+from ..dialects.errors import InvalidInputError, UnsupportedError
 from .asynchronous.cancellation import RunControl
 from .config import EngineConfig
 from .device import Array
@@ -44,6 +44,9 @@ class CompiledModel:
 _BACKGROUND = ForkSafeLock()
 """Held while an engine's threads and queues are made."""
 
+AskedModel: TypeAlias = "Callable[[Mapping[str, Any], Sequence[str] | None], dict[str, Array]]"
+"""Gives the values of ONNX tensors by name for inputs by name; see Engine.intermediates."""
+
 Build: TypeAlias = "Callable[[Mapping[str, Sequence[int]]], CompiledModel]"
 """Compiles a model, optimised for shapes of the inputs by name; if empty, for the profile's optimal shapes."""
 
@@ -63,6 +66,8 @@ class Engine(Stationary):
 
     _background: Background | None = None
     """The threads and queues of runs in the background, once there are any."""
+    asked_model: AskedModel | None = None
+    """What `intermediates` asks; None where the engine knows no file of its model."""
 
     def __init__(self, plan: InferencePlan, config: EngineConfig, statistics: PassStatistics) -> None:
         self._plan: InferencePlan | None = plan
@@ -102,7 +107,7 @@ class Engine(Stationary):
         """
         self._close_background()
         self._is_closed = True
-        self._plan = None
+        self._plan = self.asked_model = None
         self._release(self._idle)
 
     def _close_background(self) -> None:
@@ -315,6 +320,27 @@ class Engine(Stationary):
         """
         plan, outputs = self._run(ordered(self.input_names, inputs))
         return dict(zip(plan.output_names, outputs, strict=True))
+
+    def intermediates(self, inputs: Mapping[str, Any], names: Sequence[str] | None = None) -> dict[str, Array]:
+        """The values of ONNX tensors by name for inputs by name, in the model's own shapes and types.
+
+        Also of tensors inside of fused kernels: the model's file is compiled once more, with these tensors as outputs,
+        for these names and shapes; another call with the same ones uses that code. By default of the model's inputs and
+        all results of nodes of its main graph, except for what is no tensor of numbers. Constants, weights and inputs
+        need no compile.
+
+        Raises UnsupportedError where the engine knows no file of its model, which is compiled from bytes, an object in
+        memory, or loaded: `mini_infer.intermediates` takes the model itself; and for a tensor inside of a loop or a
+        branch, or that is no tensor of numbers. Raises InvalidInputError for an unknown name, InvalidModelError if
+        the file has changed, and as `compile` and a call do.
+        """
+        self._check_open()
+        if self.asked_model is None:
+            raise UnsupportedError(
+                "the engine knows no ONNX file of its model, whose tensors could be asked for: "
+                "mini_infer.intermediates(model, inputs, names) takes the model"
+            )
+        return self.asked_model(inputs, names)
 
     def _chosen(self, inputs: Sequence[Any]) -> tuple[InferencePlan, deque[ExecutionContext]]:
         """The plan for these inputs, which stays, whoever closes the engine meanwhile, and its idle contexts."""

@@ -22,6 +22,7 @@ SECTIONS: dict[str, Sequence[str]] = {
     "Compiling": ("compile", "build", "load", "emit_c", "CFiles", "Progress"),
     "Options": ("EngineConfig", "CompileOptions", "OptimizationProfile"),
     "Running": ("Engine", "InferencePlan", "ExecutionContext", "TensorSpec", "SymbolicSpec", "KernelTime"),
+    "Asking a running model": ("intermediates",),
     "Language models": ("Generator",),
     "Running beside the caller": ("RunHandle", "BatchingQueue", "QueueStatistics"),
     "Looking at a compile": ("explore", "CompileRecord"),

@@ -34,6 +34,7 @@ def import_onnx(
     ranges: Ranges | None = None,
     caches: Mapping[str, str] | None = None,
     cache_memory: int | None = None,
+    tensors: Sequence[str] | None = None,
     ctx: Context | None = None,
 ) -> ModuleOp:
     """Imports a model as a module whose `@main` computes it.
@@ -42,15 +43,16 @@ def import_onnx(
     dimensions that stay symbolic; where equations between quotients of them require divisibility, code is compiled for
     multiples. `specialize` gives values to inputs, which become constants and are no inputs of `@main`. `caches` names
     inputs, and for each the output that shares its memory (dialects/graph/kv_cache_attributes.py); `cache_memory`
-    limits the bytes of all of them, and so the ranges of dimensions.
+    limits the bytes of all of them, and so the ranges of dimensions. `tensors` names tensors of the model's graph that
+    `@main` returns in place of the model's outputs, without those that are no tensors of numbers.
 
     Weights are mapped from the model's files. Those that exist only in memory (typed data fields, folded values,
     weights of a model that isn't a file) go to the `BlobStore` of `ctx`: pass one to read them.
 
     Raises InvalidModelError for a broken model; UnsupportedError for one that can't be compiled (naming every
     unsupported operator); its subclass UnknownValueError where an input's value must be known at import;
-    InvalidInputError for unbound dimensions, and for shapes and values that don't fit; PlanError for caches that don't
-    fit into `cache_memory`. Nodes connected to nothing are ignored with a warning.
+    InvalidInputError for unbound dimensions, unknown tensors, and shapes and values that don't fit; PlanError for
+    caches that don't fit into `cache_memory`. Nodes connected to nothing are ignored with a warning.
     """
     from xdsl.context import Context
 
@@ -60,6 +62,7 @@ def import_onnx(
     from .declared_inputs import Ranges
     from .language_models.kv_cache_budget import is_special, limits_of
     from .model_file import load_model
+    from .model_tensors import asked_tensors
     from .module import import_module
 
     ctx = MiniContext() if ctx is None else ctx
@@ -77,22 +80,25 @@ def import_onnx(
     for name, output in caches.items():
         if not isinstance(cast("object", output), str):
             raise wrong(f"caches: '{name}'", output, "an output's name")
-    given = (load_model(model), dims, shapes, specialize, ctx)
+    file = load_model(model)
+    if tensors is not None:
+        tensors = asked_tensors(file.proto.graph, tensors)
+    given = (file, dims, shapes, specialize, ctx)
     if ranges is None:
-        module = import_module(*given, None, caches)
+        module = import_module(*given, None, caches, tensors=tensors)
         limits_of(module, cache_memory)
         return module
     with Guards().collecting() as guards:
-        module = import_module(*given, ranges, caches)
+        module = import_module(*given, ranges, caches, tensors=tensors)
     units, usual = units_of(guards), module
     if ranges.best and not ranges.open and is_special(module):  # caches have the same room at all shapes
         with Guards().collecting():
-            usual = import_module(*given, replace(ranges, best={}), caches)
+            usual = import_module(*given, replace(ranges, best={}), caches, tensors=tensors)
     limits = limits_of(usual, cache_memory)
     if units or limits.dims or usual is not module:
         ranges = replace(ranges, units=units, limits=limits.dims)
         with Guards().collecting() as guards:
-            module = import_module(*given, ranges, caches, limits.rooms)
+            module = import_module(*given, ranges, caches, limits.rooms, tensors)
     state_guards(module, guards)
     return module
 

@@ -57,13 +57,13 @@ def reads(node: NodeProto) -> list[str]:
     return found
 
 
-def ordered_nodes(graph: GraphProto) -> list[tuple[str, NodeProto]]:
-    """(name, node) of every node that the graph's outputs need, producers first."""
+def ordered_nodes(graph: GraphProto, wanted: Sequence[str] | None = None) -> list[tuple[str, NodeProto]]:
+    """(name, node) of every node that the tensors `wanted`, by default the graph's outputs, need, producers first."""
     names = [name for name, _ in named_nodes(graph.node)]
     given = _given_values(graph)
     makers = _makers(graph, names, given)
     _check_reads(graph, names, given, makers)
-    needed = _needed(graph, makers)
+    needed = _needed(graph, makers, [value.name for value in graph.output] if wanted is None else wanted)
     return [(names[index], graph.node[index]) for index in _producers_first(graph, names, makers) if index in needed]
 
 
@@ -181,9 +181,9 @@ def isolated_nodes(graph: GraphProto) -> list[str]:
     ]
 
 
-def _needed(graph: GraphProto, makers: dict[str, int]) -> set[int]:
+def _needed(graph: GraphProto, makers: dict[str, int], wanted: Sequence[str]) -> set[int]:
     needed: set[int] = set()
-    pending = [value.name for value in graph.output]
+    pending = [*wanted]
     while pending:
         index = makers.get(pending.pop())
         if index is not None and index not in needed:

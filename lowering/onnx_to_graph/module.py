@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 from numpy.typing import ArrayLike
-from onnx import ValueInfoProto
+from onnx import GraphProto, ValueInfoProto
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -50,13 +50,14 @@ def import_module(
     ranges: Ranges | None = None,
     caches: Mapping[str, str] | None = None,
     rooms: Mapping[str, tuple[int, int]] | None = None,
+    tensors: Sequence[str] | None = None,
 ) -> ModuleOp:
     """See `import_onnx`; `rooms` are those of CacheLimits."""
     graph = file.proto.graph
     opsets = opset_versions(file.proto)
     functions = model_functions(file.proto)
-    nodes = ordered_nodes(graph)
-    if isolated := isolated_nodes(graph):
+    nodes = ordered_nodes(graph, tensors)
+    if tensors is None and (isolated := isolated_nodes(graph)):
         warnings.warn(f"nodes connected to nothing, ignored: {', '.join(isolated)}", stacklevel=3)
         pass_statistics(ctx).isolated += isolated
     check = OperatorCheck(functions)
@@ -79,9 +80,10 @@ def import_module(
         importer.tensors.name(argument, name)
     importer.run(nodes, scope)
 
-    named = _named([value.name for value in graph.output])
+    returned = list(graph.output) if tensors is None else _tensors(graph, tensors, scope)
+    named = _named([value.name for value in returned])
     results = list[SSAValue]()
-    for number, value in enumerate(graph.output):
+    for number, value in enumerate(returned):
         match scope.held(value.name):
             case Texts(places, labels):
                 named[number] = DictionaryAttr({**named[number].data, LABELS: labels_attr(labels)})
@@ -91,19 +93,19 @@ def import_module(
                 results.append(numbers)
             case _:
                 results.append(scope.value(value.name, f"output {value.name}"))
-    for value, result in zip(graph.output, results, strict=True):
+    for value, result in zip(returned, results, strict=True):
         if isinstance(scope.held(value.name), SSAValue):
             _check_output(value, result, emitter.bounds_of(result), free=ranges is not None and bool(ranges.shapes))
         emitter.place(result)
     for count, cuts in _counts(results, emitter).items():
-        name = StringAttr(f"{graph.output[cuts[0][0]].name}.count")
+        name = StringAttr(f"{returned[cuts[0][0]].name}.count")
         named.append(DictionaryAttr({"graph.name": name, COUNTS: counts_attr(cuts)}))
         results.append(count)
     _drop_unused(block, results)
     _warn_of_failures(block)
     block.add_op(ReturnOp(*results))
     types = ([argument.type for argument in block.args], [result.type for result in results])
-    outputs = dict(zip([value.name for value in graph.output], results, strict=False))
+    outputs = dict(zip([value.name for value in returned], results, strict=False))
     kept = cache_attributes(inputs, outputs, caches or {}, rooms or {})
     arguments = ArrayAttr(
         [
@@ -117,6 +119,12 @@ def import_module(
     if symbols := _symbols([size for type in inputs.values() for size in type.get_shape()]):
         module.attributes[SYMBOLS] = SymbolsAttr(symbols)
     return module
+
+
+def _tensors(graph: GraphProto, names: Sequence[str], scope: Scope) -> list[ValueInfoProto]:
+    """The values of these names as outputs, without those that are no tensors of numbers."""
+    declared = {value.name: value for value in graph.output}
+    return [declared.get(name, ValueInfoProto(name=name)) for name in names if isinstance(scope.held(name), SSAValue)]
 
 
 def _symbols(sizes: Sequence[int]) -> tuple[Size, ...]:

@@ -1,4 +1,4 @@
-"""The public entry points `compile`, `plan_memory` and `memory_frontier`."""
+"""The public entry points `compile`, `intermediates`, `plan_memory` and `memory_frontier`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing_extensions import Unpack
 from ...dialects.arguments import check_function
 from ...dialects.errors import ConfigError
 from ..config import CompileOptions, EngineConfig
+from ..device import Array
 from ..engine import Engine
 from ..from_torch.torch_package import is_torch_model
 from ..kept.cache_folders import Cache
 from ..progress import Progress
+from .intermediates import Intermediates, check_asked
 from .source import configured_source
 from .source_to_engine import compile_source
 
@@ -66,6 +68,22 @@ def compile(
         raise ConfigError("args, kwargs and dynamic_shapes are for an nn.Module of PyTorch")
     given = cast("ModelSource", model)
     return compile_source(*configured_source(given, config), cache=cache, progress=progress, tune=tune)
+
+
+def intermediates(
+    model: ModelSource,
+    inputs: Mapping[str, Any],
+    names: Sequence[str] | None = None,
+    threads: int | None = None,
+    **options: Unpack[CompileOptions],
+) -> dict[str, Array]:
+    """The values of an ONNX model's tensors by name for inputs by name; `options` are those of `compile`.
+
+    As Engine.intermediates, for a model that is at hand, such as one in memory. Each call compiles the model.
+    """
+    source, config = configured_source(model, EngineConfig.of(threads=threads, **options))
+    check_asked(source)
+    return Intermediates(source, config)(inputs, names)
 
 
 def plan_memory(model: ModelSource, threads: int | None = None, **options: Unpack[CompileOptions]) -> MemoryPlan:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 from typing_extensions import override
 
@@ -68,6 +68,11 @@ class Source:
         return Path(self.model) if isinstance(self.model, str | PathLike) else None
 
     @property
+    def onnx_file(self) -> Path | None:
+        """Its file if that is an ONNX model."""
+        return self.path
+
+    @property
     def name(self) -> str:
         """Its file's name; "" for a model in memory."""
         return "" if self.path is None else self.path.name
@@ -84,16 +89,27 @@ class Source:
 
     def load(self, config: EngineConfig, best: Best | None = None) -> tuple[ModuleOp, MiniContext]:
         """The model as a module, and the context that holds its weights. Raises as `import_onnx`."""
+        given = {name: getattr(config, name) for name in ("dims", "shapes", "caches")}
+        return self._imported(config, ranges=_ranges_of(config, best), cache_memory=config.cache_bytes, **given)
+
+    def with_tensors(
+        self, config: EngineConfig, shapes: Mapping[str, Sequence[int]], tensors: Sequence[str]
+    ) -> tuple[ModuleOp, MiniContext]:
+        """The model for inputs of these shapes, with tensors of its graph as outputs in place of its own."""
+        from ...lowering.onnx_to_graph.declared_inputs import Ranges
+
+        ranges = Ranges(shapes={name: (shape, shape, shape) for name, shape in shapes.items()})
+        return self._imported(config, ranges=ranges, tensors=tensors)
+
+    def _imported(self, config: EngineConfig, **given: Any) -> tuple[ModuleOp, MiniContext]:
         from ...dialects.graph.blobs import MiniContext
         from ...lowering.onnx_to_graph import import_onnx
         from ...passes.statistics import timed
 
         ctx = MiniContext()
         with timed(ctx, "import"):
-            given = {name: getattr(config, name) for name in ("dims", "shapes", "caches")}
-            given["specialize"] = {**config.specialize, **self.weights}
-            given["cache_memory"] = config.cache_bytes
-            return import_onnx(self.model, ranges=_ranges_of(config, best), ctx=ctx, **given), ctx
+            specialize = {**config.specialize, **self.weights}
+            return import_onnx(self.model, specialize=specialize, ctx=ctx, **given), ctx
 
     def input_names(self, config: EngineConfig) -> tuple[str, ...]:
         """The inputs that a call passes, in order."""
@@ -118,6 +134,11 @@ class ModuleSource(Source):
     """A module's text at any level, given by its file."""
 
     compiled_once = True
+
+    @property
+    @override
+    def onnx_file(self) -> None:
+        return None
 
     @override
     def stated_profile(self) -> OptimizationProfile | None:

@@ -19,6 +19,7 @@ from ..kept.cache_folders import Cache, cache_folder
 from ..progress import LOG, Progress
 from ..shapes.start_engine import start_engine
 from .cached_build import CachedBuild
+from .intermediates import intermediates_of
 from .source import Source
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def compile_source(
         seconds = checked_seconds("tune", tune)
         measure_kernels(source, config, seconds, now=lambda what: LOG.info("tuning: %s", what))
     folder = cache_folder(cache)
+    asked = intermediates_of(source.onnx_file, config)  # before the file is read, so that it notices a later change
 
     def builder(begun: BegunModel | None = None) -> Builder:
         from .plan_builder import Builder
@@ -48,9 +50,12 @@ def compile_source(
         return Builder(source, config, progress, objects=None if folder is None else folder.objects, begun=begun)
 
     if folder is None or compute_device(config.place).kind != "cpu" or config.check_memory:
-        return build_engine(builder())
-    kept = CachedBuild(source, config, folder, lambda best, begun: builder(begun)(best), progress)
-    return start_engine(config, kept, kept.input_names, compiled_once=source.compiled_once)
+        engine = build_engine(builder())
+    else:
+        kept = CachedBuild(source, config, folder, lambda best, begun: builder(begun)(best), progress)
+        engine = start_engine(config, kept, kept.input_names, compiled_once=source.compiled_once)
+    engine.asked_model = asked
+    return engine
 
 
 def build_engine(builder: Builder) -> Engine:

@@ -76,7 +76,7 @@ class DynamicEngine(Engine):
             if self._is_closed:
                 return
             families, self._families = self._families, []
-            self._is_closed, self._plan = True, None
+            self._is_closed, self._plan, self.asked_model = True, None, None
             del self._build  # and the model with it
             self._family.cache_clear()
             self._used = {}

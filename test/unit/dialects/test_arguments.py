@@ -136,13 +136,21 @@ def calls(folder: Path) -> dict[str, Call]:
         "compile": call(mi.compile, model=MODEL, **left_out("threads", "cache", "progress", "tune")),
         "plan_memory": call(mi.plan_memory, model=MODEL, **left_out("threads", "dims", "shapes", "specialize")),
         "memory_frontier": call(mi.memory_frontier, model=MODEL, **left_out("threads", "dims", "shapes", "specialize")),
+        "intermediates": call(
+            mi.intermediates,
+            model=MODEL,
+            inputs={name: array},
+            **left_out("names", "threads", "dims", "shapes", "specialize"),
+        ),
         "build": call(mi.build, model=MODEL, path=folder / "m.mi", **left_out("threads", "cpus", "at", "tell")),
         "emit_c": call(
             mi.emit_c, model=MODEL, folder=folder / "c", **left_out("threads", "name", "cpu", "embed", "replace")
         ),
         "load": call(mi.load, path=folder / "none.mi"),
         "import_onnx": call(
-            mi.import_onnx, model=MODEL, **left_out("dims", "shapes", "specialize", "ranges", "caches", "ctx")
+            mi.import_onnx,
+            model=MODEL,
+            **left_out("dims", "shapes", "specialize", "ranges", "caches", "tensors", "ctx"),
         ),
         "Buffer": call(mi.Buffer, **made),
         "allocate": call(
