@@ -458,8 +458,9 @@ class ExecutionContext(Stationary):
         """An intermediate tensor in the arena, by its name in the memory plan.
 
         Its bytes belong to other tensors outside its lifetime, so after a run it holds what the run left there:
-        `plan.memory` tells whose bytes they are; or compile with `enable_memory_planning=False` to keep every
-        intermediate. Axes may have another order than in the model: `model_shape` of the tensor's record tells the
+        `plan.memory.overwritten_by(name)` tells what was written there since, nothing for a tensor that is still
+        there. `Engine.intermediates` gives the values of any tensor, at the price of another compile; one with
+        `enable_memory_planning=False` keeps every intermediate. Axes may have another order than in the model: `model_shape` of the tensor's record tells the
         model's shape. Raises InvalidInputError if the arena holds no tensor of that name; for one of the model's, the
         error tells which kernel computes it inside, or where else it is.
         """

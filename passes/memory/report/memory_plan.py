@@ -152,6 +152,19 @@ class MemoryPlan:
             tensor.shared_with,
         )
 
+    def overwritten_by(self, name: str) -> tuple[str, ...]:
+        """The tensors and scratch that are written to bytes of a tensor after it was computed, in order.
+
+        None if the arena still holds the tensor after a run. (One in a branch or a loop is there only if the run came
+        through it.) Raises ConfigError for a name that is none of the model's.
+        """
+        tensor, _ = self.find(name)
+        if tensor is None:
+            return ()
+        sharing = {*tensor.shared_with, *self.reused_by(tensor)}
+        later = (each for each in self.tensors if each.birth > tensor.birth and each.role != "view")
+        return tuple(each.name for each in later if each.name in sharing)
+
     @property
     def cache_bytes(self) -> int:
         """Bytes of the presents of all caches."""
@@ -211,8 +224,7 @@ class MemoryPlan:
             for other in self.tensors
             if other.offset is not None
             and other.end is not None
-            and other.name != tensor.name
-            and other.name not in tensor.shared_with
+            and other.buffer != tensor.buffer
             and tensor.offset < other.end
             and other.offset < tensor.end
         )

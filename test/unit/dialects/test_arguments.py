@@ -217,6 +217,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "ExecutionContext.run_tensors": call(context.run_tensors, inputs=given, **left_out("time_limit")),
         "ExecutionContext.output_shape": call(context.output_shape, name=plan.outputs[0].name),
         "MemoryPlan.find": call(plan.memory.find, name="none"),
+        "MemoryPlan.overwritten_by": call(plan.memory.overwritten_by, name="none"),
         "MemoryPlan.why": call(plan.memory.why, name="none"),
         "InterferenceGraph.life": call(plan.memory.interference.life, name="none"),
         "InterferenceGraph.has_edge": call(plan.memory.interference.has_edge, first="none", second="none"),

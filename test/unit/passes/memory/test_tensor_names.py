@@ -123,6 +123,23 @@ def test_a_context_tells_where_a_tensor_is() -> None:
             assert context.tensor(same).shape == context.tensor(relu).shape
 
 
+@pytest.mark.parametrize("name", ["transformer", "unet"])
+def test_a_tensor_that_nothing_overwrites_is_there_after_a_run(name: str) -> None:
+    """Compared with the same kernels on memory that is not reused."""
+    model = SMALL_MODELS[name]()
+    inputs, found = example_inputs(model), list[dict[str, np.ndarray]]()
+    plans = [mi.compile(model, threads=1, enable_memory_planning=reuse).plan for reuse in (True, False)]
+    for plan in plans:
+        with plan.create_context() as context:
+            context.run(inputs)
+            inside = [each.name for each in plan.memory.tensors if each.role == "intermediate" and not each.persistent]
+            found.append({each: context.tensor(each).numpy().copy() for each in inside})
+    both = [each for each in found[0] if each in found[1] and found[0][each].shape == found[1][each].shape]
+    there = {each for each in both if not plans[0].memory.overwritten_by(each)}
+    assert there and {each for each in both if np.array_equal(found[0][each], found[1][each])} == there
+    assert not any(map(plans[1].memory.overwritten_by, inside))
+
+
 def test_a_layout_of_its_own_keeps_the_models_shape() -> None:
     """On CPUs pictures lie with their channels last; the record tells the shape of the model."""
     plan = mi.plan_memory(SMALL_MODELS["resnet"](), threads=1)
