@@ -38,13 +38,13 @@ MOST_ALIGNMENT = 2**30  # bytes
 MOST_COMPILERS = 16  # processes; more would wait for parts of a module to compile
 EMULATORS = ("interpreter", "compiled")
 
-MODELS = "run build plan bench tune compare explore explain"
+MODELS = "run build plan bench tune compare explore explain bisect"
 """Verbs that compile a model."""
 INPUTS = f"{MODELS} mini-opt"
 """Commands with options on a model's inputs."""
 TARGETS = "run plan bench compare explore explain"
 """Verbs with options on the device and its code."""
-BUFFERS = "run build plan bench explore explain"
+BUFFERS = "run build plan bench explore explain bisect"
 """Verbs with options on how buffers share memory."""
 _OF_CPUS = ("fp32", "bf16")
 _OF_GPUS = tuple(each for each in PRECISIONS if each not in _OF_CPUS)
@@ -229,7 +229,9 @@ class EngineConfig:
         as several. Schedules are not those that were measured. CPU only.
     """
 
-    device: Annotated[str, Option(), Flag("Device: cpu, cuda, cuda:1 or cuda-emulated.", TARGETS, "NAME")] = "cpu"
+    device: Annotated[
+        str, Option(), Flag("Device: cpu, cuda, cuda:1 or cuda-emulated.", f"{TARGETS} bisect", "NAME")
+    ] = "cpu"
     device_id: Annotated[int, Option(least=0)] = 0
     threads: Annotated[
         int | None,
@@ -276,7 +278,12 @@ class EngineConfig:
     caches: Annotated[
         Mapping[str, str],
         Option(check=_check_caches, device="cpu", decided="import"),
-        Flag("Input and output that share their memory; may be repeated.", INPUTS, "INPUT=OUTPUT", names="--cache"),
+        Flag(
+            "Input and output that share their memory; may be repeated.",
+            f"{TARGETS} build tune mini-opt",
+            "INPUT=OUTPUT",
+            names="--cache",
+        ),
     ] = field(default_factory=dict[str, str])
     cache_memory: Annotated[
         int | str | None,
@@ -338,7 +345,7 @@ class EngineConfig:
         ),
         Flag(
             "Most memory of intermediate tensors, such as 512K: the fastest plan that fits.",
-            f"{TARGETS} build",
+            f"{TARGETS} build bisect",
             "BYTES",
         ),
     ] = None
@@ -354,7 +361,7 @@ class EngineConfig:
                 "off": "form-kernels{forbid=winograd},choose-schedule{forbid=winograd}",
             },
         ),
-        Flag("3x3 convolutions by Winograd's transforms: auto, compact, off.", TARGETS, "KIND"),
+        Flag("3x3 convolutions by Winograd's transforms: auto, compact, off.", f"{TARGETS} bisect", "KIND"),
     ] = "auto"
     enable_memory_planning: Annotated[
         bool,
@@ -403,7 +410,7 @@ class EngineConfig:
         Option(device="cpu", requires={"vector_bits": None, "precision": "fp32"}, decided="kernels"),
         Flag(
             "The same bits on every CPU, with any threads, at any place of a batch.",
-            f"{TARGETS} build",
+            f"{TARGETS} build bisect",
             names="--reproducible",
         ),
     ] = False
@@ -427,20 +434,20 @@ class EngineConfig:
         Option(values=PRECISIONS, decided="kernels", passes={"bf16": "round-products{to=bf16}"}),
         Flag(
             f"Precision of products: fp32, bf16; on a GPU also {', '.join(_OF_GPUS)}.",
-            f"{TARGETS} build tune generate mini-opt",
+            f"{TARGETS} build tune bisect generate mini-opt",
             "KIND",
         ),
     ] = "fp32"
     gpu: Annotated[
         str | None,
         Option(values=tuple(GPUS), device="cuda", decided="kernels"),
-        Flag(f"The GPU that code is made for: {', '.join(GPUS)}.", f"{TARGETS} mini-opt", "NAME"),
+        Flag(f"The GPU that code is made for: {', '.join(GPUS)}.", f"{TARGETS} bisect mini-opt", "NAME"),
     ] = None
     cache_kernels: Annotated[bool, Option(device="cuda", not_in_key="kernels have a cache of their own")] = True
     emulator: Annotated[
         str | None,
         Option(values=EMULATORS, device="cuda-emulated"),
-        Flag("How cuda-emulated runs kernels: interpreter, compiled.", "run bench compare", "KIND"),
+        Flag("How cuda-emulated runs kernels: interpreter, compiled.", "run bench compare bisect", "KIND"),
     ] = None
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:

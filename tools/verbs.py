@@ -36,6 +36,15 @@ At = Annotated[
     list[str] | None,
     typer.Option("--at", metavar="NAME=SIZE,...", help="Sizes to use, within --range; may be repeated."),
 ]
+Accepted = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tolerance",
+        metavar="[OUTPUT=]ERROR",
+        help="Largest accepted max|e| / max|reference|, of all outputs or of one; may be repeated.",
+        show_default="what rounding in its types allows",
+    ),
+]
 Json = Annotated[
     str | None, typer.Option("--json", metavar="FILE", help="Write results as JSON; with -, to standard output, alone.")
 ]

@@ -31,10 +31,9 @@ from ...dialects.graph.host import main_of
 from ...dialects.graph.values import int_attr
 from ...dialects.kernel.calls import WeightOp
 from ...dialects.page_blocks import alignment_for
-from .analysis.buffers import VIEWS, IndexConstants, add_argument, argument_with_role, memref_type
+from .analysis.buffers import VIEWS, WEIGHTS, IndexConstants, add_argument, argument_with_role, memref_type
 
 PLACE = 64  # bytes: the alignment of offsets, that of a cache line and of the widest vector
-WEIGHTS = "kernel.weights"
 
 
 @dataclass(frozen=True)

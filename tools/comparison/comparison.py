@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from ...dialects.errors import ConfigError
 from ...dialects.graph.base import describe, node_name
 from ...dialects.graph.blobs import MiniContext
-from ...dialects.graph.host import handed_on, kernels_of, main_of
+from ...dialects.graph.host import kernels_of, main_of
 from ...dialects.graph.interpreter import interpret, output_names
 from ...dialects.graph.ops.structure import CallOp
 from ...dialects.graph.values import Array
@@ -44,7 +44,9 @@ from ..arrays import load_inputs
 from ..asked_shapes import Shape, Sizes, shapes_at, shapes_of
 from ..json_reports import Facts
 from .exposed_values import ExposedCode, ExposedRanges, Prepare, expose_values
-from .rounding import PRECISION, Looseness, Verdict, judged, of_outputs, of_result, relative_error
+from .references import References
+from .rounding import PRECISION, Verdict, relative_error
+from .tolerances import Tolerances
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,12 @@ def compare(
     options: Mapping[str, Any],
     files: Sequence[str],
     seed: int | None,
-    tolerance: float | None,
+    tolerances: Tolerances,
     console: Console,
     at: Sequence[Sizes] = (),
     of: str | None = None,
 ) -> Facts:
-    """Prints the comparison, and returns it for programs; `right`: every output is, by `rounding` or `tolerance`.
+    """Prints the comparison, and returns it for programs; `right`: every output is, by `rounding` or its tolerance.
 
     With ranges of sizes, at each of `at`. A .mi file is compared with the model `of` which it was compiled.
     """
@@ -85,7 +87,7 @@ def compare(
         subjects = iter([_at_one_shape(model, config, files, seed)])
     else:
         subjects = _at_shapes(model, config, shapes_at(model, options, at), files, seed, console)
-    shapes = [_Comparison(of or model, config, each, tolerance, console).facts() for each in subjects]
+    shapes = [_Comparison(of or model, config, each, tolerances, console).facts() for each in subjects]
     return {"model": model, "right": all(each["right"] for each in shapes), "shapes": shapes}
 
 
@@ -172,11 +174,12 @@ class _Comparison:
     """The comparison of a model at one shape."""
 
     def __init__(
-        self, model: str, config: EngineConfig, subject: _Subject, tolerance: float | None, console: Console
+        self, model: str, config: EngineConfig, subject: _Subject, tolerances: Tolerances, console: Console
     ) -> None:
-        self.subject, self.tolerance, self.console = subject, tolerance, console
+        self.subject, self.tolerances, self.console = subject, tolerances, console
         self._model, self._config = model, config
-        self._step = PRECISION.get(config.precision, 0.0)
+        step = PRECISION.get(config.precision, 0.0)
+        self.references = References(subject.module, subject.ctx, subject.inputs, tolerances, step)
         self._found: dict[str, Any] = {
             "shape": subject.shape,
             "inputs": facts.arrays(subject.inputs),
@@ -192,15 +195,16 @@ class _Comparison:
 
     def is_right(self) -> bool:
         """Prints the comparison; returns whether every output is right."""
-        exact = self._reference(np.float64)
+        with self.console.status("float64 reference"):
+            exact = self.references.exact
         with self.console.status("compiled"):
             compiled = self.subject.compiled()
-        verdicts = self._verdicts(compiled, exact)
+        verdicts = self.references.verdicts(compiled)
         self._print_outputs(verdicts, exact, compiled)
         with self.console.status("node by node, unfused"):
             code = self.subject.nodes()
             values = code.run()
-            wrong = self._first_wrong(code, values)
+            wrong = self.references.first_wrong(code, values)
         right = all(each.is_right for each in verdicts.values())
         if wrong is not None:
             op, verdict = wrong
@@ -210,52 +214,23 @@ class _Comparison:
                 self._say("the outputs are right all the same")
             return right
         self._say(f"every node of the unfused pipeline is {self._within}{_in_bodies(code.module)}")
-        if not right and self.tolerance is None:
+        if not right:
             unfused = {name: values[value] for name, value in code.outputs.items()}
-            right = all(each.is_right for each in self._verdicts(compiled, exact, unfused).values())
+            right = all(each.is_right for each in self.references.verdicts(compiled, unfused).values())
             if right:
                 self._say("and the outputs are no further off than its own: rounding adds up")
         if not right:
-            self._say(f"so the outputs part in {self._blame(exact)}")
+            self._say(f"so the outputs part in {self._blame()}")
         return right
 
     @property
     def _within(self) -> str:
-        return "right, as rounding goes" if self.tolerance is None else f"within {self.tolerance:g}"
+        tolerance = self.tolerances.default
+        return "right, as rounding goes" if tolerance is None else f"within {tolerance:g}"
 
     def _say(self, text: str) -> None:
         self._found["remarks"].append(text)
         self.console.print(text, soft_wrap=True)
-
-    def _reference(self, precision: Any = None) -> dict[str, Array]:
-        """The reference in that precision, or in the model's own types."""
-        subject = self.subject
-        with self.console.status(f"{'float64' if precision else 'own'} reference"):
-            return interpret(subject.module, subject.inputs, subject.ctx.blobs, precision=precision)
-
-    @cached_property
-    def _own(self) -> dict[str, Array]:
-        return self._reference()
-
-    def _loosened(self, by_types: Looseness) -> Looseness:
-        return by_types if self.tolerance is None else replace(by_types, float=self.tolerance)
-
-    def _verdicts(
-        self, found: Mapping[str, Array], exact: Mapping[str, Array], unfused: Mapping[str, Array] | None = None
-    ) -> dict[str, Verdict]:
-        """The verdict on each output. The unfused code is a further reference once its nodes are known to be right."""
-        loose = map(self._loosened, of_outputs(self.subject.module, self._step))
-
-        def owns(name: str) -> Iterator[Array]:
-            if self.tolerance is None:
-                yield self._own[name]
-            if unfused is not None and name in unfused:
-                yield unfused[name]
-
-        return {
-            name: judged(found[name], array, each, owns(name))
-            for (name, array), each in zip(exact.items(), loose, strict=False)  # counts come behind the outputs
-        }
 
     def _print_outputs(
         self, verdicts: Mapping[str, Verdict], exact: Mapping[str, Array], compiled: Mapping[str, Array]
@@ -276,65 +251,32 @@ class _Comparison:
             outputs.append({**facts.arrays({name: compiled[name]})[0], **errors, "right": verdict.is_right})
         self.console.print(table)
 
-    def _first_wrong(self, code: ExposedCode, values: Mapping[str, Array]) -> tuple[Operation, Verdict] | None:
-        """The first op of main, in order, whose value is wrong given its operands' values in the code."""
-        main, subject = main_of(code.module), self.subject
-        names = dict(zip(handed_on(main.body.block), output_names(main), strict=True))
-        bodies = kernels_of(code.module)
-        doubtful: dict[SSAValue, Array] = {}
-        wrong: list[tuple[Operation, Verdict]] = []
-
-        def verdict(op: Operation, result: SSAValue, exact: Array, owns: Sequence[Array] = ()) -> Verdict:
-            body = bodies[op.callee.string_value()] if isinstance(op, CallOp) else op
-            by_types = self._loosened(of_result(result, body, self._step))
-            return judged(values[names[result]], exact, by_types, owns)
-
-        def given(op: Operation, arrays: Sequence[Array]) -> list[Array]:
-            """What the code gave, which the run goes on with."""
-            return [values[names[each]] if each in names else old for each, old in zip(op.results, arrays, strict=True)]
-
-        def doubt(op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
-            for result, exact in zip(op.results, arrays, strict=True):
-                if result in names and not verdict(op, result, exact).is_right:
-                    doubtful[result] = exact
-            return given(op, arrays)
-
-        def judge(op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
-            for result, own in zip(op.results, arrays, strict=True):
-                if result in doubtful:
-                    found = verdict(op, result, doubtful[result], [own] if self.tolerance is None else [])
-                    wrong.extend([] if found.is_right else [(op, found)])
-            return given(op, arrays)
-
-        interpret(code.module, subject.inputs, code.ctx.blobs, precision=np.float64, on_value=doubt)
-        if doubtful:
-            interpret(code.module, subject.inputs, code.ctx.blobs, on_value=judge)
-        return wrong[0] if wrong else None
-
-    def _blame(self, exact: Mapping[str, Array]) -> str:
+    def _blame(self) -> str:
         """The error of the optimised code, or of the file, if each node alone is right."""
         subject = self.subject
-        if subject.again is not None and all(each.is_right for each in self._verdicts(subject.again(), exact).values()):
-            return "the file: the model compiled here and now is right"
-        return f"what optimising adds: {self._blame_of_optimising(exact)}"
+        if subject.again is not None:
+            again = self.references.verdicts(subject.again())
+            if all(each.is_right for each in again.values()):
+                return "the file: the model compiled here and now is right"
+        return f"what optimising adds: {self._blame_of_optimising()}"
 
-    def _blame_of_optimising(self, exact: Mapping[str, Array]) -> str:
+    def _blame_of_optimising(self) -> str:
         subject = self.subject
         with self.console.status("kernel by kernel"):
             code = subject.kernels()
-            wrong = self._first_wrong(code, code.run())
+            wrong = self.references.first_wrong(code, code.run())
             if wrong is not None:
                 op, verdict = wrong
-                return f"{_kernel_text(op, code.module)}, {verdict.text}"
+                return f"{kernel_text(op, code.module)}, {verdict.text}"
             values = interpret(code.module, subject.inputs, code.ctx.blobs, precision=np.float64)
         meant = {name: values[value] for name, value in code.outputs.items()}
-        verdicts = self._verdicts({**exact, **meant}, exact)
+        verdicts = self.references.verdicts({**self.references.exact, **meant})
         if all(each.is_right for each in verdicts.values()):
             return "each kernel is right by itself, so memory is shared wrongly; see `run --check-memory`"
         return "a graph pass changes what is computed"
 
 
-def _kernel_text(op: Operation, module: ModuleOp) -> str:
+def kernel_text(op: Operation, module: ModuleOp) -> str:
     """A call's kernel with its nodes."""
     if not isinstance(op, CallOp):
         return describe(op)

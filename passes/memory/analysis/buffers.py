@@ -40,6 +40,7 @@ INPLACE = "inplace"
 SCRATCH = "kernel.scratch"
 PLAN = "kernel.plan"
 ORDER = "kernel.order"
+WEIGHTS = "kernel.weights"
 VIEWS = (
     memref.ReinterpretCastOp,
     memref.SubviewOp,

@@ -1,7 +1,7 @@
 """Loops and branches in main, in each other: every pass keeps the answer, to the bit.
 
 Random programs run at the kernels level in the reference interpreter, byte by byte on what the memory passes made
-(memory_machine.py), and compiled, on one thread and two, with all reuse of memory and without any.
+(buffer_interpreter.py), and compiled, on one thread and two, with all reuse of memory and without any.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from everything_shared import everything_shared
 from graph_runs import execute
-from memory_machine import run_module
 from memory_programs import MEMORY, assert_same, random_program, run_memory
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
@@ -21,6 +20,7 @@ from mini_infer.dialects.graph.blobs import blob_store
 from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering import pipelines
+from mini_infer.passes.memory.analysis.buffer_interpreter import run_module
 from mini_infer.passes.statistics import pass_statistics
 from mini_infer.runtime.compile.module_to_plan import build_plan
 from mini_infer.runtime.engine import EngineConfig

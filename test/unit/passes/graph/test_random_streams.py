@@ -1,7 +1,7 @@
 """Random layers that are run by bands of rows: what they mean, their bits, and every judge of a plan on their plans.
 
-The judges: verify-arena finds lifetimes, overlaps, bounds and sharing again; the machine of memory_machine.py runs the
-plan on garbage, lets buffers become garbage where they die, and finds who wrote each byte that is read; plans with a
+The judges: verify-arena finds lifetimes, overlaps, bounds and sharing again; the interpreter of buffers runs the plan
+on garbage, lets buffers become garbage where they die, and finds who wrote each byte that is read; plans with a
 fault in them are refused; problems that are turned around, scaled or made easier have the answers that they must have;
 texts are the same whatever the seed of hashes.
 """
@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 from graph_runs import Model, Target, compiled, execute
 from memory_faults import move_a_buffer, shorten_a_lifetime
-from memory_machine import run_module
 from memory_programs import MEMORY, assert_same, run_memory
 from stream_models import random_layers
 from xdsl.context import Context
@@ -31,6 +30,7 @@ from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.kernel.targets import CpuAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.passes.memory import plan_arena
+from mini_infer.passes.memory.analysis.buffer_interpreter import run_module
 from mini_infer.passes.memory.verify_arena import VerifyArena
 from mini_infer.passes.planning import Plan, Problem, solve
 

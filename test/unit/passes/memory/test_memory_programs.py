@@ -1,7 +1,7 @@
 """Random programs through the memory passes: the answer never changes by a bit, and no judge is fooled.
 
 Each program runs at the kernels level in the reference interpreter and, byte by byte, on the arena that the
-passes made (memory_machine.py), which starts as garbage and becomes garbage again behind every buffer that
+passes made (buffer_interpreter.py), which starts as garbage and becomes garbage again behind every buffer that
 dies.
 """
 
@@ -14,7 +14,6 @@ from random import Random
 
 import pytest
 from memory_faults import move_a_buffer, shorten_a_lifetime
-from memory_machine import run_module
 from memory_programs import MEMORY, ProgramBuilder, assert_same, random_program, run_memory
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -28,6 +27,7 @@ from mini_infer.dialects.graph.ops.unary import AbsOp, ReluOp
 from mini_infer.dialects.kernel.calls import CallOp
 from mini_infer.dialects.kernel.kernel_attributes import InterfaceAttr
 from mini_infer.passes.memory import plan_arena
+from mini_infer.passes.memory.analysis.buffer_interpreter import run_module
 from mini_infer.passes.memory.report.memory_report import memory_plan
 from mini_infer.passes.memory.verify_arena import VerifyArena
 from mini_infer.passes.planning import Plan, Problem, solve
