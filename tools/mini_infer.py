@@ -6,6 +6,7 @@ import typer
 
 from .commands.allocate import allocate
 from .commands.bench import bench
+from .commands.bisect import bisect
 from .commands.build import build
 from .commands.cache import cache
 from .commands.compare import compare
@@ -37,7 +38,7 @@ def program(version: Version = False) -> None:
 
 VERBS = (
     *(run, generate, build, cache, plan, allocate, bench, machine, operators, quantize, tune),
-    *(compare, explore, explain, demo),
+    *(compare, bisect, explore, explain, demo),
 )
 for verb in VERBS:
     app.command(verb.__name__)(command(verb, with_json=verb is not demo))

@@ -141,9 +141,13 @@ def _of_file(
 
 def _ways(config: EngineConfig) -> tuple[tuple[EngineConfig, Prepare], tuple[EngineConfig, Prepare]]:
     """The two configurations: code by nodes, which on a CPU rounds no operands, and code by kernels."""
+    return (unfused(config), lambda module, ctx: None), (config, partial(schedule_kernels, config=config))
+
+
+def unfused(config: EngineConfig) -> EngineConfig:
+    """The configuration of code by nodes."""
     precision = "fp32" if config.device == "cpu" else config.precision
-    plain = replace(config, enable_graph_optimization=False, precision=precision)
-    return (plain, lambda module, ctx: None), (config, partial(schedule_kernels, config=config))
+    return replace(config, enable_graph_optimization=False, precision=precision)
 
 
 def _at_shapes(

@@ -35,9 +35,9 @@ class References:
         tolerances: Tolerances,
         step: float = 0.0,
     ) -> None:
-        tolerances.check(output_names(main_of(module)))
         self.module, self.ctx, self.inputs, self.tolerances = module, ctx, inputs, tolerances
         self._step = step
+        tolerances.check(self.exact)
 
     def _interpreted(self, precision: Any = None) -> dict[str, Array]:
         return interpret(self.module, self.inputs, self.ctx.blobs, precision=precision)
@@ -52,9 +52,13 @@ class References:
         """The outputs in the model's own types."""
         return self._interpreted()
 
+    def _looseness(self) -> Sequence[Looseness]:
+        """What types allow of each output."""
+        return of_outputs(self.module, self._step)
+
     def verdicts(self, found: Mapping[str, Array], unfused: Mapping[str, Array] | None = None) -> dict[str, Verdict]:
         """The verdict on each output. The unfused code is a further reference once its nodes are known to be right."""
-        loose = of_outputs(self.module, self._step)
+        loose = self._looseness()
 
         def owns(name: str) -> Iterator[Array]:
             if self.tolerances.for_output(name) is None:

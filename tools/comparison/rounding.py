@@ -125,7 +125,7 @@ def of_result(result: SSAValue, body: Operation, step: float = 0.0) -> Looseness
 
     `step` is that of products by a precision.
     """
-    found = _of_ops(body.walk(), step)
+    found = of_ops(body.walk(), step)
     is_number = is_shaped(result) and not _is_float(element_type_of_value(result))
     return Looseness(0.0, found.quanta) if is_number else found
 
@@ -135,14 +135,15 @@ def of_outputs(module: ModuleOp, step: float = 0.0) -> list[Looseness]:
     block = main_of(module).body.block
     found: dict[SSAValue, Looseness] = {}
     for op in block.ops:
-        reached = _of_ops(op.walk(), step)
+        reached = of_ops(op.walk(), step)
         for value in read_by(op):
             reached |= found.get(value, Looseness())
         found |= dict.fromkeys(op.results, reached)
     return [found.get(value, Looseness()) for value in handed_on(block)]
 
 
-def _of_ops(ops: Iterable[Operation], step: float) -> Looseness:
+def of_ops(ops: Iterable[Operation], step: float) -> Looseness:
+    """The bounds of a value that all of these ops take part in."""
     found = Looseness(STEPS * step)
     for op in ops:
         for result in filter(is_shaped, op.results):

@@ -66,15 +66,36 @@ class Reproducer:
         self, ctx: MiniContext, module: ModuleOp, passes: Sequence[ModulePass], inherited: set[BlobAttr]
     ) -> str:
         """Writes the file; returns the note about it."""
-        words = [f"{PIPELINE}={pipeline_text(passes)}", *self._flags]
         try:
-            with Destination(self._file, self._source) as destination:
-                destination.keep_off(inherited, ctx.blobs)
-                destination.settle_weights(module, ctx.blobs, inherited)
-                destination.commit(f"{HEAD}{shlex.join(words)}\n{print_module(ctx, module)}")
+            write_reproducer(self._file, self._source, ctx, module, passes, inherited, self._flags)
         except (MiniInferError, OSError) as error:
             return f"there is no reproducer: {error}"
-        return f"to reproduce it: mini-opt {shlex.quote(self._file)} --run-reproducer"
+        return f"to reproduce it: {command_of(self._file)}"
+
+
+def write_reproducer(
+    file: str,
+    source: str,
+    ctx: MiniContext,
+    module: ModuleOp,
+    passes: Sequence[ModulePass],
+    inherited: set[BlobAttr],
+    flags: Sequence[str] = (),
+) -> None:
+    """Writes a module with passes to run; its blobs are renamed. The other arguments are those of Reproducer.
+
+    Raises ConfigError or OSError if the file can't be written.
+    """
+    words = [f"{PIPELINE}={pipeline_text(passes)}", *flags]
+    with Destination(file, source) as destination:
+        destination.keep_off(inherited, ctx.blobs)
+        destination.settle_weights(module, ctx.blobs, inherited)
+        destination.commit(f"{HEAD}{shlex.join(words)}\n{print_module(ctx, module)}")
+
+
+def command_of(file: str) -> str:
+    """The command that runs a reproducer."""
+    return f"mini-opt {shlex.quote(file)} --run-reproducer"
 
 
 def configured(options: OptOptions) -> OptOptions:

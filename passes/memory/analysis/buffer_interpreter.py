@@ -59,11 +59,12 @@ def run_module(
 
     Raises PlanError where a byte is read that another buffer has written since, or an input is written.
     """
-    with np.errstate(all="ignore"):  # garbage is computed with only where a plan is wrong
-        return _Run(module, store, on_call).run(inputs)
+    return BufferRun(module, store, on_call).run(inputs)
 
 
-class _Run:
+class BufferRun:
+    """One run of `run_module`; `current` is the call that is, or was last, at work."""
+
     def __init__(self, module: ModuleOp, store: BlobStore, on_call: Observer | None) -> None:
         self.module, self.store, self.on_call = module, store, on_call
         self.kernels, self.main = kernels_of(module), main_of(module)
@@ -73,6 +74,7 @@ class _Run:
         self.steps = {op: step for step, op in enumerate(steps_of(self.main))}
         self.turns = loop_ranges(self.main)
         self.loops: list[range] = []  # the steps of those that run
+        self.current: CallOp | None = None
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs by name."""
@@ -96,7 +98,8 @@ class _Run:
             elif role == "weights":
                 self.place_weights(argument)
         before = {argument: self.memory[argument].copy() for argument in given}
-        self.block(self.main.body.block)
+        with np.errstate(all="ignore"):  # garbage is computed with only where a plan is wrong
+            self.block(self.main.body.block)
         for argument, name in given.items():
             if (self.memory[argument] != before[argument]).any():
                 raise PlanError(f"input {name} was written")
@@ -195,6 +198,7 @@ class _Run:
             raise InvalidModelError(f"{describe(op)}: {error}") from error
 
     def call(self, op: CallOp) -> None:
+        self.current = op
         for value in op.ins:
             self.check_stamps(value, op)
         operands = [self.array(value).copy() for value in op.ins]

@@ -1,0 +1,147 @@
+"""The values of a module's ops, as an interpreter computes them, and the first that another module has no equal of.
+
+A pass changes shapes and layouts of values and the ops that make them, so values of two modules are matched by their
+elements: those in the same order, and for other shapes those that a permutation of axes makes equal. A value without
+match is at fault only if what follows has none either, up to an output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.graph.blobs import BlobStore
+from ...dialects.graph.host import handed_on, main_of
+from ...dialects.graph.interpreter import interpret
+from ...dialects.graph.ops.structure import CallOp, ConstantOp, KernelOp, WeightOp
+from ...dialects.graph.values import Array
+
+CLOSE = {"float64": 1e-5, "own types": 1e-4}
+"""Differences of equal values, relative to the largest element: weights that passes compute are rounded."""
+MOST_AXES = 5  # permuted
+
+
+@dataclass
+class Computed:
+    """An op's results in a run; `reads` are what made its operands."""
+
+    op: Operation
+    results: Sequence[Array]
+    kernel: str = ""
+    reads: list[Computed] = field(default_factory=list["Computed"])
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is a constant, or depends on constants alone."""
+        if isinstance(self.op, ConstantOp | WeightOp):
+            return True
+        return (
+            bool(self.op.operands)
+            and len(self.reads) == len(self.op.operands)
+            and all(each.is_constant for each in self.reads)
+        )
+
+
+def values_of(
+    module: ModuleOp, inputs: Mapping[str, Array], store: BlobStore, precision: Any
+) -> tuple[list[Computed], list[Computed]]:
+    """All ops of a run at the graph or kernels level, in order, and those that make the outputs.
+
+    Ops in kernels come before the call.
+    """
+    made: list[Computed] = []
+    makers: dict[SSAValue, Computed] = {}
+    inside: list[Computed] = []  # ops of the kernel that is being run
+
+    def observe(op: Operation, arrays: Sequence[Array]) -> None:
+        computed = Computed(op, [np.asarray(each) for each in arrays])
+        made.append(computed)
+        if isinstance(op.parent_op(), KernelOp):
+            inside.append(computed)
+        elif isinstance(op, CallOp):
+            _enter(op, inside, makers)
+            body = cast("KernelOp", inside[0].op.parent_op()).body.block if inside else None
+            last = None if body is None else body.last_op
+            yielded = [] if last is None else [each for each in inside if set(each.op.results) & set(last.operands)]
+            computed.reads = yielded or [makers[each] for each in op.operands if each in makers]
+            computed.kernel = op.callee.string_value()
+            inside.clear()
+        else:
+            computed.reads = [makers[each] for each in op.operands if each in makers]
+        makers.update(dict.fromkeys(op.results, computed))
+
+    interpret(module, inputs, store, precision=precision, on_value=observe)
+    return made, [makers[each] for each in handed_on(main_of(module).body.block) if each in makers]
+
+
+def _enter(call: CallOp, inside: Sequence[Computed], makers: Mapping[SSAValue, Computed]) -> None:
+    """Links ops of a kernel with each other, and with the operands of a call."""
+    own: dict[SSAValue, Computed] = {}
+    for each in inside:
+        each.kernel = call.callee.string_value()
+        arguments = cast("KernelOp", each.op.parent_op()).body.block.args
+        given: dict[SSAValue, SSAValue] = dict(zip(arguments, call.operands, strict=True))
+        for operand in each.op.operands:
+            maker = own.get(operand) or makers.get(given.get(operand, operand))
+            if maker is not None:
+                each.reads.append(maker)
+        own.update(dict.fromkeys(each.op.results, each))
+
+
+def first_unmatched(
+    before: Sequence[Computed], after: Sequence[Computed], outputs: Sequence[Computed], close: float
+) -> Computed | None:
+    """The first op of `after` whose operands have matches, while nothing from its result to `outputs` has one."""
+    known: dict[int, list[Array]] = {}
+    for each in before:
+        for array in each.results:
+            known.setdefault(array.size, []).append(array)
+    matched: dict[int, bool] = {}
+
+    def is_matched(each: Computed) -> bool:
+        if id(each) not in matched:
+            matched[id(each)] = all(
+                any(_equal(array, other, close) for other in known.get(array.size, ())) for array in each.results
+            )
+        return matched[id(each)]
+
+    wrong: dict[int, Computed] = {}
+    left = [each for each in outputs if not is_matched(each)]
+    while left:
+        each = left.pop()
+        if id(each) not in wrong:
+            wrong[id(each)] = each
+            left += [read for read in each.reads if not is_matched(read)]
+
+    def begins(each: Computed) -> bool:
+        return not each.is_constant and all(read.is_constant or id(read) not in wrong for read in each.reads)
+
+    return next((each for each in after if id(each) in wrong and begins(each)), None)
+
+
+def _equal(array: Array, other: Array, close: float) -> bool:
+    """Whether arrays of one size have the same elements in the same order, or permuted where shapes differ."""
+    if (array.dtype.kind == "f") != (other.dtype.kind == "f"):
+        return False
+    scale = float(np.max(np.abs(other), initial=0.0, where=np.isfinite(other))) if other.size else 0.0
+
+    def near(left: Array, right: Array) -> bool:
+        return np.allclose(left, right, rtol=0.0, atol=close * scale, equal_nan=True)
+
+    if near(array.reshape(-1), other.reshape(-1)):
+        return True
+    one, two = np.squeeze(array), np.squeeze(other)
+    if array.shape == other.shape or one.ndim != two.ndim or one.ndim > MOST_AXES:
+        return False
+    if sorted(one.shape) != sorted(two.shape) or not near(np.sort(one, axis=None), np.sort(two, axis=None)):
+        return False
+    return any(
+        tuple(two.shape[axis] for axis in order) == one.shape and near(one, two.transpose(order))
+        for order in permutations(range(two.ndim))
+    )
