@@ -58,11 +58,12 @@ if TYPE_CHECKING:
     from .runtime.engine import Engine
     from .runtime.generation.generator import Generator
     from .runtime.kept.artifact import load
+    from .runtime.kernel_times import KernelTime, KernelTurn
     from .runtime.memory.allocators import register_allocator
     from .runtime.memory.storage import Storage
     from .runtime.memory.tensor import Tensor
     from .runtime.operators.operator_declaration import UserOperator, operator
-    from .runtime.plan import ExecutionContext, InferencePlan, KernelTime
+    from .runtime.plan import ExecutionContext, InferencePlan
     from .runtime.profile import OptimizationProfile
     from .runtime.progress import Progress
     from .runtime.specs import SymbolicSpec, TensorSpec
@@ -97,7 +98,8 @@ _HOME = {
     "InvalidInputError": "dialects.errors",
     "InvalidModelError": "dialects.errors",
     "KernelError": "dialects.errors",
-    "KernelTime": "runtime.plan",
+    "KernelTime": "runtime.kernel_times",
+    "KernelTurn": "runtime.kernel_times",
     "MemoryFrontier": "runtime.compile.memory_frontier",
     "MemoryPlan": "passes.memory.report.memory_plan",
     "MemoryPoint": "runtime.compile.memory_frontier",
@@ -169,6 +171,7 @@ __all__ = [
     "InvalidModelError",
     "KernelError",
     "KernelTime",
+    "KernelTurn",
     "MemoryFrontier",
     "MemoryPlan",
     "MemoryPoint",

@@ -100,6 +100,10 @@ class Session(Protocol):
         """For a profiled plan: the nanoseconds of each call in the last run, and how often it ran."""
         ...
 
+    def turns(self) -> Array:
+        """The first calls of that run, in order: which it is, when it began (by any clock), and its nanoseconds."""
+        ...
+
 
 class ComputeDevice(Device, Protocol):
     """A device that compiles and runs plans."""

@@ -8,18 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, cast
 
 import numpy as np
 from typing_extensions import override
 
-from ..dialects.arguments import check_kind, nearest, shown
+from ..dialects.arguments import check_kind, checked_path, nearest, shown
 from ..dialects.bounded_crops import cut_shape, trimmed
 from ..dialects.errors import ConfigError, InvalidInputError, OutOfMemoryError
 from .asynchronous.cancellation import RunControl
 from .compute_device import LoadedPlan, Session, Wrong, compute_device
 from .device import Array, Memory, device_named
 from .inputs import checked, typed
+from .kernel_times import KernelTime, KernelTurn
 from .memory.kv_cache_memory import CacheBuffer, beginning, lies_in, room_of
 from .memory.storage import Storage
 from .memory.tensor import Tensor, lies_on_gpu
@@ -101,16 +103,6 @@ class InferencePlan(LoadedPlan, Stationary):
         if context.plan is not self:
             raise InvalidInputError("the context is for another plan: create_execution_context makes one for this")
         context.execute()
-
-
-@dataclass(frozen=True)
-class KernelTime:
-    """Nanoseconds of one call in the last run: the total of its `runs` if it is in a loop."""
-
-    kernel: str
-    node: str
-    nanoseconds: int
-    runs: int = 1
 
 
 class ExecutionContext(Stationary):
@@ -484,12 +476,42 @@ class ExecutionContext(Stationary):
                 raise InvalidInputError(f"input '{name}' lies in the arena")
 
     def profile(self) -> list[KernelTime]:
-        """The time of each call of the last run; empty unless the plan was compiled with `enable_profiling`."""
+        """The time of each call of the last run; empty unless the plan was compiled with `enable_profiling`.
+
+        A call in a loop has the sum of its turns, one in a branch that was not taken no `runs`.
+        """
         self._check_open()
         if not self.plan.profiled:
             return []
         rows = zip(self.plan.calls, self._session.times(), strict=True)
         return [KernelTime(call.kernel, call.node, int(taken), int(runs)) for call, (taken, runs) in rows]
+
+    def timeline(self) -> list[KernelTurn]:
+        """The calls of the last run in order, with their begins; empty unless compiled with `enable_profiling`.
+
+        On the CPU the first 16,384 are known, which a model without loops does not reach.
+        """
+        self._check_open()
+        turns = self._session.turns().tolist() if self.plan.profiled else []
+        return [
+            KernelTurn(call, self.plan.calls[call].kernel, self.plan.calls[call].node, begin - turns[0][1], taken)
+            for call, begin, taken in turns
+        ]
+
+    def write_trace(self, path: str | Path) -> None:
+        """Writes the last run as a trace for Perfetto (ui.perfetto.dev) and chrome://tracing: `timeline` as JSON.
+
+        Raises InvalidInputError unless the plan was compiled with `enable_profiling`, MiniInferError if the file can't
+        be written.
+        """
+        from .trace import Trace
+
+        self._check_open()
+        if not self.plan.profiled:
+            raise InvalidInputError("the plan has no times to write: compile with enable_profiling=True")
+        trace = Trace()
+        trace.add_run(self.timeline())
+        trace.write(checked_path("path", path))
 
 
 def _index(names: tuple[str, ...], name: str, kind: str) -> int:

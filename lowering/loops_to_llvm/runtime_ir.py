@@ -16,29 +16,32 @@ time of the clock at which it stops. Another thread may write it meanwhile; 1 st
 mapped from a file, from this process; `@mini_infer_map_weights` maps all of them, and waits for those that must be
 read from the disk. It is advice to Linux: where it isn't taken, pages are mapped when they are read.
 
-`i64 @mini_infer_clock()` returns nanoseconds since any fixed moment, as Python's `time.monotonic_ns`.
+`i64 @mini_infer_clock()` returns nanoseconds since any fixed moment, as Python's `time.monotonic_ns`;
+`@mini_infer_note_call` notes a kernel call in the buffer of call_times.py.
 """
 
 from collections.abc import Mapping
 
 from ...passes.memory.advise_weights import MAP, RELEASE
+from ..call_times import note_ir
 
 
 def runtime_ir(
     pointers: int,
     stages: Mapping[str, tuple[int, int]] | None = None,
     *,
-    clock: bool = False,
+    profiled: bool = False,
     stops: bool = False,
     advises: bool = False,
 ) -> str:
     """LLVM IR text of the runtime for a `main` with `pointers` buffers; each stage has numbers of buffers and of turns.
 
-    The clock is included for code that reads it, and with the stop word's test for code that `stops`; advice on pages
-    of weights for code that `advises`.
+    The clock is included for code that is `profiled`, which notes its calls, and with the stop word's test for code
+    that `stops`; advice on pages of weights for code that `advises`.
     """
     parts = [_run(pointers), *(_stage(name, *counts) for name, counts in (stages or {}).items())]
-    return "\n".join([*[CLOCK] * (clock or stops), *[_STOPPED] * stops, *[_ADVICE] * advises, *parts])
+    clock, notes = [CLOCK] * (profiled or stops), [note_ir()] * profiled
+    return "\n".join([*clock, *notes, *[_STOPPED] * stops, *[_ADVICE] * advises, *parts])
 
 
 CLOCK = """\

@@ -8,6 +8,7 @@ import numpy as np
 from typing_extensions import override
 
 from ...dialects.errors import InvalidInputError
+from ...lowering import call_times
 from ..asynchronous.cancellation import RunControl
 from ..compute_device import LoadedPlan, Session, Wrong
 from ..device import DEFAULT_ALIGNMENT, Array, Memory, device_named
@@ -34,7 +35,8 @@ class RemoteSession(Session):
         self._launch = launch
         self._specs = (*plan.inputs, *plan.written)
         self._status = self._zeroed(8 * len(plan.checks)) if plan.checks else None
-        self._times = self._zeroed(16 * len(plan.calls)) if plan.profiled else None
+        self._calls = len(plan.calls)
+        self._times = self._zeroed(8 * call_times.length(self._calls)) if plan.profiled else None
         never = self._zeroed(8) if plan.cancellable else None  # the stop word of a CPU's code, which nobody sets
         self._own = [each for each in (arena, self._status, plan.weights, never, self._times) if each is not None]
         self._bound: dict[int, Tensor] = {}
@@ -103,7 +105,15 @@ class RemoteSession(Session):
 
     @override
     def times(self) -> Array:
-        return np.zeros((0, 2), np.int64) if self._times is None else _integers(self._times).reshape(-1, 2)
+        return call_times.totals(self._noted(), self._calls)
+
+    @override
+    def turns(self) -> Array:
+        return call_times.turns(self._noted(), self._calls)
+
+    def _noted(self) -> Array:
+        assert self._times is not None, "the plan is not profiled"
+        return _integers(self._times)
 
 
 def _integers(memory: Memory) -> Array:

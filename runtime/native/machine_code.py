@@ -87,7 +87,7 @@ def start_compiling(
             link: list[str] = []
             if piece.module is module:
                 stages = stages_of(module)
-                link = [runtime_ir(pointers, stages, clock=profiled, stops=cancellable, advises=pages_weights)]
+                link = [runtime_ir(pointers, stages, profiled=profiled, stops=cancellable, advises=pages_weights)]
             sources: list[Operation | None] | None = None if compilers.listing is None else []
             text = emit_llvm_ir(piece.module, piece.shared, sources)
             if compilers.listing is not None and sources is not None:

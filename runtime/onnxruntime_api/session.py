@@ -191,7 +191,7 @@ class InferenceSession(Stationary):
             with context:
                 start = time.perf_counter_ns()
                 outputs = [*context.run(inputs).values()]
-                self._trace.add_run(start, context.profile())
+                self._trace.add_run(start, context.timeline())
             return outputs
         found = [*engine(inputs).values()]
         if not self._defaults or len(arrays) == len(self._inputs):

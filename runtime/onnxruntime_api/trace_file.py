@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from ..forks import ForkSafeLock
-from ..plan import KernelTime
+from ..kernel_times import KernelTurn
+from ..trace import complete_event
 
 
 class TraceFile:
@@ -27,18 +28,12 @@ class TraceFile:
         """Notes what a session did from `start_ns` until now."""
         self._add("Session", name, start_ns, time.perf_counter_ns() - start_ns, {})
 
-    def add_run(self, start_ns: int, kernels: Sequence[KernelTime]) -> None:
-        """Notes a run that began at `start_ns` and ends now, with its kernels, one after the other."""
-        end, at = time.perf_counter_ns(), start_ns
-        for index, each in enumerate(kernels):
-            about = {
-                "op_name": each.kernel,
-                "node_index": str(index),
-                "provider": "CPUExecutionProvider",
-                "runs": str(each.runs),
-            }
-            self._add("Node", f"{each.node}_kernel_time", at, each.nanoseconds, about)
-            at += each.nanoseconds
+    def add_run(self, start_ns: int, kernels: Sequence[KernelTurn]) -> None:
+        """Notes a run that began at `start_ns` and ends now, with its kernel calls."""
+        end = time.perf_counter_ns()
+        for each in kernels:
+            about = {"op_name": each.kernel, "node_index": str(each.call), "provider": "CPUExecutionProvider"}
+            self._add("Node", f"{each.node}_kernel_time", start_ns + each.begin, each.nanoseconds, about)
         self._add("Session", "model_run", start_ns, end - start_ns, {})
 
     def write(self) -> str:
@@ -48,15 +43,7 @@ class TraceFile:
         return self._name
 
     def _add(self, category: str, name: str, start_ns: int, nanoseconds: int, about: dict[str, str]) -> None:
-        event = {
-            "cat": category,
-            "pid": os.getpid(),
-            "tid": threading.get_native_id(),
-            "dur": nanoseconds / 1000,
-            "ts": (start_ns - self.start_ns) / 1000,
-            "ph": "X",
-            "name": name,
-            "args": about,
-        }
+        place = {"pid": os.getpid(), "tid": threading.get_native_id()}
+        event = complete_event(category, name, start_ns - self.start_ns, nanoseconds, about, **place)
         with self._lock:
             self._events.append(event)

@@ -2,7 +2,7 @@
 
 // Before each call of a kernel or a stage, in a loop too; the stop word comes before the times and the team.
 // CHECK-LABEL: func.func @main
-// CHECK-SAME:    %[[STOP:[0-9a-z]+]]: memref<1xi64> {graph.role = "stop"}, %times: memref<2x2xi64>
+// CHECK-SAME:    %[[STOP:[0-9a-z]+]]: memref<1xi64> {graph.role = "stop"}, %times: memref<49157xi64>
 // CHECK:         %[[FIRST:.*]] = func.call @mini_infer_stopped(%[[STOP]]) : (memref<1xi64>) -> i1
 // CHECK-NEXT:    kernel.return_if %[[FIRST]]
 // CHECK-NEXT:    func.call @share_stage_0
@@ -10,7 +10,7 @@
 // CHECK-NEXT:      %[[SECOND:.*]] = func.call @mini_infer_stopped(%[[STOP]]) : (memref<1xi64>) -> i1
 // CHECK-NEXT:      kernel.return_if %[[SECOND]]
 // CHECK-NEXT:      func.call @kernel_k
-func.func @main(%x: memref<4xf32> {graph.name = "x", graph.role = "input"}, %times: memref<2x2xi64> {graph.role = "times"}, %team: memref<2xi64> {graph.role = "team"}) {
+func.func @main(%x: memref<4xf32> {graph.name = "x", graph.role = "input"}, %times: memref<49157xi64> {graph.role = "times"}, %team: memref<2xi64> {graph.role = "team"}) {
   %0 = arith.constant 0 : index
   %1 = arith.constant 1 : index
   %2 = arith.constant 2 : index

@@ -1,30 +1,22 @@
 // RUN: mini-opt %s -p profile-kernels | filecheck %s
 
-// What each call takes and how often it is made are added up, of one in a loop too; %times comes before the team.
+// Each call is noted with its begin, its number, and how many there are, one in a loop too. %times comes before the team.
 // CHECK-LABEL: func.func @main
-// CHECK-SAME:    %[[TIMES:[0-9a-z]+]]: memref<3x2xi64> {graph.role = "times"}, %team: memref<2xi64>
-// CHECK:         %[[BEFORE:.*]] = func.call @mini_infer_clock()
+// CHECK-SAME:    %[[TIMES:[0-9a-z]+]]: memref<49159xi64> {graph.role = "times"}, %team: memref<2xi64>
+// CHECK:         %[[BEGIN:.*]] = func.call @mini_infer_clock()
 // CHECK-NEXT:    func.call @share_stage_0
-// CHECK-NEXT:    %[[AFTER:.*]] = func.call @mini_infer_clock()
-// CHECK-NEXT:    %[[TAKEN:.*]] = arith.subi %[[AFTER]], %[[BEFORE]] : i64
-// CHECK-NEXT:    %[[ONCE:.*]] = arith.constant 1 : i64
 // CHECK-NEXT:    %[[CALL:.*]] = arith.constant 0 : index
-// CHECK-NEXT:    %[[FIRST:.*]] = arith.constant 0 : index
-// CHECK-NEXT:    %[[OLD:.*]] = memref.load %[[TIMES]][%[[CALL]], %[[FIRST]]]
-// CHECK-NEXT:    %[[NEW:.*]] = arith.addi %[[OLD]], %[[TAKEN]] : i64
-// CHECK-NEXT:    memref.store %[[NEW]], %[[TIMES]][%[[CALL]], %[[FIRST]]]
-// CHECK-NEXT:    %[[SECOND:.*]] = arith.constant 1 : index
-// CHECK-NEXT:    %[[COUNT:.*]] = memref.load %[[TIMES]][%[[CALL]], %[[SECOND]]]
-// CHECK-NEXT:    %[[MORE:.*]] = arith.addi %[[COUNT]], %[[ONCE]] : i64
-// CHECK-NEXT:    memref.store %[[MORE]], %[[TIMES]][%[[CALL]], %[[SECOND]]]
-// CHECK:         func.call @mini_infer_clock()
-// CHECK-NEXT:    func.call @kernel_k
+// CHECK-NEXT:    %[[CALLS:.*]] = arith.constant 3 : index
+// CHECK-NEXT:    func.call @mini_infer_note_call(%[[TIMES]], %[[CALL]], %[[CALLS]], %[[BEGIN]])
 // CHECK-NEXT:    func.call @mini_infer_clock()
+// CHECK-NEXT:    func.call @kernel_k
+// CHECK-NEXT:    arith.constant 1 : index
 // CHECK:         scf.for
 // CHECK-NEXT:      func.call @mini_infer_clock()
 // CHECK-NEXT:      func.call @kernel_k
-// CHECK-NEXT:      func.call @mini_infer_clock()
-// CHECK:           arith.constant 2 : index
+// CHECK-NEXT:      arith.constant 2 : index
+// CHECK-NEXT:      arith.constant 3 : index
+// CHECK-NEXT:      func.call @mini_infer_note_call
 func.func @main(%x: memref<4xf32> {graph.name = "x", graph.role = "input"}, %team: memref<2xi64> {graph.role = "team"}) {
   %0 = arith.constant 0 : index
   %1 = arith.constant 1 : index

@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from ....dialects.errors import ConfigError, InvalidInputError
+from ....lowering import call_times
 from ...asynchronous.cancellation import NOT_LIMITED, RunControl
 from ...compute_device import ComputeDevice, LoadedPlan, Session, Wrong
 from ...device import Array, Code, Memory
@@ -47,7 +48,7 @@ class CpuSession(Session):
         self._turn = plan.weights.turn if isinstance(plan.weights, PagedWeights) else None
         self._nothing_wrong = bytes(8 * len(plan.checks))
         self._status = memoryview(bytearray(self._nothing_wrong))  # checking an array would take ten times as long
-        self._times = np.zeros((len(plan.calls) if plan.profiled else 0, 2), np.int64)
+        self._times = np.zeros(call_times.length(len(plan.calls)) if plan.profiled else 0, np.int64)
         own = [arena.address]
         if plan.sizes is not None:
             own.append(plan.sizes.ctypes.data)
@@ -149,7 +150,7 @@ class CpuSession(Session):
         if self._nothing_wrong:
             self._status[:] = self._nothing_wrong
         if self._plan.profiled:
-            self._times.fill(0)
+            self._times[: 2 * len(self._plan.calls) + 1] = 0
         if self._helpers is not None and self._helpers.threads < self._threads:  # initially, and after a fork
             self._helpers.grow(self._threads)
         if self._turn is None:
@@ -163,7 +164,11 @@ class CpuSession(Session):
 
     @override
     def times(self) -> Array:
-        return self._times
+        return call_times.totals(self._times, len(self._plan.calls))
+
+    @override
+    def turns(self) -> Array:
+        return call_times.turns(self._times, len(self._plan.calls))
 
 
 class Cpu(ComputeDevice):

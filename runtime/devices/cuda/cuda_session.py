@@ -124,3 +124,8 @@ class CudaSession(RemoteSession):
         if not self._marks:  # nothing has been run
             return np.zeros((len(self._launches), 2))
         return np.array([(self._stream.milliseconds(*pair) * 1e6, 1) for pair in pairwise(self._marks)])
+
+    @override
+    def turns(self) -> Array:
+        taken = self.times()[:, 0] if self._marks else np.zeros(0)
+        return np.stack([np.arange(len(taken)), np.cumsum(taken) - taken, taken], axis=1).astype(np.int64)

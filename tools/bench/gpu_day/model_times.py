@@ -15,7 +15,7 @@ import numpy as np
 from ....runtime.compile.entry import compile
 from ....runtime.config import EngineConfig
 from ....runtime.engine import Engine
-from ....runtime.plan import KernelTime
+from ....runtime.kernel_times import KernelTime
 from ...arrays import Array, seeded_inputs
 from ...comparison.rounding import relative_error
 from ..gpu_engines import Runner, bound, by_calls, costs

@@ -42,7 +42,7 @@ SHARE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
 
 def run(share: object) -> tuple[list[int], int]:
     """What the shares of the stage wrote, and the nanoseconds that main took; `share` has the stage done."""
-    runtime = runtime_ir(2, {"stage_0": (1, 0)}, clock=True)
+    runtime = runtime_ir(2, {"stage_0": (1, 0)}, profiled=True)
     code = loaded([compile_to_object(llvm_ir(MAIN), host_target().machine, link=[runtime])])
     counts, times = np.zeros(64, np.int64), np.zeros(2, np.int64)
     pointers = (ctypes.c_void_p * 2)(counts.ctypes.data, times.ctypes.data)
