@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from rich.table import Table
@@ -25,7 +25,7 @@ from ...lowering.pipelines import PassRun
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.main_steps import calls_of
 from ...passes.memory.insert_barriers import InsertBarriers
-from ...passes.work_bounds import Work, work_of_kernel
+from ...passes.work_bounds import work_of_kernel
 from ...runtime.compile.plan_builder import Builder
 from ...runtime.compile.source import source_of
 from ...runtime.compile.source_to_engine import build_engine
@@ -37,8 +37,12 @@ from ...runtime.specs import ordered_shapes
 from ..arrays import in_place
 from . import gpu_engines as bench_gpu
 
+_ADDED = ("estimated_us", "flops", "bytes", "limit_us")
+"""Facts of a call that are added up over its runs."""
+
 _NUMBERS = {
     "runs": ("runs", 1, "d"),
+    "mean_us": ("us each", 1.0, ".2f"),
     "estimated_us": ("estimated us", 1.0, ".1f"),
     "flops": ("MFLOP", 1e-6, ".2f"),
     "bytes": ("kB", 1e-3, ".1f"),
@@ -47,15 +51,6 @@ _NUMBERS = {
     "of_limit": ("of limit", 1.0, ".0%"),
 }
 """Optional numbers of a row besides its time: the column's title, the factor to the column's unit, and the format."""
-
-
-@dataclass(frozen=True)
-class _Call:
-    """One run of a kernel: its work, its schedule, and its estimated seconds on one core."""
-
-    work: Work
-    schedule: str
-    estimated: float
 
 
 def profile(
@@ -70,14 +65,9 @@ def profile(
 
     {"run_us": total, "outside_us": not in any call, "kernels": [{"us": ..., "kernel": ..., "node": ..., ...}]}
     """
-    modules: list[ModuleOp] = []  # of all compiles, the last one last
-
-    def observer(done: PassRun, module: ModuleOp) -> None:
-        if done.name == InsertBarriers.name:  # the calls are final
-            modules.append(module.clone())
-
+    calls = FinalCalls()
     config = replace(config, enable_profiling=True)
-    engine = build_engine(Builder(source_of(model), config, observer=observer))
+    engine = build_engine(Builder(source_of(model), config, observer=calls))
     shapes = {name: array.shape for name, array in inputs.items()}
     plan = engine.plan_for(shapes)
     with pinned(cores):
@@ -85,24 +75,47 @@ def profile(
     if plan.launches:
         rows = bench_gpu.by_calls(plan.launches, times, bench_gpu.costs(model, config))
     else:
-        if plan.family is not None:
-            values = plan.family.values_of(ordered_shapes(plan.input_names, shapes))
-            settle(modules[-1], lambda size: value_at(size, values) if symbols_of(size) <= values.keys() else now(size))
-        rows = [_row(*each, limits) for each in zip(times, _calls(modules[-1]), strict=True)]
+        rows = [_row(*each) for each in zip(times, calls.facts(plan, shapes, limits), strict=True)]
     rows.sort(key=lambda row: -row["us"])
     return {"run_us": taken, "outside_us": taken - sum(row["us"] for row in rows), "kernels": rows}
 
 
-def _calls(module: ModuleOp) -> list[_Call]:
-    """The calls of a module on buffers, in order."""
-    kernels, target = kernels_of(module), target_of(module)
-    found: list[_Call] = []
-    for call in calls_of(main_of(module)):
-        kernel = kernels[call.callee.string_value()]
-        schedule = schedule_of(kernel, "cpu")
-        with unguarded():
-            found.append(_Call(work_of_kernel(kernel), schedule.name, schedule.cost(kernel, target)))
-    return found
+class FinalCalls:
+    """An observer of compiles, which keeps the last module in which the calls are final, and tells what they do."""
+
+    def __init__(self) -> None:
+        self._module: ModuleOp | None = None
+
+    def __call__(self, done: PassRun, module: ModuleOp) -> None:
+        if done.name == InsertBarriers.name:
+            self._module = module.clone()
+
+    def facts(
+        self, plan: InferencePlan, shapes: Mapping[str, Sequence[int]], limits: MachineLimits | None
+    ) -> list[dict[str, Any]]:
+        """Of one run of each call of a CPU's plan: schedule, operations, bytes, estimated time, and the least."""
+        module = self._module
+        assert module is not None
+        if plan.family is not None:
+            values = plan.family.values_of(ordered_shapes(plan.input_names, shapes))
+            settle(module, lambda size: value_at(size, values) if symbols_of(size) <= values.keys() else now(size))
+        kernels, target = kernels_of(module), target_of(module)
+        found: list[dict[str, Any]] = []
+        for call in calls_of(main_of(module)):
+            kernel = kernels[call.callee.string_value()]
+            schedule = schedule_of(kernel, "cpu")
+            with unguarded():
+                work, estimated = work_of_kernel(kernel), schedule.cost(kernel, target)
+            row = {
+                "schedule": schedule.name,
+                "estimated_us": estimated * 1e6,
+                "flops": work.flops,
+                "bytes": work.nbytes,
+            }
+            if limits is not None:
+                row["limit_us"] = limits.seconds(work.flops, work.nbytes) * 1e6
+            found.append(row)
+        return found
 
 
 @contextmanager
@@ -136,23 +149,21 @@ def timed_calls(plan: InferencePlan, inputs: Mapping[str, Any], runs: int) -> tu
     return times, sum(taken for taken, _ in quick) / len(quick)
 
 
-def _row(each: KernelTime, call: _Call, limits: MachineLimits | None) -> dict[str, Any]:
-    seconds = max(each.nanoseconds, 1) * 1e-9
-    flops, nbytes = call.work.flops * each.runs, call.work.nbytes * each.runs
+def _row(each: KernelTime, once: Mapping[str, Any]) -> dict[str, Any]:
+    """The times of a call and what all its runs do. One that was never made has no rates."""
     row: dict[str, Any] = {
         "us": each.nanoseconds / 1e3,
         "runs": each.runs,
+        "mean_us": each.mean_nanoseconds / 1e3,
         "kernel": each.kernel,
-        "schedule": call.schedule,
         "node": each.node,
-        "estimated_us": call.estimated * each.runs * 1e6,
-        "flops": flops,
-        "bytes": nbytes,
-        "gflops": flops / seconds * 1e-9,
+        **{name: value * each.runs if name in _ADDED else value for name, value in once.items()},
     }
-    if limits is not None:
-        least = limits.seconds(flops, nbytes)
-        row |= {"limit_us": least * 1e6, "of_limit": least / seconds}
+    if each.runs:
+        taken = max(row["us"], 1e-3)
+        row["gflops"] = row["flops"] / taken * 1e-3
+        if "limit_us" in row:
+            row["of_limit"] = row["limit_us"] / taken
     return row
 
 
@@ -163,7 +174,7 @@ def profile_table(profile: Mapping[str, Any]) -> Table:
     table = Table(title=title, box=None, padding=(0, 2), title_justify="left")
     shown = [key for key in _NUMBERS if any(key in each for each in kernels)]
     if all(each.get("runs") == 1 for each in kernels):  # main has neither loops nor branches
-        shown.remove("runs")
+        shown = [key for key in shown if key not in ("runs", "mean_us")]
     for title in ("us", "share", *(_NUMBERS[key][0] for key in shown)):
         table.add_column(title, justify="right", no_wrap=True)
     named = [key for key in ("schedule", "kernel", "node") if any(key in each for each in kernels)]
@@ -171,6 +182,6 @@ def profile_table(profile: Mapping[str, Any]) -> Table:
         table.add_column("first node" if key == "node" else key, no_wrap=True)
     for each in kernels:
         share = f"{each['us'] / max(1e-9, whole):.1%}"
-        numbers = (format(each[key] * _NUMBERS[key][1], _NUMBERS[key][2]) for key in shown)
+        numbers = (format(each[key] * _NUMBERS[key][1], _NUMBERS[key][2]) if key in each else "" for key in shown)
         table.add_row(f"{each['us']:.1f}", share, *numbers, *(each[key] for key in named))
     return table
