@@ -492,9 +492,10 @@ class ExecutionContext(Stationary):
         On the CPU the first 16,384 are known, which a model without loops does not reach.
         """
         self._check_open()
-        turns = self._session.turns().tolist() if self.plan.profiled else []
+        turns: list[tuple[int, int, int]] = self._session.turns().tolist() if self.plan.profiled else []
+        calls = self.plan.calls
         return [
-            KernelTurn(call, self.plan.calls[call].kernel, self.plan.calls[call].node, begin - turns[0][1], taken)
+            KernelTurn(call, calls[call].kernel, calls[call].node, begin - turns[0][1], taken)
             for call, begin, taken in turns
         ]
 

@@ -106,14 +106,11 @@ class FinalCalls:
             schedule = schedule_of(kernel, "cpu")
             with unguarded():
                 work, estimated = work_of_kernel(kernel), schedule.cost(kernel, target)
-            row = {
-                "schedule": schedule.name,
-                "estimated_us": estimated * 1e6,
-                "flops": work.flops,
-                "bytes": work.nbytes,
-            }
+            row: dict[str, Any] = {"schedule": schedule.name, "estimated_us": estimated * 1e6}
+            row |= {"flops": work.flops, "bytes": work.nbytes}
             if limits is not None:
                 row["limit_us"] = limits.seconds(work.flops, work.nbytes) * 1e6
+                row["limited_by"] = limits.limiting(work.flops, work.nbytes)
             found.append(row)
         return found
 

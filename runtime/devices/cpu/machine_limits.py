@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from threading import Barrier
+from typing import Literal
 
 import numpy as np
 
@@ -52,6 +53,10 @@ class MachineLimits:
     def seconds(self, flops: float, nbytes: float) -> float:
         """A lower bound of the time for that much work: the maximum of compute time and memory time (roofline)."""
         return max(flops / self.gflops, nbytes / self.gbytes) * 1e-9
+
+    def limiting(self, flops: float, nbytes: float) -> Literal["compute", "memory"]:
+        """Which of the two that bound is."""
+        return "compute" if flops / self.gflops > nbytes / self.gbytes else "memory"
 
     def best(self, other: MachineLimits | None) -> MachineLimits:
         """The componentwise maximum of two measurements."""
