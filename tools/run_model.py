@@ -23,7 +23,7 @@ from ..lowering.levels import level_of
 from ..lowering.pipelines import PassRun
 from ..passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
 from ..runtime.compile.entry import compile
-from ..runtime.compile.module_to_plan import pass_names
+from ..runtime.compile.module_to_plan import pass_names, pass_phases
 from ..runtime.compile.plan_builder import Builder, import_all
 from ..runtime.compile.source import source_of
 from ..runtime.compile.source_to_engine import build_engine
@@ -39,6 +39,7 @@ from .json_reports import Facts
 from .one_line_errors import tell
 from .pass_report import pass_facts, pass_lines
 from .reports.plan_tables import percent, size_text
+from .run_trace import CompileSteps, write_run_trace
 from .schedule_table import choice_facts, choices_table
 from .waiting import working
 
@@ -54,6 +55,7 @@ class Compiled:
     seconds: float
     choices: Sequence[Choice]
     imports: float | None  # seconds, of Python's modules, where they were imported apart
+    steps: CompileSteps | None = None  # of a compile
 
 
 def compile_with_progress(
@@ -69,6 +71,7 @@ def compile_with_progress(
     config = EngineConfig.of(**options)
     imports = seconds(lambda: import_all(config)) if timing else None
     passes: list[PassRun] = []
+    steps = CompileSteps()
     choices: list[Choice] = []
     names: list[str] = []
     ctx, foreign, generated = MiniContext(), "", 0.0
@@ -78,15 +81,18 @@ def compile_with_progress(
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("import", total=None)
 
-        def observer(done: PassRun, _: ModuleOp) -> None:
+        def observer(done: PassRun, module: ModuleOp) -> None:
             passes.append(done)
+            steps(done, module)
             if done.name == ChooseSchedule.name:
                 choices.extend(choices_of(ctx))
             progress.update(task, advance=1, description=[*names, "machine code"][len(passes)])
 
         def prepare(module: ModuleOp, own: MiniContext) -> None:
             nonlocal names, ctx, foreign, inputs, generated
-            names, ctx, foreign = pass_names(config, module), own, foreign_target(module)
+            passes_to_come = pass_phases(config, module)
+            steps.imported(passes_to_come)
+            names, ctx, foreign = [name for name, _ in passes_to_come], own, foreign_target(module)
             if explain and ChooseSchedule.name not in names:
                 raise ConfigError(
                     f"--explain does nothing at the {level_of(module)} level: kernels have their schedules"
@@ -100,7 +106,7 @@ def compile_with_progress(
         taken = time.perf_counter() - start - generated
     if foreign:
         tell("mini-infer", "note", f"{model} has kernels for another CPU than this: {foreign}")
-    return Compiled(engine, inputs, taken, choices, imports)
+    return Compiled(engine, inputs, taken, choices, imports, steps)
 
 
 def run_compiled(
@@ -114,12 +120,14 @@ def run_compiled(
     timing: bool = False,
     explain: bool = False,
     keep: bool | None = None,
+    trace: str | None = None,
 ) -> tuple[Engine, Facts]:
     """Compiles and runs a model and prints a report; returns the engine, and the report for programs.
 
     A file made by `mini-infer build` is loaded.
     """
-    told = timing or explain or options.get("check_memory", False) or Path(model).suffix == ".mlir"
+    told = timing or explain or trace or options.get("check_memory", False) or Path(model).suffix == ".mlir"
+    options = {**options, "enable_profiling": True} if trace else options
     if told:
         compiled = compile_with_progress(model, options, files, seed, console, timing, explain)
     else:
@@ -165,6 +173,10 @@ def run_compiled(
         f"(lower bound {size_text(memory.lower_bound_bytes)}, without reuse {size_text(memory.total_bytes)}, "
         f"{percent(memory.saving)} saved)"
     )
+    if trace is not None and compiled.steps is not None:
+        found["trace"] = facts_of = write_run_trace(model, engine, compiled.inputs, repeat, compiled.steps, trace)
+        told = f"{facts_of['calls']} kernel calls of the last of {repeat} runs, and the compile"
+        console.print(f"trace: {told}, in {trace}: open it at ui.perfetto.dev or chrome://tracing", soft_wrap=True)
     _save(output, outputs, console)
     return engine, found
 

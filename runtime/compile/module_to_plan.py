@@ -16,7 +16,7 @@ from ...dialects.graph.blobs import MiniContext
 from ...dialects.kernel.kernel_attributes import ScheduleAttr
 from ...dialects.sizes.guards import unguarded
 from ...dialects.sizes.size_attributes import symbols_of_module
-from ...lowering.levels import level_of
+from ...lowering.levels import Level, level_of
 from ...lowering.module_text import own_errors
 from ...lowering.pipelines import (
     PATHS,
@@ -61,10 +61,15 @@ WORTH_COMPILERS = 80
 
 def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str]:
     """The passes that a configuration runs, in order, on the given module or on one at the graph level."""
+    return [name for name, _ in pass_phases(config, module)]
+
+
+def pass_phases(config: EngineConfig, module: ModuleOp | None = None) -> list[tuple[str, Level]]:
+    """`pass_names`, each with the level that its phase ends at."""
     path = PATHS[compute_device(config.place).kind]
     start = 0 if module is None or level_of(module) == "graph" else path.index(level_of(module)) + 1
     phases = [phase for phase in engine_phases(config) if phase.level in path[start:]]
-    return [each.name for phase in phases for each in parse_passes(phase.passes)]
+    return [(each.name, phase.level) for phase in phases for each in parse_passes(phase.passes)]
 
 
 def compilers_for(

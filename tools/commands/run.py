@@ -26,6 +26,10 @@ def run(
     reference: Annotated[bool, typer.Option(help="Evaluate the ops' numpy meaning instead of compiling.")] = False,
     timing: Annotated[bool, typer.Option(help="Show where the time of the compile went.")] = False,
     explain: Annotated[bool, typer.Option(help="Show the schedules that each kernel could have.")] = False,
+    trace: Annotated[
+        str | None,
+        typer.Option(metavar="FILE.json", help="Write the last inference as a trace for Perfetto, and the compile."),
+    ] = None,
     keep: Annotated[
         bool | None,
         typer.Option("--keep/--no-keep", help="Use the cache of compiled models.", show_default="MINI_INFER_CACHE"),
@@ -34,7 +38,11 @@ def run(
     """Compile a model, run it, and report what was done."""
     if output is not None and Path(output).suffix != ".npz":
         raise ConfigError(f"--output {output}: the name must end in .npz")
-    compiled = chosen.is_compiled(model, also=("timing", "explain", "keep", "reference"))
+    if trace is not None and Path(trace).suffix != ".json":
+        raise ConfigError(f"--trace {trace}: the name must end in .json")
+    if chosen["device"] == "cuda-emulated":
+        chosen.refuse("with --device cuda-emulated, which has no clock", "trace")
+    compiled = chosen.is_compiled(model, also=("timing", "explain", "trace", "keep", "reference"))
     chosen.check_winograd(model)
     options = chosen.options(model, input, at=not compiled)
 
@@ -42,23 +50,33 @@ def run(
         if "profile" in options or (chosen.at and compiled):
             from .. import at_shapes
 
-            chosen.refuse(chosen.by_ranges, "reference", "timing", "explain", "check_memory", "keep")
+            chosen.refuse(chosen.by_ranges, "reference", "timing", "explain", "trace", "check_memory", "keep")
             return at_shapes.run_at_shapes(model, options, chosen.at, input or [], seed, repeat, output, console)
         from .. import run_model as runs
 
         if reference:
-            others = ("cache", "timing", "explain", "keep", "repeat")
+            others = ("cache", "timing", "explain", "trace", "keep", "repeat")
             chosen.refuse_compiling("with --reference", *others)
             return runs.run_reference(model, options, input or [], seed, output, console)
         if options["check_memory"]:
-            chosen.refuse("with --check-memory", "repeat")
+            chosen.refuse("with --check-memory", "repeat", "trace")
         if options["device"] != "cpu" or Path(model).suffix == ".mlir":
             what = "a module" if options["device"] == "cpu" else f"--device {options['device']}"
             chosen.refuse(f"with {what}", "keep")
-        if timing or explain or options["check_memory"]:
-            chosen.refuse("with --timing, --explain and --check-memory, which compile", "keep")
+        if timing or explain or trace is not None or options["check_memory"]:
+            chosen.refuse("with --timing, --explain, --trace and --check-memory, which compile", "keep")
         return runs.run_compiled(
-            model, options, input or [], seed, repeat, output, console, timing=timing, explain=explain, keep=keep
+            model,
+            options,
+            input or [],
+            seed,
+            repeat,
+            output,
+            console,
+            timing=timing,
+            explain=explain,
+            keep=keep,
+            trace=trace,
         )[1]
 
     return work
