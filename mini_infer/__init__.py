@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from .tools.explorer.collect import explore
     from .tools.explorer.compile_record import CompileRecord
     from .tools.memory.allocation import allocate
+    from .tools.pictures import draw
     from .tools.reports import plan_table, pool_table, write_report
 
 __version__ = "0.1.0"
@@ -131,6 +132,7 @@ _HOME = {
     "allocate": "tools.memory.allocation",
     "build": "runtime.compile.several_cpus",
     "compile": "runtime.compile.entry",
+    "draw": "tools.pictures",
     "emit_c": "runtime.c_export.emit_c",
     "explore": "tools.explorer.collect",
     "import_onnx": "lowering.onnx_to_graph",
@@ -202,6 +204,7 @@ __all__ = [
     "allocate",
     "build",
     "compile",
+    "draw",
     "emit_c",
     "explore",
     "import_onnx",

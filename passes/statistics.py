@@ -54,10 +54,13 @@ class Difference:
 
     def count(self, ctx: Context, pass_name: str, module: ModuleOp) -> None:
         """Adds a pass's changes since the last snapshot to the statistics; "ops made 0" if there are none."""
+        for what, ops in zip(SHOWN_IN_IR, self.step(module), strict=True):
+            pass_statistics(ctx).add(pass_name, what, ops)
+
+    def step(self, module: ModuleOp) -> tuple[int, int]:
+        """The numbers of ops added and removed since the last snapshot, and takes another."""
         before, self._before = self._before, _ops(module)
-        statistics = pass_statistics(ctx)
-        for what, ops in zip(SHOWN_IN_IR, (self._before - before, before - self._before), strict=True):
-            statistics.add(pass_name, what, ops.total())
+        return (self._before - before).total(), (before - self._before).total()
 
 
 def _ops(module: ModuleOp) -> Counter[object]:

@@ -38,13 +38,13 @@ MOST_ALIGNMENT = 2**30  # bytes
 MOST_COMPILERS = 16  # processes; more would wait for parts of a module to compile
 EMULATORS = ("interpreter", "compiled")
 
-MODELS = "run build plan bench tune compare explore explain bisect"
+MODELS = "run build plan bench tune compare bisect explore explain draw"
 """Verbs that compile a model."""
 INPUTS = f"{MODELS} mini-opt"
 """Commands with options on a model's inputs."""
-TARGETS = "run plan bench compare explore explain"
+TARGETS = "run plan bench compare explore explain draw"
 """Verbs with options on the device and its code."""
-BUFFERS = "run build plan bench explore explain bisect"
+BUFFERS = "run build plan bench bisect explore explain draw"
 """Verbs with options on how buffers share memory."""
 _OF_CPUS = ("fp32", "bf16")
 _OF_GPUS = tuple(each for each in PRECISIONS if each not in _OF_CPUS)
@@ -248,7 +248,7 @@ class EngineConfig:
         Option(check=partial(check_kind, wanted=OptimizationProfile), device="cpu", decided="import"),
         Flag(
             "Range of a dynamic dimension, optimised for OPT; may be repeated.",
-            f"{TARGETS} build mini-opt",
+            "run plan bench compare build mini-opt",
             "NAME=MIN,OPT,MAX",
             names="--range",
         ),
@@ -366,7 +366,7 @@ class EngineConfig:
     enable_memory_planning: Annotated[
         bool,
         Option(decided="buffers"),
-        Flag("Reuse of memory on or off.", "run build plan explore explain", names="--plan-memory"),
+        Flag("Reuse of memory on or off.", "run build plan explore explain draw", names="--plan-memory"),
     ] = True
     enable_profiling: Annotated[
         bool, Option(decided="loops", passes={True: "profile-kernels,share-threads{apart=true}"})
@@ -392,12 +392,12 @@ class EngineConfig:
     planner: Annotated[
         str,
         Option(values=_strategies, requires=PLANNED, decided="arena", passes="plan-arena{strategy=$}"),
-        Flag("Strategy: auto, exact, beam, pools, ...", "plan", "NAME", names="--strategy"),
+        Flag("Strategy: auto, exact, beam, pools, ...", "plan draw", "NAME", names="--strategy"),
     ] = "auto"
     beam_width: Annotated[
         int | None,
         Option(least=1, requires={**PLANNED, "planner": "beam"}, decided="arena", passes="plan-arena{width=$}"),
-        Flag("Number of partial plans that --strategy beam keeps.", "plan", "N", shown="8"),
+        Flag("Number of partial plans that --strategy beam keeps.", "plan draw", "N", shown="8"),
     ] = None
     prove_order: Annotated[
         bool,

@@ -11,6 +11,7 @@ from .commands.build import build
 from .commands.cache import cache
 from .commands.compare import compare
 from .commands.demo import demo
+from .commands.draw import draw
 from .commands.explore import explain, explore
 from .commands.generate import generate
 from .commands.machine import machine
@@ -37,7 +38,7 @@ def program(version: Version = False) -> None:
 
 
 VERBS = (
-    *(run, generate, build, cache, plan, allocate, bench, machine, operators, quantize, tune),
+    *(run, generate, build, cache, plan, allocate, draw, bench, machine, operators, quantize, tune),
     *(compare, bisect, explore, explain, demo),
 )
 for verb in VERBS:

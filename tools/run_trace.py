@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -31,16 +31,16 @@ class CompileSteps:
         self._start = time.perf_counter()
         self._steps: list[Step] = []
         self.calls = FinalCalls()
-        self._phases: Sequence[tuple[str, str]] = ()
+        self._phases: Iterator[tuple[str, str]] = iter(())
 
     def imported(self, phases: Sequence[tuple[str, str]]) -> None:
         """Notes that the import is over, and the passes to come."""
         self._steps.append(Step("import", 0.0, time.perf_counter() - self._start, "import"))
-        self._phases = [("import", "import"), *phases]
+        self._phases = iter(phases)
 
     def __call__(self, done: PassRun, module: ModuleOp) -> None:
         self.calls(done, module)
-        phase = self._phases[len(self._steps)][1]
+        phase = next(level for name, level in self._phases if name == done.name)  # some may have been left out
         end = time.perf_counter() - self._start
         self._steps.append(Step(done.name, end - done.seconds, done.seconds, phase))
 

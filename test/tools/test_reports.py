@@ -257,8 +257,12 @@ def test_a_name_fits_or_is_left_out() -> None:
 def test_names_lose_what_they_have_in_common() -> None:
     forms = short_names(["/model/block.0/conv1/Conv", "/model/block.0/conv2/Conv", "/model/head/Gemm"])
     assert forms["/model/head/Gemm"] == ("head/Gemm", "Gemm")
-    assert forms["/model/block.0/conv1/Conv"] == ("block.0/conv1/Conv", "conv1/Conv", "Conv")
+    assert forms["/model/block.0/conv1/Conv"] == ("block.0/conv1/Conv", "0/conv1/Conv", "conv1/Conv")
     assert short_names(["stem", "stage1.0.conv1"])["stage1.0.conv1"] == ("stage1.0.conv1", "0.conv1", "conv1")
+    # An end that others have as well is no name of any of them.
+    forms = short_names(["layer1.0.conv2", "layer1.1.conv2", "layer2.1.conv2", "conv2"])
+    assert forms["layer1.1.conv2"] == ("layer1.1.conv2",) and forms["conv2"] == ("conv2",)
+    assert forms["layer1.0.conv2"] == ("layer1.0.conv2", "0.conv2")
     assert short_names(["node_Conv_1", "node_Conv_2"])["node_Conv_1"] == ("1",)
     assert short_names(["conv"]) == {"conv": ("conv",)}
 

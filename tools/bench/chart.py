@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ...dialects.atomic_file import atomic_file
 from ...dialects.errors import ConfigError
-from ..reports import PICTURES
+from ..reports.figure_files import PICTURES, save_figure
 from ..reports.palette import BOUND, BUFFERS, EDGE, TEXT
 from .report import Benchmark, ModelResult
 from .turns import OURS
@@ -29,18 +29,13 @@ def check_chart(path: str, option: str = "--chart") -> None:
 
 def write_chart(benchmark: Benchmark, path: str) -> None:
     """Draws the models that any engine ran. Raises MiniInferError if the file can't be written."""
-    save_figure(draw_chart(benchmark), path)
+    write_figure(draw_chart(benchmark), path)
 
 
-def save_figure(figure: Any, path: str) -> None:
+def write_figure(figure: Any, path: str) -> None:
     """Writes a figure; equal figures give equal files. Raises MiniInferError if the file can't be written."""
-    import matplotlib
-
-    kind = Path(path).suffix.removeprefix(".").lower()
-    settings = {"svg.fonttype": "none", "svg.hashsalt": "mini_infer"}
-    with cast("Any", matplotlib).rc_context(settings), atomic_file(path) as stream:
-        undated = {} if kind == "png" else {"Date" if kind == "svg" else "CreationDate": None}
-        figure.savefig(stream, format=kind, dpi=140, metadata=undated)
+    with atomic_file(path) as stream:
+        save_figure(figure, stream, Path(path).suffix.removeprefix(".").lower())
 
 
 def draw_chart(benchmark: Benchmark) -> Any:

@@ -21,6 +21,7 @@ from ...dialects.graph.host import kernels_of, main_of
 from ...dialects.kernel.targets import target_of
 from ...dialects.sizes.guards import unguarded
 from ...dialects.sizes.sizes import now, symbols_of, value_at
+from ...lowering.onnx_to_graph.model_file import ModelSource
 from ...lowering.pipelines import PassRun
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.main_steps import calls_of
@@ -54,7 +55,7 @@ _NUMBERS = {
 
 
 def profile(
-    model: str,
+    model: ModelSource,
     config: EngineConfig,
     inputs: Mapping[str, Any],
     runs: int,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..reports.palette import BUFFERS, EDGE, TEXT
 from ..reports.plan_tables import size_text
-from .chart import save_figure
+from .chart import write_figure
 
 ROW, AROUND, WIDTH = 0.95, 1.3, 7.5  # inches: height of a model, height of title and axis, width
 
@@ -17,8 +17,8 @@ Arenas = Sequence[tuple[str, Mapping[str, int]]]
 
 
 def write_memory_chart(arenas: Arenas, path: str) -> None:
-    """Draws the chart. Raises as `save_figure`."""
-    save_figure(draw_arenas(arenas), path)
+    """Draws the chart. Raises as `write_figure`."""
+    write_figure(draw_arenas(arenas), path)
 
 
 def draw_arenas(arenas: Arenas) -> Any:

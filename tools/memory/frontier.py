@@ -17,7 +17,7 @@ from ...runtime.compile.memory_frontier import MemoryFrontier
 from ...runtime.compile.module_to_plan import build_plan, plan_frontier
 from ...runtime.compile.source import configured_source
 from ...runtime.config import EngineConfig
-from ..bench.chart import save_figure
+from ..bench.chart import write_figure
 from ..bench.variants import timed
 from ..json_reports import Facts
 from ..reports import PICTURES
@@ -80,7 +80,7 @@ def _measured(model: str, config: EngineConfig, frontier: MemoryFrontier, now: A
 def _write(frontier: MemoryFrontier, file: str, title: str, measured: Sequence[float]) -> None:
     kind = Path(file).suffix.removeprefix(".").lower()
     if kind in PICTURES:
-        save_figure(draw_frontier(frontier, title, measured), file)
+        write_figure(draw_frontier(frontier, title, measured), file)
         return
     with atomic_file(file) as stream:
         text = frontier_page(frontier, title, measured) if kind == "html" else _csv(frontier, measured)

@@ -16,11 +16,10 @@ from ...dialects.arguments import check_kind, checked_path
 from ...dialects.atomic_file import atomic_file
 from ...dialects.errors import ConfigError
 from ...passes.memory.report.memory_plan import MemoryPlan
+from .figure_files import PICTURES
 from .plan_tables import csv_table, plan_table, pool_table
 
 __all__ = ["PICTURES", "csv_table", "plan_table", "pool_table", "write_report"]
-
-PICTURES = ("png", "svg", "pdf")
 
 
 def write_report(plan: MemoryPlan, path: str | Path, title: str = "", *, normalised: bool = False) -> None:

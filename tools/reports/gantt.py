@@ -7,9 +7,10 @@ are lines: where they cross, every byte of an optimal arena is occupied.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from ...passes.memory.report.memory_plan import MemoryPlan
+from .figure_files import save_figure
 from .labels import fitting_label, short_names
 from .palette import BINDING, BOUND, BUFFERS, EDGE, HATCH, KIND_COLOURS, LIVE, TEXT, VIEW, colour_of
 from .plan_tables import headline, size_text, subtitle, unit_of
@@ -24,7 +25,6 @@ HEIGHT = 7.4  # inches
 LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.35, 0.75, 0.85  # inches around the axes
 STEP = 0.21  # inches
 WIDTHS = (9.0, 18.0)  # inches: minimum and maximum width
-DPI = 140
 DASHES = (0, (5, 3))
 LEGEND: Mapping[str, Any] = {"fontsize": 8, "frameon": False, "borderaxespad": 0, "columnspacing": 1.4}
 FINE = 5.0  # points: thinner rectangles get finer lines
@@ -89,13 +89,7 @@ def draw_plan(plan: MemoryPlan, title: str = "", *, normalised: bool = False) ->
 
 def write_picture(plan: MemoryPlan, stream: BinaryIO, kind: str, title: str = "", *, normalised: bool = False) -> None:
     """Writes the chart as "png", "svg" or "pdf"; equal plans give equal files."""
-    import matplotlib
-
-    figure: Any = draw_plan(plan, title, normalised=normalised)
-    settings = {"svg.fonttype": "none", "svg.hashsalt": "mini_infer", "hatch.linewidth": 0.6}
-    with cast("Any", matplotlib).rc_context(settings):
-        undated = {} if kind == "png" else {"Date" if kind == "svg" else "CreationDate": None}
-        figure.savefig(stream, format=kind, dpi=DPI, metadata=undated)
+    save_figure(draw_plan(plan, title, normalised=normalised), stream, kind)
 
 
 def _points_per_unit(figure: Any, axes: Axes) -> tuple[float, float]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 SIZES = (9.0, 8.0, 7.0, 6.0, 5.5)  # points; smaller text is illegible
@@ -31,14 +32,18 @@ def fitting_label(texts: Iterable[str], width: float, height: float) -> Label | 
     return None
 
 
-def short_names(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The forms of each name, longest first: without the prefix common to all names, then the ends of its path."""
+def short_names(names: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """The forms of each name, longest first: without the prefix common to all names, then ends of its path.
+
+    No two names have a form in common, so that whatever fits tells which one it is.
+    """
     first, last = min(names, default=""), max(names, default="")
     same = next((i for i, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), 0)
     common = re.sub(r"[^/._]*$", "", first[:same])
-    forms: dict[str, tuple[str, ...]] = {}
-    for name in names:
+    forms: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
         bare = name[len(common) :] or name
         parts = re.findall(r"[^/.]+[/.]*", bare)
-        forms[name] = tuple(dict.fromkeys([bare, *("".join(parts[-count:]) for count in (2, 1) if parts)]))
-    return forms
+        forms[name] = [*dict.fromkeys([bare, *("".join(parts[start:]) for start in range(len(parts)))])]
+    shared = Counter(form for each in forms.values() for form in each)
+    return {name: tuple(form for form in each if form == each[0] or shared[form] == 1) for name, each in forms.items()}

@@ -104,7 +104,7 @@ def show_plan(
     for file in files:
         with working(console, f"drawing {file}"):
             drawn = Path(file).suffix.removeprefix(".").lower() in PICTURES
-            write_report(memory, file, _title(Path(model)), normalised=normalised and drawn)
+            write_report(memory, file, title_of(Path(model)), normalised=normalised and drawn)
         console.print(f"written: {file}")
     return {"model": model, "seconds": taken, **pass_facts(statistics), **plan_facts(memory)}
 
@@ -201,7 +201,7 @@ def show_summary(memory: MemoryPlan, console: Console) -> None:
     _write(console, "\n".join(lines))
 
 
-def _title(model: Path) -> str:
+def title_of(model: Path) -> str:
     """The model's name: that of its file, or of its folder if all files are called "model"."""
     return model.resolve().parent.name if model.stem == "model" else model.stem
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ....dialects.atomic_file import atomic_file
 from ...reports.palette import BOUND, EDGE, TEXT
-from ..chart import save_figure
+from ..chart import write_figure
 from ..turns import OURS
 from .folder import Result, read_result, read_results
 from .markdown_tables import markdown_table
@@ -28,7 +28,7 @@ def write_page(out: Path, parts: Sequence[str]) -> Path:
     text += "".join(f"{line}\n" for line in _states(told))
     text += "".join(_sections(out, told.get("environment") or {}, models))
     if kernels:
-        save_figure(draw_kernels(kernels), str(out / PICTURE))
+        write_figure(draw_kernels(kernels), str(out / PICTURE))
         text += f"\n![measured and predicted times of kernels]({PICTURE})\n"
     with atomic_file(out / PAGE) as stream:
         stream.write(text.encode())

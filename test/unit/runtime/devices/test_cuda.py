@@ -285,6 +285,7 @@ def test_launches_are_timed(fake: FakeCupy) -> None:
         ("transpose_0", OUTPUT),
     ]
     assert all(each.nanoseconds == 1_000_000 for each in context.profile())
+    assert [each.begin for each in context.timeline()] == [0, 1_000_000, 2_000_000, 3_000_000]
     assert "begin_capture" not in fake.names()
 
 
