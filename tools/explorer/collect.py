@@ -6,11 +6,13 @@ object code by way of assembly text, which is kept, and each kernel is timed, un
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from typing_extensions import Unpack
 from xdsl.dialects.builtin import ModuleOp
@@ -21,6 +23,7 @@ from ...dialects.graph.host import kernels_of
 from ...dialects.graph.model_nodes import ModelNode, model_nodes
 from ...dialects.kernel.kernel_attributes import FormAttr
 from ...dialects.kernel.targets import target_of
+from ...lowering.gpu_to_cuda.launch_list import Launch
 from ...lowering.onnx_to_graph.model_file import ModelSource
 from ...passes.kernels.choose_schedule import Choice
 from ...passes.kernels.schedules import schedule_of
@@ -44,6 +47,8 @@ from .compile_record import Block, CompileRecord, Marks, Memory, Node, Pass, Ste
 from .pass_recorder import LineFacts, PassRecorder, RecordedText, line_of
 from .value_tensors import ValueTensors
 
+_DIRECTIVE = re.compile(r'#line \d+ (".*")$')
+_KERNEL = re.compile(r'extern "C" __global__ .*?(\w+)\([^()]*\) \{$')
 LEVELS = ("import", "graph", "kernels", "buffers", "arena", "loops", "launches")
 RUNS = 20
 
@@ -120,10 +125,12 @@ class _Collector:
         has_clock = config.place != "cuda-emulated"
         self._measured = measure and has_clock
         self._recorder = PassRecorder(engine_phases(config), self._note_arena)
-        self._recorder.at_loops = self._note_loops
+        self._recorder.at_code = self._note_code
         self._arena: _Arena | None = None
         self._inputs: Mapping[str, Any] = {}
         self._loops: dict[int, tuple[frozenset[int], frozenset[tuple[int, str]]]] = {}
+        self._cuda = ""
+        self._launches: Sequence[Launch] = ()
 
     def record(self) -> CompileRecord:
         """Compiles, runs, and makes the record."""
@@ -179,11 +186,18 @@ class _Collector:
             steps.append(made)
         self._arena = _Arena(plan, model_nodes(module), steps, names, str(target))
 
-    def _note_loops(self, module: ModuleOp) -> None:
-        """Tensors of lines, while the module is whole."""
-        values = ValueTensors(module)
-        for line, op in self._recorder.texts["loops"].ops.items() if "loops" in self._recorder.texts else ():
-            self._loops[line] = values.of(op)
+    def _note_code(self, module: ModuleOp) -> None:
+        """What lines access, or the text for a GPU, while the module is whole."""
+        if "loops" in self._recorder.texts:
+            values = ValueTensors(module)
+            self._loops = {line: values.of(op) for line, op in self._recorder.texts["loops"].ops.items()}
+        else:
+            from ...lowering.gpu_to_cuda.cuda_text import cuda_text
+            from ...lowering.gpu_to_cuda.launch_list import launch_list
+            from ...lowering.gpu_to_cuda.names import prelude
+
+            self._cuda = cuda_text(module).removeprefix(prelude()).lstrip("\n")
+            self._launches = launch_list(module)
 
     def _made(
         self, plan: Any, listing: CodeListing, seconds: float, run_us: float | None, outside: float | None
@@ -193,7 +207,7 @@ class _Collector:
         nodes, tensors = _graph(self._arena.nodes, memory, plan)
         steps = self._arena.steps
         _tie(nodes, tensors, steps, memory, self._recorder.choices)
-        writer = _TextWriter(nodes, tensors, steps, self._arena.kernels)
+        writer = _TextWriter(nodes, tensors, steps, self._arena.kernels, self._launches)
         texts = [
             writer.text(level, self._recorder.texts[level])
             for level in LEVELS
@@ -202,6 +216,8 @@ class _Collector:
         if "loops" in self._recorder.texts:
             called = [number for number, kernel in enumerate(self._arena.kernels) if kernel]
             texts += writer.machine_texts(self._recorder.texts["loops"].lines, self._loops, called, listing)
+        if self._cuda:
+            texts.append(writer.cuda(self._cuda.rstrip("\n").split("\n")))
         passes = [
             Pass(
                 each.name,
@@ -353,7 +369,12 @@ class _TextWriter:
     """Texts with marks."""
 
     def __init__(
-        self, nodes: Sequence[Node], tensors: Sequence[Tensor], steps: Sequence[Step], kernels: Sequence[str]
+        self,
+        nodes: Sequence[Node],
+        tensors: Sequence[Tensor],
+        steps: Sequence[Step],
+        kernels: Sequence[str],
+        launches: Sequence[Launch],
     ) -> None:
         self.marks = Marks()
         self._nodes, self._tensors, self._steps = nodes, tensors, steps
@@ -363,6 +384,10 @@ class _TextWriter:
         for number, kernel in enumerate(kernels):
             if kernel:
                 self._calls.setdefault(kernel, []).append(number)
+        self._launched: dict[str, list[int]] = {}
+        called = [number for number, kernel in enumerate(kernels) if kernel]
+        for each in launches:
+            self._launched.setdefault(each.kernel, []).append(called[each.call])
 
     def mark(self, facts: LineFacts | None) -> int:
         """The mark of a line."""
@@ -372,7 +397,7 @@ class _TextWriter:
         tensors = [self._tensor[name] for name in (*facts.tensors, *facts.nodes) if name in self._tensor]
         steps: list[int] = [] if facts.of_call is None else [facts.of_call]
         if facts.kernel:
-            steps += self._calls.get(facts.kernel, ())
+            steps += self._launched.get(facts.kernel, self._calls.get(facts.kernel, ()))
             nodes = self._in_all_calls(nodes, steps)
         if not tensors and not facts.kernel:
             tensors = [output for each in nodes for output in self._nodes[each].outputs]
@@ -390,7 +415,7 @@ class _TextWriter:
 
     def text(self, level: str, text: RecordedText) -> Text:
         """A level's text."""
-        is_final = level == "arena"
+        is_final = level in ("arena", "launches")
         marks = [
             self.mark(facts if facts is None or is_final else replace(facts, of_call=None))
             for facts in (text.facts.get(line) for line in range(1, len(text.lines) + 1))
@@ -419,6 +444,25 @@ class _TextWriter:
             above = [above[source - 1] if source else -1 for source in sources]
             texts.append(Text(level, lines, above, list(sources)))
         return texts
+
+    def cuda(self, lines: Sequence[str]) -> Text:
+        """CUDA C++: a line belongs to the launches of its function, and to the node that the last directive names."""
+        steps: list[int] = []
+        node: list[int] = []
+        marks: list[int] = []
+        shown: list[str] = []
+        for line in lines:
+            if (directive := _DIRECTIVE.match(line)) is not None:
+                name = cast("str", json.loads(directive[1]))
+                node = [self._node[name]] if name in self._node else []
+                continue
+            if (head := _KERNEL.match(line)) is not None:
+                steps = self._launched.get(head[1], [])
+            shown.append(line)
+            marks.append(self.marks.number(self._in_all_calls(node, steps), steps))
+            if line == "}":
+                steps, node = [], []
+        return Text("cuda", shown, marks)
 
     def _mark_of_loops(self, calls: frozenset[int], accessed: frozenset[tuple[int, str]], called: Sequence[int]) -> int:
         steps = [called[call] for call in calls if call < len(called)]

@@ -200,6 +200,13 @@ class CompileRecord:
         """What tells it from another compile of the same model: its options."""
         return ", ".join(f"{name}={value}" for name, value in self.options.items()) or "defaults"
 
+    def label_beside(self, other: CompileRecord) -> str:
+        """What tells it from that compile: the model, or the options that differ."""
+        if self.title != other.title:
+            return self.title
+        own = {name: value for name, value in self.options.items() if other.options.get(name) != value}
+        return ", ".join(f"{name}={value}" for name, value in own.items()) or "defaults"
+
     def explain(self, question: str, name: str | None = None) -> str:
         """The answer to a question, as text of one screen.
 
@@ -227,8 +234,7 @@ class CompileRecord:
         else:
             check_kind("against", against, CompileRecord)
             records = [self, against]
-            titles = {self.title, against.title}
-            labels = [each.label if len(titles) == 1 else each.title for each in records]
+            labels = [self.label_beside(against), against.label_beside(self)]
         if kind == ".html":
             from .page import page_html
 

@@ -265,7 +265,7 @@ def _of_node(node: int) -> About:
 
 
 def _of_steps(steps: Sequence[int]) -> About:
-    return lambda mark: not mark.nodes and not set(steps).isdisjoint(mark.steps)
+    return lambda mark: not set(steps).isdisjoint(mark.steps)
 
 
 def _levels(record: CompileRecord, *about: About) -> Iterator[str]:

@@ -15,17 +15,20 @@ from xdsl.dialects import memref
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, NameLoc, StringAttr, UnknownLoc
 from xdsl.ir import Operation
 
+from ...dialects.gpu import kernels as gpu
 from ...dialects.graph.base import node_name
 from ...dialects.graph.blobs import MiniContext
 from ...dialects.graph.model_nodes import MODEL, computed_nodes, tensor_names, value_node
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.kernel.calls import CallOp
+from ...lowering.gpu_to_cuda.launch_list import CALL
 from ...lowering.levels import level_of
 from ...lowering.module_text import ComparableTexts
 from ...lowering.pipelines import PassRun, Phase, parse_passes
 from ...passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
+from ...passes.memory.analysis.buffers import int_attribute
 
-LOOPS = "loops"
+LOOPS, LAUNCHES = "loops", "launches"
 MOST_LINES = 20_000
 """Lines of a module beyond which a pass's changes are only counted."""
 
@@ -71,7 +74,8 @@ class PassRecorder:
 
     def __init__(self, phases: Sequence[Phase], at_arena: Callable[[ModuleOp], object]) -> None:
         last = {phase.level: parse_passes(phase.passes)[-1].name for phase in phases if phase.passes}
-        self._last_of_loops, self._last_of_arena = last.get(LOOPS, ""), last.get("arena", "")
+        self._last_of_arena = last.get("arena", "")
+        self._last_of_code = last.get(LOOPS, last.get(LAUNCHES, ""))
         self._at_arena = at_arena
         self._texts = ComparableTexts(Context(), elide=True)
         self._state: list[object] = []
@@ -82,8 +86,8 @@ class PassRecorder:
         """The last text of each level, and the imported module's, as level "import"."""
         self.passes: list[RecordedPass] = []
         self.choices: list[Choice] = []
-        self.at_loops: Callable[[ModuleOp], object] = lambda module: None
-        """Called with the module at the loops level, while it is whole."""
+        self.at_code: Callable[[ModuleOp], object] = lambda module: None
+        """Called with the module at the level of loops or launches, while it is whole."""
 
     def prepare(self, module: ModuleOp, ctx: MiniContext) -> None:
         """Notes the module that the passes begin with."""
@@ -101,12 +105,15 @@ class PassRecorder:
         if level == "llvm":  # the module is in parts by now; its text is the listing's
             return
         state, made.after = _state_of(module)
-        if level == LOOPS:
-            if done.name == self._last_of_loops:
+        if level in (LOOPS, LAUNCHES):  # changes are the whole text, which is many times as long
+            if done.name == self._last_of_code:
                 self._now = self.texts[level] = self._text(module)
-                _number(self._now.ops)
-                self.at_loops(module)
-        elif len(state) != len(self._state) or any(a is not b for a, b in zip(state, self._state, strict=True)):
+                if level == LOOPS:
+                    _number(self._now.ops)
+                self.at_code(module)
+            self._state, self._ops = state, made.after
+            return
+        if len(state) != len(self._state) or any(a is not b for a, b in zip(state, self._state, strict=True)):
             before, self._now = self._now, self._text(module)
             if len(self._now.lines) <= MOST_LINES:
                 made.changes = _changes(before, self._now)
@@ -126,10 +133,15 @@ class PassRecorder:
         facts: dict[int, LineFacts] = {}
         kernel, steps = "", 0
         for op, line in places.items():
-            if op.parent_op() is module:
-                kernel = op.sym_name.data if isinstance(op, KernelOp) else ""
-            step = steps if isinstance(op, CallOp | memref.LoadOp) and not kernel else None
-            steps += step is not None
+            if isinstance(op, KernelOp | gpu.FuncOp):
+                kernel = op.sym_name.data
+            elif op.parent_op() is module:
+                kernel = ""
+            step = None
+            if isinstance(op, gpu.LaunchFuncOp):
+                step = int_attribute(op, CALL)
+            elif isinstance(op, CallOp | memref.LoadOp) and not kernel:
+                step, steps = steps, steps + 1
             ops[line] = op
             facts[line] = facts_of(op, kernel, step)
         return RecordedText(text.rstrip("\n").split("\n"), ops, facts)

@@ -112,6 +112,7 @@ class CompileRecord {
       if (thing.kind === "node") {
         if (mark.nodes.includes(thing.id)) strengths[number] = 2;
         else if (!mark.nodes.length && any(mark.steps, related.steps)) strengths[number] = 2;
+        else if (any(mark.steps, related.steps)) strengths[number] = 1;
         else if (!mark.nodes.length && !mark.steps.length && any(mark.tensors, related.tensors)) strengths[number] = 1;
       } else if (thing.kind === "tensor") {
         if (mark.tensors.includes(thing.id) && (!mark.steps.length || any(mark.steps, users))) strengths[number] = 2;
