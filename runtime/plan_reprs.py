@@ -25,12 +25,14 @@ def interface(plan: LoadedPlan) -> str:
 
 
 def html_table(plan: LoadedPlan) -> str:
-    """The same as an HTML table, a row for each input, output and cost."""
+    """The same as an HTML table, a row for each input, output and cost, and a picture of the arena."""
     from html import escape
+
+    from .arena_picture import arena_picture
 
     rows = [("input", str(spec)) for spec in plan.inputs] + [("output", str(spec)) for spec in plan.outputs]
     cells = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in [*rows, *_costs(plan)])
-    return f"<table>{''.join(cells)}</table>"
+    return f"<table>{''.join(cells)}</table>{arena_picture(plan.memory)}"
 
 
 def _named(specs: Sequence[TensorSpec], kind: str) -> str:

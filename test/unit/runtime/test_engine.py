@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import onnx
@@ -230,6 +231,16 @@ def test_an_engine_shows_itself_in_a_line_and_in_a_table() -> None:
     page = crowd._repr_html_()  # pyright: ignore[reportPrivateUsage]
     assert page is not None and page.count("<th>input</th>") == page.count("<th>output</th>") == 4
     assert "<td>&lt;3&gt;: float32[2]</td>" in page and "<th>arena</th><td>" in page
+
+
+def test_a_notebook_shows_the_arena() -> None:
+    plan = engine("perceptron").plan
+    page = plan._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    picture = ElementTree.fromstring(page[page.index("<svg") :])
+    titles = [each.text or "" for each in picture.iter("{http://www.w3.org/2000/svg}title")]
+    placed = [each for each in plan.memory.tensors if each.offset is not None]
+    assert placed and len(titles) == len(placed)
+    assert all(any(text.startswith(f"{each.name}: ") for text in titles) for each in placed)
 
 
 def test_progress_counts_the_steps(caplog: pytest.LogCaptureFixture) -> None:
