@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
-NOT_DEBUG = re.compile(r"!dbg !\d+")
+_DEBUG = re.compile(r",? !dbg !\d+")
 _LINE = re.compile(r"\t\.loc\t\d+ (\d+)")
 _NOISE = re.compile(r"\t\.(?:loc|file|cfi_\w+|addrsig\w*|ident)\b|\.Ltmp\d+:|\.L(?:func_begin|func_end|line_table)\w*:")
 
@@ -34,7 +34,7 @@ class CodeListing:
     def add_llvm_ir(self, text: str, sources: Sequence[Operation | None]) -> None:
         """Adds a part's text, whose first lines were made from these ops; what follows them is metadata."""
         self._starts.append(len(self.llvm_ir))
-        self.llvm_ir += (NOT_DEBUG.sub("", line).rstrip(", ") for line in text.split("\n")[: len(sources)])
+        self.llvm_ir += (_DEBUG.sub("", line) for line in text.split("\n")[: len(sources)])
         self.llvm_ir_sources += (0 if source is None else self.source_of(source) for source in sources)
 
     def add_assembly(self, part: int, text: str) -> None:

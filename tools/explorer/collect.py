@@ -225,7 +225,7 @@ class _Collector:
                 each.seconds,
                 each.before,
                 each.after,
-                [(sign, text, writer.mark(facts)) for sign, text, facts in each.changes],
+                [(sign, text, writer.mark(facts, final=False)) for sign, text, facts in each.changes],
             )
             for each in self._recorder.passes
         ]
@@ -389,13 +389,13 @@ class _TextWriter:
         for each in launches:
             self._launched.setdefault(each.kernel, []).append(called[each.call])
 
-    def mark(self, facts: LineFacts | None) -> int:
-        """The mark of a line."""
+    def mark(self, facts: LineFacts | None, *, final: bool) -> int:
+        """The mark of a line, of a text whose calls are the `final` ones or are numbered otherwise."""
         if facts is None:
             return -1
         nodes = [self._node[name] for name in facts.nodes if name in self._node]
         tensors = [self._tensor[name] for name in (*facts.tensors, *facts.nodes) if name in self._tensor]
-        steps: list[int] = [] if facts.of_call is None else [facts.of_call]
+        steps: list[int] = [] if facts.of_call is None or not final else [facts.of_call]
         if facts.kernel:
             steps += self._launched.get(facts.kernel, self._calls.get(facts.kernel, ()))
             nodes = self._in_all_calls(nodes, steps)
@@ -415,11 +415,8 @@ class _TextWriter:
 
     def text(self, level: str, text: RecordedText) -> Text:
         """A level's text."""
-        is_final = level in ("arena", "launches")
-        marks = [
-            self.mark(facts if facts is None or is_final else replace(facts, of_call=None))
-            for facts in (text.facts.get(line) for line in range(1, len(text.lines) + 1))
-        ]
+        final = level in ("arena", "launches")
+        marks = [self.mark(text.facts.get(line), final=final) for line in range(1, len(text.lines) + 1)]
         return Text(level, text.lines, marks)
 
     def machine_texts(

@@ -70,9 +70,12 @@ class MemoryPane {
   highlight() {
     if (!this.drawn) return;
     const record = this.page.record, thing = this.page.selection, related = record.related(thing);
-    const own = thing && thing.kind === "tensor" ? new Set([thing.id]) : related.tensors;
-    const shared = new Set([...own].flatMap(id => record.tensors[id].shared));
+    let own = thing && thing.kind === "tensor" ? new Set([thing.id]) : related.tensors;
     const sames = new Set([...own].map(id => record.tensors[id].same).filter(id => id !== null));
+    if (![...own, ...sames].some(id => record.tensors[id].offset !== null) && related.steps.size <= 12) {
+      own = new Set([...related.steps].flatMap(step => record.steps[step].writes));  // of what it is computed in
+    }
+    const shared = new Set([...own].flatMap(id => record.tensors[id].shared));
     this.body.querySelectorAll("rect.block").forEach(rect => {
       const tensor = Number(rect.dataset.tensor);
       const known = rect.dataset.tensor !== "null";
