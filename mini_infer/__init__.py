@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from .runtime.engine import Engine
     from .runtime.generation.generator import Generator
     from .runtime.kept.artifact import load
-    from .runtime.kernel_times import KernelTime, KernelTurn
+    from .runtime.profiling.kernel_records import KernelTime, KernelTurn
     from .runtime.memory.allocators import register_allocator
     from .runtime.memory.storage import Storage
     from .runtime.memory.tensor import Tensor
@@ -99,8 +99,8 @@ _HOME = {
     "InvalidInputError": "dialects.errors",
     "InvalidModelError": "dialects.errors",
     "KernelError": "dialects.errors",
-    "KernelTime": "runtime.kernel_times",
-    "KernelTurn": "runtime.kernel_times",
+    "KernelTime": "runtime.profiling.kernel_records",
+    "KernelTurn": "runtime.profiling.kernel_records",
     "MemoryFrontier": "runtime.compile.memory_frontier",
     "MemoryPlan": "passes.memory.report.memory_plan",
     "MemoryPoint": "runtime.compile.memory_frontier",

@@ -21,11 +21,11 @@ from .asynchronous.cancellation import RunControl
 from .compute_device import LoadedPlan, Session, Wrong, compute_device
 from .device import Array, Memory, device_named
 from .inputs import checked, typed
-from .kernel_times import KernelTime, KernelTurn
 from .memory.kv_cache_memory import CacheBuffer, beginning, lies_in, room_of
 from .memory.storage import Storage
 from .memory.tensor import Tensor, lies_on_gpu
 from .plan_reprs import html_table, interface, one_line
+from .profiling.kernel_records import KernelTime, KernelTurn
 from .reprs import size_text
 from .run_guard import RunGuard
 from .specs import Stationary, TensorSpec, check_placed, ordered_shapes
@@ -505,7 +505,7 @@ class ExecutionContext(Stationary):
         Raises InvalidInputError unless the plan was compiled with `enable_profiling`, MiniInferError if the file can't
         be written.
         """
-        from .trace import Trace
+        from .profiling.trace import Trace
 
         self._check_open()
         if not self.plan.profiled:

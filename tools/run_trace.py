@@ -14,7 +14,7 @@ from ..lowering.pipelines import PassRun
 from ..passes.pass_counts import PassStatistics
 from ..runtime.devices.cpu.machine_limits import LimitProbe
 from ..runtime.engine import Engine
-from ..runtime.trace import Step, Trace
+from ..runtime.profiling.trace import Step, Trace
 from .arrays import in_place
 from .bench import gpu_engines
 from .bench.kernel_times import FinalCalls

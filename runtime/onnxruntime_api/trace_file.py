@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from ..forks import ForkSafeLock
-from ..kernel_times import KernelTurn
-from ..trace import complete_event
+from ..profiling.kernel_records import KernelTurn
+from ..profiling.trace import complete_event
 
 
 class TraceFile:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from command_runs import complaint, saved, told
+from matplotlib.text import Text
 from text_models import model_of
 
 import mini_infer as mi
@@ -26,9 +28,8 @@ BLOCK = """
 
 def texts(facts: dict[str, Any], title: str = "") -> str:
     """All that a picture says."""
-    figure: Any = getattr(pictures, facts["view"]).figure(facts, title)
-    found = [text for artist in figure.findobj(lambda each: hasattr(each, "get_text")) if (text := artist.get_text())]
-    return "\n".join(found)
+    figure: Any = import_module(f"{pictures.__name__}.{facts['view']}_view").figure(facts, title)
+    return "\n".join(artist.get_text() for artist in figure.findobj(Text))
 
 
 def test_memory_is_stacked_by_step(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ from ...runtime.compile.module_to_plan import plan_memory
 from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.engine import Engine
-from ...runtime.kernel_times import KernelTime
 from ...runtime.memory.tensor import Tensor
+from ...runtime.profiling.kernel_records import KernelTime
 
 Runner = Callable[[], Any]
 

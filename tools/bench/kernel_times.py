@@ -32,8 +32,8 @@ from ...runtime.compile.source import source_of
 from ...runtime.compile.source_to_engine import build_engine
 from ...runtime.config import EngineConfig
 from ...runtime.devices.cpu.machine_limits import MachineLimits
-from ...runtime.kernel_times import KernelTime
 from ...runtime.plan import InferencePlan
+from ...runtime.profiling.kernel_records import KernelTime
 from ...runtime.specs import ordered_shapes
 from ..arrays import in_place
 from . import gpu_engines as bench_gpu

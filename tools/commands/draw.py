@@ -26,7 +26,7 @@ def draw(
     *,
     output: Annotated[
         str,
-        typer.Option("--output", "-o", metavar="FILE", help="The picture: .png, .svg or .pdf; or its data: .json."),
+        typer.Option("--output", "-o", metavar="FILE", help="Picture: .png, .svg, .pdf; data: .json."),
     ],
     input: Files = None,
     seed: Seed = None,

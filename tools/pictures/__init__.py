@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...lowering.onnx_to_graph.model_file import ModelSource
 
 VIEWS = ("memory", "time", "passes", "graph")
-"""The files of this folder, each with `facts(model, config, ...)` and `figure(facts)`."""
+"""Each has a file in this folder with `facts(model, config, ...)` and `figure(facts)`."""
 ENDINGS = (*PICTURES, "json")
 
 
@@ -59,7 +59,7 @@ def facts_of(view: str, model: ModelSource, config: EngineConfig, **more: Any) -
     """The data of a view; `more` are inputs of "time"."""
     if config.is_dynamic:
         raise ConfigError("a picture is of one shape: give sizes by dims, without a profile or dynamic shapes")
-    collect: Callable[..., dict[str, Any]] = import_module(f".{view}", __name__).facts
+    collect: Callable[..., dict[str, Any]] = import_module(f".{view}_view", __name__).facts
     return {"view": view, **collect(model, config, **more)}
 
 
@@ -70,7 +70,7 @@ def write_view(facts: Mapping[str, Any], path: str | Path, title: str = "") -> N
         if kind == "json":
             stream.write((json.dumps(facts, indent=1) + "\n").encode())
         else:
-            save_figure(import_module(f".{facts['view']}", __name__).figure(facts, title), stream, kind)
+            save_figure(import_module(f".{facts['view']}_view", __name__).figure(facts, title), stream, kind)
 
 
 def titled(title: str, text: str) -> str:

@@ -162,6 +162,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "plan_table": call(mi.plan_table, plan=plan.memory),
         "pool_table": call(mi.pool_table, plan=plan.memory),
         "write_report": call(mi.write_report, plan=plan.memory, path=folder / "r.txt", **left_out("title")),
+        "draw": call(mi.draw, view="memory", model=MODEL, path=folder / "memory.json", **left_out("threads")),
         "register_allocator": call(
             mi.register_allocator, name="zeros", allocate=np.zeros, **left_out("deallocate", "device")
         ),
@@ -216,6 +217,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "ExecutionContext.run_ordered": call(context.run_ordered, inputs=[array]),
         "ExecutionContext.run_tensors": call(context.run_tensors, inputs=given, **left_out("time_limit")),
         "ExecutionContext.output_shape": call(context.output_shape, name=plan.outputs[0].name),
+        "ExecutionContext.write_trace": call(context.write_trace, path=folder / "trace.json"),
         "MemoryPlan.find": call(plan.memory.find, name="none"),
         "MemoryPlan.overwritten_by": call(plan.memory.overwritten_by, name="none"),
         "MemoryPlan.why": call(plan.memory.why, name="none"),
@@ -240,6 +242,7 @@ WITHOUT = {
         "CompileOptions",
         "Explanation",
         "KernelTime",
+        "KernelTurn",
         "MemoryFrontier",
         "MemoryPoint",
         "Plan",

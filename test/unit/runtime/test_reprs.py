@@ -89,6 +89,7 @@ def test_every_public_class_is_tried() -> None:
         "CompileOptions",
         "Generator",
         "KernelTime",
+        "KernelTurn",
         "MiniInferBackend",
         "Progress",
     } | {

@@ -15,7 +15,7 @@ import numpy as np
 from ....runtime.compile.entry import compile
 from ....runtime.config import EngineConfig
 from ....runtime.engine import Engine
-from ....runtime.kernel_times import KernelTime
+from ....runtime.profiling.kernel_records import KernelTime
 from ...arrays import Array, seeded_inputs
 from ...comparison.rounding import relative_error
 from ..gpu_engines import Runner, bound, by_calls, costs

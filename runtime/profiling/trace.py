@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..dialects.atomic_file import atomic_file
-from .kernel_times import KernelTurn
+from ...dialects.atomic_file import atomic_file
+from .kernel_records import KernelTurn
 
 INFERENCE, COMPILE = 1, 2
 """Numbers of processes: Perfetto shows the former first."""
