@@ -67,6 +67,26 @@ class TimeLimitError(MiniInferError, TimeoutError):
     """A run was not over within its time limit. What it has written to bound outputs is undefined."""
 
 
+class NonFiniteError(MiniInferError):
+    """A run with `check` met a NaN, or an infinity.
+
+    In the `tensor` of this name, at `index`; made by the call of `kernel`, which computes the ONNX `nodes`, in its run
+    number `turn` (more than 0 in a loop). Of an input of the model the kernel is "".
+    """
+
+    def __init__(
+        self,
+        message: str,
+        tensor: str,
+        index: tuple[int, ...],
+        kernel: str = "",
+        nodes: tuple[str, ...] = (),
+        turn: int = 0,
+    ) -> None:
+        super().__init__(message)
+        self.tensor, self.index, self.kernel, self.nodes, self.turn = tensor, index, kernel, nodes, turn
+
+
 class OpenDimensionsError(InvalidInputError):
     """Dimensions of a model's inputs are unbound. `dims` and `shapes` are an example that binds all of them.
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         InvalidModelError,
         KernelError,
         MiniInferError,
+        NonFiniteError,
         OpenDimensionsError,
         OperatorError,
         OutOfMemoryError,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from .runtime.config import CompileOptions, EngineConfig
     from .runtime.engine import Engine
     from .runtime.generation.generator import Generator
+    from .runtime.hooks.hook_points import KernelRun
     from .runtime.kept.artifact import load
     from .runtime.profiling.kernel_records import KernelTime, KernelTurn
     from .runtime.memory.allocators import register_allocator
@@ -99,6 +101,7 @@ _HOME = {
     "InvalidInputError": "dialects.errors",
     "InvalidModelError": "dialects.errors",
     "KernelError": "dialects.errors",
+    "KernelRun": "runtime.hooks.hook_points",
     "KernelTime": "runtime.profiling.kernel_records",
     "KernelTurn": "runtime.profiling.kernel_records",
     "MemoryFrontier": "runtime.compile.memory_frontier",
@@ -106,6 +109,7 @@ _HOME = {
     "MemoryPoint": "runtime.compile.memory_frontier",
     "MiniInferBackend": "runtime.backend",
     "MiniInferError": "dialects.errors",
+    "NonFiniteError": "dialects.errors",
     "OpenDimensionsError": "dialects.errors",
     "OperatorError": "dialects.errors",
     "OptimizationProfile": "runtime.profile",
@@ -172,6 +176,7 @@ __all__ = [
     "InvalidInputError",
     "InvalidModelError",
     "KernelError",
+    "KernelRun",
     "KernelTime",
     "KernelTurn",
     "MemoryFrontier",
@@ -179,6 +184,7 @@ __all__ = [
     "MemoryPoint",
     "MiniInferBackend",
     "MiniInferError",
+    "NonFiniteError",
     "OpenDimensionsError",
     "OperatorError",
     "OptimizationProfile",

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
+from ..dialects.arguments import shown
 from ..dialects.errors import UnsupportedError
 from .asynchronous.cancellation import RunControl
 from .config import EngineConfig
 from .device import Array, Code, Device, Memory, device_named
+from .hooks.hook_points import Hook, HookPoint, HookPoints
 from .memory.tensor import Tensor
 from .specs import Compilation, PlanRecord, TensorSpec
 
@@ -41,6 +44,8 @@ class LoadedPlan(PlanRecord):
     """The table of sizes and offsets that code reads; None if all shapes are static."""
     arena: Arena | None = None
     """The planning problem that is solved again for each shape; None if all shapes are static."""
+    hook_points: HookPoints = field(default_factory=dict[str, HookPoint])
+    """The calls that hooks see; none unless the code was compiled with hook points."""
     launches: tuple[Launch, ...] = ()
     """A GPU's launches and copies of an inference, in order; a CPU has a single entry point."""
 
@@ -95,6 +100,13 @@ class Session(Protocol):
     def run_taken(self) -> Wrong | None:
         """One inference on the arrays of the last `take_ready`, which the caller holds."""
         raise AssertionError("take_ready gave nothing to run")
+
+    def hooked(self, hook: Hook) -> AbstractContextManager[None]:
+        """A context in whose runs the function is called after each kernel call.
+
+        Raises ConfigError for a plan without hook points.
+        """
+        raise UnsupportedError(f"{shown(hook)} can't be called after each kernel: hooks are for the CPU")
 
     def times(self) -> Array:
         """For a profiled plan: the nanoseconds of each call in the last run, and how often it ran."""

@@ -84,6 +84,8 @@ class CompileOptions(TypedDict, total=False):
     enable_memory_planning: bool
     enable_profiling: bool
     enable_cancellation: bool
+    enable_hooks: bool
+    check: str | None
     memory_alignment: int
     max_workspace_size: int | None
     planner: str
@@ -214,6 +216,10 @@ class EngineConfig:
     enable_profiling: time every kernel; read the times with `ExecutionContext.profile`. Not on "cuda-emulated".
     enable_cancellation: code looks before each kernel whether its run has been cancelled, or is over its time limit;
         off, such a run ends with the error once all of it is computed. CPU only.
+    enable_hooks: a run may call a function after each kernel call: see `hook` of `ExecutionContext.run`. One shape; CPU
+        only.
+    check: look at the results of every kernel call, and stop the run with a NonFiniteError at the first one that has a
+        NaN ("nan") or an infinity ("inf"). One shape; CPU only.
     memory_alignment: bytes, a power of two of at least 8; every buffer of the arena starts at a multiple of it.
     max_workspace_size: bytes; a larger arena is a PlanError naming the tensors that are live together. None means that
         arena, inputs and outputs must fit the machine's memory.
@@ -374,6 +380,26 @@ class EngineConfig:
     enable_cancellation: Annotated[
         bool, Option(device="cpu", decided="loops", passes={False: "-insert-cancellation-points"})
     ] = True
+    enable_hooks: Annotated[
+        bool,
+        Option(
+            device="cpu",
+            requires={"check_memory": False},
+            decided="loops",
+            passes={True: "share-threads{apart=true watched=true}"},
+        ),
+    ] = False
+    check: Annotated[
+        str | None,
+        Option(
+            values=("nan", "inf"),
+            device="cpu",
+            requires={"check_memory": False},
+            decided="loops",
+            passes=dict.fromkeys(("nan", "inf"), "share-threads{apart=true watched=true}"),
+        ),
+        Flag("Stop a run at the first kernel that makes a NaN, or an infinity: nan, inf.", "run", "KIND"),
+    ] = None
     memory_alignment: Annotated[
         int,
         Option(
@@ -485,6 +511,9 @@ class EngineConfig:
             raise ConfigError("next_token draws by inputs that dynamic shapes don't know of: a profile gives ranges")
         if self.is_dynamic and self.check_memory:
             raise ConfigError("check_memory is for one shape; with a profile, or dynamic shapes, there are many")
+        if self.is_dynamic and self.is_observed:
+            option = "check" if self.check is not None else "enable_hooks"
+            raise ConfigError(f"{option} is for one shape; with a profile, or dynamic shapes, there are many")
         if self.is_dynamic and self.memory is not None:
             raise ConfigError("memory is for one shape; with a profile, or dynamic shapes, there are many")
 
@@ -506,6 +535,11 @@ class EngineConfig:
     def is_dynamic(self) -> bool:
         """Whether one compile supports several shapes."""
         return self.profile is not None or self.enable_dynamic_shapes
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether code has hook points."""
+        return self.enable_hooks or self.check is not None
 
     @property
     def cache_bytes(self) -> int | None:

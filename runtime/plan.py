@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, cast
 import numpy as np
 from typing_extensions import override
 
-from ..dialects.arguments import check_kind, checked_path, nearest, shown
+from ..dialects.arguments import check_function, check_kind, checked_path, nearest, shown
 from ..dialects.bounded_crops import cut_shape, trimmed
 from ..dialects.errors import ConfigError, InvalidInputError, OutOfMemoryError
 from .asynchronous.cancellation import RunControl
 from .compute_device import LoadedPlan, Session, Wrong, compute_device
 from .device import Array, Memory, device_named
+from .hooks.hook_points import Hook
 from .inputs import checked, typed
 from .memory.kv_cache_memory import CacheBuffer, beginning, lies_in, room_of
 from .memory.storage import Storage
@@ -334,8 +335,15 @@ class ExecutionContext(Stationary):
                 last[is_written] = high, what
         self._bound_are_apart = True
 
-    def run(self, inputs: Mapping[str, Any], *, time_limit: float | None = None) -> dict[str, Array]:
+    def run(
+        self, inputs: Mapping[str, Any], *, time_limit: float | None = None, hook: Hook | None = None
+    ) -> dict[str, Array]:
         """One inference on arrays by name; returns fresh arrays by name.
+
+        `hook` is called after each kernel call with a KernelRun: the step, its ONNX nodes and its results, which are
+        views of memory that later calls overwrite. It is called by the thread that runs the model, once all threads
+        have done the call; an exception that it raises ends the run, and is raised. The plan must be compiled with
+        `enable_hooks=True`.
 
         It must be over within `time_limit` seconds, if that is given, or TimeLimitError is raised. A run ends early
         between two kernels; a kernel that has started is completed.
@@ -346,7 +354,13 @@ class ExecutionContext(Stationary):
         Raises InvalidInputError: before anything runs, or for an index that was out of range; BusyError during another
         run.
         """
-        outputs = self.run_ordered(self.plan.ordered(inputs), RunControl.of(time_limit))
+        given, control = self.plan.ordered(inputs), RunControl.of(time_limit)
+        if hook is None:
+            outputs = self.run_ordered(given, control)
+        else:
+            check_function("hook", hook)
+            with self._run_guard, self._session.hooked(hook):
+                outputs = self._run_ordered(given, control)
         return dict(zip(self.plan.output_names, outputs, strict=True))
 
     def run_ordered(self, inputs: Sequence[Any], control: RunControl | None = None) -> list[Array]:
@@ -452,9 +466,10 @@ class ExecutionContext(Stationary):
         Its bytes belong to other tensors outside its lifetime, so after a run it holds what the run left there:
         `plan.memory.overwritten_by(name)` tells what was written there since, nothing for a tensor that is still
         there. `Engine.intermediates` gives the values of any tensor, at the price of another compile; one with
-        `enable_memory_planning=False` keeps every intermediate. Axes may have another order than in the model: `model_shape` of the tensor's record tells the
-        model's shape. Raises InvalidInputError if the arena holds no tensor of that name; for one of the model's, the
-        error tells which kernel computes it inside, or where else it is.
+        `enable_memory_planning=False` keeps every intermediate. Axes may have another order than in the model:
+        `model_shape` of the tensor's record tells the model's shape. Raises InvalidInputError if the arena holds no
+        tensor of that name; for one of the model's, the error tells which kernel computes it inside, or where else it
+        is.
         """
         self._check_open()
         check_kind("name", name, str, InvalidInputError)

@@ -12,21 +12,33 @@ nodes are computed inside; memory passes copy locations, so that a plan can tell
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 from typing_extensions import override
-from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, ModuleOp, NameLoc, NoneAttr, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    FusedLoc,
+    LocationAttr,
+    ModuleOp,
+    NameLoc,
+    NoneAttr,
+    StringAttr,
+)
 from xdsl.ir import Attribute, Data, Operation
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from .base import named_location, node_name
+from .values import ints, ints_attr
 
 MODEL = "graph.model"
 """Attribute of a module: the nodes of its ONNX graph."""
+ORDERS = "graph.orders"
+"""Attribute of a module: the ONNX tensors whose axes lie in another order than the model's, see `record_orders`."""
 
 Fate: TypeAlias = Literal["", "constant", "unused"]
 FATES: tuple[Fate, ...] = ("", "constant", "unused")
@@ -126,6 +138,32 @@ def model_nodes(module: ModuleOp) -> tuple[ModelNode, ...]:
     """The nodes of the graph that a module was imported from; none of one that was written as text."""
     found = module.attributes.get(MODEL)
     return found.data if isinstance(found, ModelNodesAttr) else ()
+
+
+def record_orders(module: ModuleOp, orders: Mapping[str, tuple[int, ...]]) -> None:
+    """Records in which order axes lie of the values of nodes: axis `order[i]` of the model's tensor comes i-th."""
+    made = {node.name: node.outputs[0].name for node in model_nodes(module) if len(node.outputs) == 1}
+    known = [(made[node], order) for node, order in orders.items() if node in made]
+    if known:
+        found = {**tensor_orders(module), **dict(known)}
+        entries = [ArrayAttr([StringAttr(name), ints_attr(order)]) for name, order in found.items()]
+        module.attributes[ORDERS] = ArrayAttr(entries)
+
+
+def tensor_orders(module: ModuleOp) -> dict[str, tuple[int, ...]]:
+    """The recorded orders of axes by ONNX tensor; those that are not in it have the model's order."""
+    found: dict[str, tuple[int, ...]] = {}
+    match module.attributes.get(ORDERS):
+        case ArrayAttr(data=entries):
+            for entry in entries:
+                match entry:
+                    case ArrayAttr(data=(StringAttr(data=name), DenseArrayBase() as order)):
+                        found[name] = ints(order)
+                    case _:
+                        pass
+        case _:
+            pass
+    return found
 
 
 def value_node(op: Operation) -> str:

@@ -10,8 +10,8 @@ slice, pad, resize, reductions, softmax, and reshapes that split or merge dims o
 nothing there; other ops get their operands as the graph says. A reshape that flattens channels and space in
 front of a matrix product with a constant needs no transpose: the constant's rows are reordered instead.
 Convolutions' own weights keep their order. On CPUs pictures of few columns are turned, [batch, columns, rows,
-channels], with the weights of their convolutions. A graph without convolutions is left alone, and so is
-instance_norm.
+channels], with the weights of their convolutions. The module tells in which order the axes of the model's
+tensors lie (`record_orders`). A graph without convolutions is left alone, and so is instance_norm.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ from xdsl.rewriter import Rewriter
 
 from ...dialects.graph.base import GraphOp
 from ...dialects.graph.blobs import blob_store
+from ...dialects.graph.model_nodes import record_orders, value_node
 from ...dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
 from ...dialects.graph.ops.movement import ReshapeOp, TransposeOp
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import Array, ints, shape_of, type_of
-from ..geometry.shape_maps import identity, inverse
+from ..geometry.shape_maps import Permutation, identity, inverse, is_identity
 from ..statistics import count
 from .support.layout_rules import rebuild
 from .support.layouts import HeldValues
 from .support.pattern_utils import Constants, GraphPattern, apply_patterns, defining, only_use, rewrites, with_operands
 
 
-def _relayout(block: Block, held: HeldValues) -> dict[str, int]:
-    """Rebuilds the ops of a block; returns how many of each kind."""
+def _relayout(block: Block, held: HeldValues, orders: dict[str, Permutation]) -> dict[str, int]:
+    """Rebuilds the ops of a block; returns how many of each kind, and notes the orders of axes of nodes' values."""
     rebuilt: dict[str, int] = {}
     replaced: list[Operation] = []
     for op in list(block.ops):
@@ -53,6 +54,8 @@ def _relayout(block: Block, held: HeldValues) -> dict[str, int]:
             kind = op.name.removeprefix("graph.")
             rebuilt[kind] = rebuilt.get(kind, 0) + 1
             replaced.append(op)
+            if node := value_node(op):
+                orders[node] = held.home(op.results[0])
             continue
         for reader in op.walk():  # branches and loops read what lies outside of them
             for index, operand in enumerate(reader.operands):
@@ -120,11 +123,13 @@ class ChannelsLast(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         convolutions = [inner for inner in op.walk() if isinstance(inner, (ConvOp, ConvTransposeOp))]
+        orders: dict[str, Permutation] = {}
         for block in dict.fromkeys(convolution.parent for convolution in convolutions):
             assert block is not None
             held = HeldValues(Constants(blob_store(ctx)))
-            for kind, times in _relayout(block, held).items():
+            for kind, times in _relayout(block, held, orders).items():
                 count(ctx, self.name, kind, times)
             count(ctx, self.name, "transposes-inserted", held.transposes)
+        record_orders(op, {node: order for node, order in orders.items() if not is_identity(order)})
         if convolutions:
             apply_patterns(ctx, op, self.name, [FlattenIntoMatmul])

@@ -100,7 +100,7 @@ def emit_c(
         raise UnsupportedError("C code is for one shape: give sizes instead of ranges")
     if config.device != "cpu":
         raise ConfigError(f"C code is for CPUs; the device is '{config.device}'")
-    for option in ("enable_profiling", "check_memory", "weights_memory"):
+    for option in ("enable_profiling", "enable_hooks", "check", "check_memory", "weights_memory"):
         if getattr(config, option):
             raise ConfigError(f"{option} does nothing in C code")
     if config.threads is not None and config.threads > config.thread_count:

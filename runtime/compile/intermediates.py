@@ -166,6 +166,8 @@ def _for_numbers(config: EngineConfig) -> EngineConfig:
         prove_order=False,
         check_memory=False,
         enable_profiling=False,
+        enable_hooks=False,
+        check=None,
     )
 
 

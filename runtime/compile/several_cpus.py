@@ -56,8 +56,8 @@ def build(
     at = checked_sequence("at", at, "a list of mappings from inputs to shapes")
     if at and not config.is_dynamic:
         raise ConfigError("at does nothing without a profile or dynamic shapes")
-    if config.device != "cpu" or config.check_memory:
-        raise ConfigError("a file is for CPUs, without check_memory")
+    if config.device != "cpu" or config.check_memory or config.is_observed:
+        raise ConfigError("a file is for CPUs, without check_memory, enable_hooks and check")
     if config.enable_dynamic_shapes and not at:
         raise ConfigError("a file for any shapes needs shapes to compile for, or a profile")
     host = host_cpu()

@@ -49,7 +49,7 @@ def compile_source(
 
         return Builder(source, config, progress, objects=None if folder is None else folder.objects, begun=begun)
 
-    if folder is None or compute_device(config.place).kind != "cpu" or config.check_memory:
+    if folder is None or compute_device(config.place).kind != "cpu" or config.check_memory or config.is_observed:
         engine = build_engine(builder())
     else:
         kept = CachedBuild(source, config, folder, lambda best, begun: builder(begun)(best), progress)
@@ -65,5 +65,10 @@ def build_engine(builder: Builder) -> Engine:
         from .checking.memory_check import CheckedEngine
 
         return CheckedEngine.built(builder)
+    if config.is_observed:
+        from .hooked_plan import with_hook_points
+
+        made = with_hook_points(builder)
+        return Engine(made.plan, config, made.statistics)
     source = builder.source
     return start_engine(config, builder, partial(source.input_names, config), compiled_once=source.compiled_once)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -14,6 +15,7 @@ from ....lowering import call_times
 from ...asynchronous.cancellation import NOT_LIMITED, RunControl
 from ...compute_device import ComputeDevice, LoadedPlan, Session, Wrong
 from ...device import Array, Code, Memory
+from ...hooks.hook_points import CallObserver, Hook, HookObserver
 from ...memory.host_memory import HostMemory, aligned_bytes, as_array, spanned_bytes
 from ...memory.mapped_file import PagedWeights
 from ...memory.tensor import Tensor
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from ....lowering.pipelines import Observer, Phase
     from ...config import EngineConfig
     from ...native.llvm_processes import Compilers
+    from .hooked_calls import HookedCalls
 
 _NEVER = ctypes.c_uint64(NOT_LIMITED)
 """The stop word of runs without a control."""
@@ -70,6 +73,12 @@ class CpuSession(Session):
         self._take(plan)
         self._threads = plan.threads
         self._helpers = self._share = None
+        self._hooked: HookedCalls | None = None
+        self._observers: list[CallObserver] = []
+        if plan.config.check is not None:
+            from ...hooks.value_check import ValueCheck
+
+            self._observers.append(ValueCheck(plan.config.check, plan.inputs))
         if plan.threads > 1:
             from ...native.team import team
 
@@ -91,7 +100,8 @@ class CpuSession(Session):
     @override
     def watch(self, control: RunControl | None) -> None:
         if self._plan.cancellable:
-            address = ctypes.addressof(_NEVER) if control is None else control.address
+            never = _NEVER if self._hooked is None else self._hooked.stop_word
+            address = ctypes.addressof(never) if control is None else control.address
             self._bound_pointers[self._stop_at] = self._given_pointers[self._stop_at] = address
 
     @override
@@ -108,6 +118,8 @@ class CpuSession(Session):
 
     @override
     def execute(self) -> Wrong | None:
+        if self._observers:
+            return self._observed(self._bound_pointers, cast("Sequence[Array]", self._bound))
         return self._call(self._bound_address)
 
     @override
@@ -119,10 +131,47 @@ class CpuSession(Session):
         for array in outputs:
             pointers[index] = _address(array)
             index += 1
+        if self._observers:
+            return self._observed(self._given_pointers, [*inputs, *outputs])
         return self._call(self._given_address)
 
     @override
+    def hooked(self, hook: Hook) -> AbstractContextManager[None]:
+        self._have_hooks()
+        return self._hooked_by(HookObserver(hook))
+
+    @contextmanager
+    def _hooked_by(self, observer: CallObserver) -> Generator[None]:
+        self._observers.insert(0, observer)
+        try:
+            yield
+        finally:
+            self._observers.remove(observer)
+
+    def _have_hooks(self) -> HookedCalls:
+        if self._hooked is None:
+            from .hooked_calls import HookedCalls
+
+            self._hooked = HookedCalls(self._plan, len(self._given_pointers))
+            self.watch(None)
+        return self._hooked
+
+    def _observed(self, pointers: ctypes.Array[ctypes.c_void_p], arrays: Sequence[Array]) -> Wrong | None:
+        """A run whose calls are shown to the observers."""
+        hooked, share = self._have_hooks(), self._share
+        stop = pointers[self._stop_at] if self._plan.cancellable else None
+        keep = (self._arena, self._weights, arrays)
+        with hooked.observing(self._observers, arrays[: len(self._plan.inputs)], keep, cast("int | None", stop)):
+            self._share = ctypes.cast(hooked.share, ctypes.c_void_p)
+            try:
+                return self._call(ctypes.addressof(pointers))
+            finally:
+                self._share = share
+
+    @override
     def take_ready(self, inputs: Sequence[Any]) -> list[Array] | None:
+        if self._observers:
+            return None
         pointers, index = self._given_pointers, 0
         try:
             for dtype, shape, misaligned in self._wanted:

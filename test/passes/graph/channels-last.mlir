@@ -99,3 +99,19 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic">} {
     func.return %0 : tensor<1x4x2x2xf32>
   }
 }
+
+// -----
+
+// The order of axes is told of what is computed channels last, and not of what is read as the graph says.
+// CHECK: graph.orders = {{\[\["c", array<i64: 0, 2, 3, 1>\], \["r", array<i64: 0, 2, 3, 1>\]\]}}
+module attributes {graph.model = #graph.model_nodes<
+  ["conv", "Conv", ["x"], [["c", [1, 2, 4, 4], 128, "", ""]]],
+  ["relu", "Relu", ["c"], [["r", [1, 2, 4, 4], 128, "", ""]]],
+  ["flat", "Reshape", ["r"], [["y", [32], 128, "", ""]]]>} {
+  func.func @main(%x: tensor<1x3x4x4xf32>, %w: tensor<2x3x1x1xf32>) -> tensor<32xf32> {
+    %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NCHW"} : (tensor<1x3x4x4xf32>, tensor<2x3x1x1xf32>) -> tensor<1x2x4x4xf32> loc("conv")
+    %1 = graph.relu %0 : tensor<1x2x4x4xf32> loc("relu")
+    %2 = graph.reshape %1 {shape = array<i64: 32>} : (tensor<1x2x4x4xf32>) -> tensor<32xf32> loc("flat")
+    func.return %2 : tensor<32xf32>
+  }
+}

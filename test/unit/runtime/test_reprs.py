@@ -88,6 +88,7 @@ def test_every_public_class_is_tried() -> None:
         "CFiles",
         "CompileOptions",
         "Generator",
+        "KernelRun",
         "KernelTime",
         "KernelTurn",
         "MiniInferBackend",
