@@ -40,17 +40,26 @@ def load_inputs(files: Iterable[str], specs: Iterable[TensorSpec], seed: int | N
     if seed is not None and not left:
         raise ConfigError("seed does nothing: no input is left to be made")
     seeded = seeded_inputs(left, seed or 0)
-    return {name: seeded[name] if name in seeded else checked(spec, given[name]) for name, spec in wanted.items()}
+    return {name: seeded[name] if name in seeded else _typed(spec, given[name]) for name, spec in wanted.items()}
+
+
+def _typed(spec: TensorSpec, array: Array) -> Array:
+    """An array of an input's type; files have no name for some of them, such as bfloat16, and hold plain bytes."""
+    is_unnamed = array.dtype.kind == "V" and array.dtype.itemsize == spec.dtype.itemsize
+    return checked(spec, array.view(spec.dtype) if is_unnamed else array)
 
 
 def arrays_of(files: Iterable[str], names: Collection[str]) -> dict[str, Array]:
-    """The arrays in `FILE.npz` and `NAME=FILE.npy` for inputs of these names. Raises as `load_inputs`."""
+    """The arrays in `FILE.npz` and `NAME=FILE.npy` for inputs of these names. Raises as `load_inputs`.
+
+    Of a file that has all inputs, as that of a run's tensors has (`mini-infer run --dump`), the others are left out.
+    """
     given: dict[str, Array] = {}
     for file in files:
         name, separator, path = file.partition("=")
         loaded = _load(path if separator else file)
         if isinstance(loaded, dict):
-            given |= loaded
+            given |= {name: loaded[name] for name in names} if loaded.keys() >= {*names} else loaded
         elif separator:
             given[name] = loaded
         elif len(names) == 1:
@@ -105,7 +114,9 @@ def _load(path: str) -> Array | dict[str, Array]:
         raise InvalidInputError(f"{path}: not a .npy or .npz file of plain arrays") from None
 
 
-def save_outputs(path: str, arrays: Mapping[str, Array]) -> None:
-    """Writes an .npz file atomically. Raises MiniInferError if it can't be written."""
-    with atomic_file(path) as stream:
-        cast("Any", np.savez)(stream, **dict(arrays))
+def save_arrays(path: str, arrays: Mapping[str, Array]) -> None:
+    """Writes an .npz file of arrays by any names, atomically. Raises MiniInferError if it can't be written."""
+    with atomic_file(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)

@@ -21,7 +21,7 @@ from ..runtime.shapes.cut_dimensions import cut_dimensions
 from ..runtime.shapes.dynamic_engine import DynamicEngine
 from ..runtime.shapes.shape_family import ShapeFamily
 from . import json_reports as facts
-from .arrays import load_inputs, save_outputs
+from .arrays import load_inputs, save_arrays
 from .asked_shapes import Shape, Sizes, shapes_at, shapes_of
 from .json_reports import Facts
 from .reports.plan_tables import outside, size_text
@@ -60,7 +60,7 @@ def run_at_shapes(
         if len(shapes) == 1:
             console.print(outputs_table(outputs))
             if output is not None:
-                save_outputs(output, outputs)
+                save_arrays(output, outputs)
                 console.print(f"outputs written to {output}")
     console.print(table)
     return opened.facts(engine, rows)

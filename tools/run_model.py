@@ -34,7 +34,8 @@ from ..runtime.module_interface import input_specs
 from ..runtime.native.cpu_targets import apart_from_host
 from ..runtime.specs import TensorSpec
 from . import json_reports as facts
-from .arrays import in_place, load_inputs, save_outputs
+from .arrays import in_place, load_inputs, save_arrays
+from .dumped_tensors import dump_tensors
 from .json_reports import Facts
 from .one_line_errors import tell
 from .pass_report import pass_facts, pass_lines
@@ -121,8 +122,12 @@ def run_compiled(
     explain: bool = False,
     keep: bool | None = None,
     trace: str | None = None,
+    dump: str | None = None,
+    tensors: Sequence[str] | None = None,
 ) -> tuple[Engine, Facts]:
     """Compiles and runs a model and prints a report; returns the engine, and the report for programs.
+
+    The values of `tensors`, by default of all, are written to the file `dump`, if there is to be one.
 
     A file made by `mini-infer build` is loaded.
     """
@@ -162,6 +167,9 @@ def run_compiled(
     if engine.config.check_memory:
         found["memory_check"] = True  # it raises where it fails
         console.print("memory check: the same bits on poisoned memory, twice, and without any reuse of memory")
+    elif (check := engine.config.check) is not None:
+        found["check"] = check
+        console.print(f"check: {'no NaN' if check == 'nan' else 'no infinity'} in the inputs, and none made by a call")
     else:
         found["latency"] = latency = latency_facts(times_of(engine, compiled.inputs, repeat))
         where = plan.config.place if plan.launches else f"{plan.threads} thread(s)"
@@ -178,6 +186,8 @@ def run_compiled(
         told = f"{facts_of['calls']} kernel calls of the last of {repeat} runs, and the compile"
         console.print(f"trace: {told}, in {trace}: open it at ui.perfetto.dev or chrome://tracing", soft_wrap=True)
     _save(output, outputs, console)
+    if dump is not None:
+        found["dumped"] = dump_tensors(dump, model, options, compiled.inputs, outputs, tensors, console)
     return engine, found
 
 
@@ -265,7 +275,7 @@ def times_of(engine: Engine, inputs: Mapping[str, Array], repeat: int) -> list[f
 
 def _save(output: str | None, outputs: Mapping[str, Array], console: Console) -> None:
     if output is not None:
-        save_outputs(output, outputs)
+        save_arrays(output, outputs)
         console.print(f"outputs written to {output}")
 
 

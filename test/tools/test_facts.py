@@ -51,6 +51,7 @@ def test_the_header_says_what_was_done_where_and_when(model: Path) -> None:
     [
         (("run", "-j", "1", "--timing", "--explain"), {"latency", "timing", "schedules", "rewrites", "memory"}),
         (("run", "-j", "1", "--check-memory"), {"memory_check"}),
+        (("run", "-j", "1", "--check", "nan", "--dump", "all.npz"), {"check", "dumped"}),
         (("run", "--reference"), {"inputs", "outputs", "seconds"}),
         (("plan", "-j", "1"), {"tensors", "steps", "binding_step", "alignment", "memory"}),
         (("compare", "-j", "1"), {"model", "right", "shapes"}),

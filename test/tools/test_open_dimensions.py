@@ -11,7 +11,7 @@ from command_runs import cli, complaint, saved, told
 from models.build import ModelBuilder
 from onnx import ModelProto
 
-from mini_infer.tools.arrays import save_outputs
+from mini_infer.tools.arrays import save_arrays
 from mini_infer.tools.mini_opt.command import main as mini_opt
 
 COMMANDS = {
@@ -108,7 +108,7 @@ def test_mini_opt_names_them_as_well(model: str, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize("words", [["run", "--repeat", "1"], ["run", "--reference"]])
 def test_sizes_are_taken_from_the_arrays_given(words: list[str], model: str) -> None:
     shapes = {"x": (2, 9), "past": (4, 4), "new": (1, 5), "p": (1, 3, 6)}
-    save_outputs("all.npz", {name: np.ones(shape, np.float32) for name, shape in shapes.items()})
+    save_arrays("all.npz", {name: np.ones(shape, np.float32) for name, shape in shapes.items()})
     assert cli(*words, model, "-i", "all.npz", "-o", "out.npz").exit_code == 0
     with np.load("out.npz") as outputs:
         assert sorted(outputs[name].shape for name in outputs.files) == sorted(shapes.values())

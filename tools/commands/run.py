@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from ...dialects.errors import ConfigError
+from ..dumped_tensors import check_dump
 from ..json_reports import Facts
 from ..verbs import Chosen, Compiled, Files, Seed, Work
 
@@ -22,6 +23,13 @@ def run(
     repeat: Annotated[int, typer.Option(min=1, metavar="N", help="Inferences to time.")] = 20,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the outputs to this .npz.")
+    ] = None,
+    dump: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write the values of ONNX tensors to this .npz file, which --input takes."),
+    ] = None,
+    tensors: Annotated[
+        list[str] | None, typer.Option(metavar="A,B", help="The tensors to --dump, by name; may be repeated.")
     ] = None,
     reference: Annotated[bool, typer.Option(help="Evaluate the ops' numpy meaning instead of compiling.")] = False,
     timing: Annotated[bool, typer.Option(help="Show where the time of the compile went.")] = False,
@@ -42,6 +50,7 @@ def run(
         raise ConfigError(f"--trace {trace}: the name must end in .json")
     if chosen["device"] == "cuda-emulated":
         chosen.refuse("with --device cuda-emulated, which has no clock", "trace")
+    check_dump(model, dump, tensors)
     compiled = chosen.is_compiled(model, also=("timing", "explain", "trace", "keep", "reference"))
     chosen.check_winograd(model)
     options = chosen.options(model, input, at=not compiled)
@@ -50,21 +59,22 @@ def run(
         if "profile" in options or (chosen.at and compiled):
             from .. import at_shapes
 
-            chosen.refuse(chosen.by_ranges, "reference", "timing", "explain", "trace", "check_memory", "keep")
+            others = ("reference", "timing", "explain", "trace", "check_memory", "check", "keep", "dump")
+            chosen.refuse(chosen.by_ranges, *others)
             return at_shapes.run_at_shapes(model, options, chosen.at, input or [], seed, repeat, output, console)
         from .. import run_model as runs
 
         if reference:
-            others = ("cache", "timing", "explain", "trace", "keep", "repeat")
+            others = ("cache", "timing", "explain", "trace", "keep", "repeat", "dump")
             chosen.refuse_compiling("with --reference", *others)
             return runs.run_reference(model, options, input or [], seed, output, console)
-        if options["check_memory"]:
-            chosen.refuse("with --check-memory", "repeat", "trace")
+        if options["check_memory"] or options["check"] is not None:
+            chosen.refuse("with --check-memory and --check", "repeat", "trace")
         if options["device"] != "cpu" or Path(model).suffix == ".mlir":
             what = "a module" if options["device"] == "cpu" else f"--device {options['device']}"
             chosen.refuse(f"with {what}", "keep")
-        if timing or explain or trace is not None or options["check_memory"]:
-            chosen.refuse("with --timing, --explain, --trace and --check-memory, which compile", "keep")
+        if timing or explain or trace is not None or options["check_memory"] or options["check"] is not None:
+            chosen.refuse("with --timing, --explain, --trace, --check-memory and --check, which compile", "keep")
         return runs.run_compiled(
             model,
             options,
@@ -77,6 +87,8 @@ def run(
             explain=explain,
             keep=keep,
             trace=trace,
+            dump=dump,
+            tensors=tensors,
         )[1]
 
     return work
