@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -63,7 +64,8 @@ def bisect(
         references = kind(module, ctx, inputs, tolerances, PRECISION.get(config.precision, 0.0))
     if output is not None and output not in references.exact:
         raise ConfigError(f"--output: there is no output {output}; outputs are {', '.join(references.exact)}")
-    return _Bisection(model, references, config, output, reproducer, console).facts()
+    with np.errstate(all="ignore"):  # wrong code gives garbage, which is computed with
+        return _Bisection(model, references, config, output, reproducer, console).facts()
 
 
 class _Bisection:
@@ -84,7 +86,8 @@ class _Bisection:
             "model": model,
             "right": False,
             "inputs": facts.arrays(references.inputs),
-            **dict.fromkeys(("output", "error", "allowed", "culprit", "pass", "number", "phase", "kernel", "op")),
+            **dict.fromkeys(("output", "error", "allowed", "culprit", "pass", "number", "phase")),
+            **dict.fromkeys(("kernel", "old_op", "new_op")),
             "nodes": [],
             "changed": [],
             "remarks": [],
@@ -147,7 +150,8 @@ class _Bisection:
         step = culprit.step
         with self.console.status("kernel by kernel"):
             place = place_of(culprit, self.compiled, self.references)
-        self.found |= {"kernel": place.kernel or None, "op": place.op or None, "nodes": list(place.nodes)}
+        self.found |= {"kernel": place.kernel or None, "nodes": list(place.nodes)}
+        self.found |= {"old_op": place.old or None, "new_op": place.new or None}
         rows: list[tuple[str, str]] = []
         if step is None:
             self.found["culprit"] = CODE
@@ -163,7 +167,8 @@ class _Bisection:
             rows.append(("pass", f"{step.number + 1} of {len(self.compiled.steps)}, to the {step.phase} level"))
         rows += [("before", _text(culprit.before)), ("after", _text(culprit.after)), ("judged", culprit.how)]
         rows += [("kernel", place.kernel or "-"), ("node", ", ".join(place.nodes) or "-")]
-        rows += [("op", place.op)] if place.op else []
+        rows += [("op before", place.old)] if place.old else []
+        rows += [("op after", place.new)] if place.new else []
         rows += [("", place.remark)] if place.remark else []
         rows += [("compiled", _text(final))] if step is not None else []
         if step is not None:

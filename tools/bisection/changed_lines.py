@@ -23,8 +23,8 @@ def changed_lines(compiled: WatchedCompile, step: Step, before: State, after: St
     if not changed and after is not None:
         changed = _by_text(compiled, before, after)
     words = [f'"{name}"' for name in place.nodes] + ([f"@{place.kernel}("] if place.kernel else [])
-    about = [line for line in changed if any(word in line for word in words)]
-    shown = about or changed
+    inner = [line for line in changed if not line[2:].startswith("builtin.module")]
+    shown = [line for line in inner if any(word in line for word in words)] or inner
     lines = [line if len(line) <= WIDTH else f"{line[:WIDTH]}..." for line in shown[:MOST]]
     left = len(changed) - len(lines)
     return [*lines, f"({left} more lines changed)"] if left else lines

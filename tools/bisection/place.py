@@ -14,30 +14,40 @@ from ...dialects.errors import MiniInferError
 from ...dialects.graph.base import describe, node_name
 from ...dialects.graph.host import kernels_of, main_of
 from ...dialects.graph.interpreter import input_names
+from ...dialects.graph.model_nodes import computed_nodes
 from ...dialects.graph.ops.structure import CallOp as TensorCallOp
+from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import Array
+from ...dialects.kernel.calls import CallOp
 from ...passes.memory.analysis.buffer_interpreter import BufferRun
 from ...runtime.compile.module_to_plan import build_plan
 from ..comparison.exposed_values import ExposedCode, expose_values
 from ..comparison.references import References
+from .judge import Way
 from .search import Culprit
-from .values import CLOSE, first_unmatched, values_of
+from .values import CLOSE, Matches, Values, first_wrong, lost_before, values_of
 from .watched_compile import State, WatchedCompile
 
 
 @dataclass(frozen=True)
 class Place:
-    """A kernel, and the nodes of the op, or of the kernel; "" and () where they are not known."""
+    """A kernel, and the nodes of the ops, or of the kernel; "" and () where they are not known.
+
+    `old` is the op before the pass whose value is lost, and `new` the one after it whose value is wrong.
+    """
 
     kernel: str = ""
     nodes: Sequence[str] = ()
-    op: str = ""
     remark: str = ""
+    old: str = ""
+    new: str = ""
 
 
 def place_of(culprit: Culprit, compiled: WatchedCompile, references: References) -> Place:
     """Where a culprit's values part from those before it."""
     after = culprit.after_state
+    if culprit.failure:
+        return Place()
     if after is None:
         return _in_code(compiled, references)
     if after.level in ("graph", "kernels"):
@@ -47,35 +57,51 @@ def place_of(culprit: Culprit, compiled: WatchedCompile, references: References)
 
 def _in_values(culprit: Culprit, after: State, references: References) -> Place:
     way = "float64" if culprit.how.endswith("float64") else "own types"
+    before, made = (_values(each, references, way) for each in (culprit.state, after))
+    if made.stopped is not None:
+        kernel = made.stopped.parent_op()
+        name = kernel.sym_name.data if isinstance(kernel, KernelOp) else ""
+        return Place(name, _named([made.stopped]), new=describe(made.stopped))
+    new = first_wrong(made, Matches(before, CLOSE[way]))
+    if new is None:
+        return Place()
+    if isinstance(new.op, TensorCallOp):
+        return _of_kernel(after, new.kernel, call=new.op)
+    old = lost_before(before, Matches(made, CLOSE[way]), new)
+    ops = [new.op] if old is None else [new.op, old.op]
+    kernel = "" if old is None else _kernel_of(after, node_name(old.op))
+    return Place(kernel or new.kernel, _named(ops), old="" if old is None else describe(old.op), new=describe(new.op))
+
+
+def _kernel_of(state: State, node: str) -> str:
+    """The kernel that computes a node; "" where none says so."""
+    calls = (op for op in main_of(state.module).body.walk() if isinstance(op, TensorCallOp))
+    return next((op.callee.string_value() for op in calls if node and node in computed_nodes(op)), "")
+
+
+def _values(state: State, references: References, way: Way) -> Values:
     precision: Any = np.float64 if way == "float64" else None
-    inputs, store = references.inputs, references.ctx.blobs
-    try:
-        before, _ = values_of(culprit.state.module, inputs, store, precision)
-        made, outputs = values_of(after.module, inputs, store, precision)
-    except Exception:  # what can't be evaluated was told with the verdict
-        return Place()
-    found = first_unmatched(before, made, outputs, CLOSE[way])
-    if found is None:
-        return Place()
-    if isinstance(found.op, TensorCallOp):
-        return _of_kernel(after, found.kernel)
-    return Place(found.kernel, _named([found.op]), describe(found.op))
+    return values_of(state.module, references.inputs, references.ctx.blobs, precision)
 
 
 def _named(ops: Sequence[Operation]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for op in ops if (name := node_name(op))))
 
 
-def _of_kernel(state: State, name: str, remark: str = "") -> Place:
+def _of_kernel(state: State, name: str, remark: str = "", call: Operation | None = None) -> Place:
+    """A kernel's place: the nodes that the call computes, or those of the kernel."""
     kernel = kernels_of(state.module).get(name)
-    nodes = () if kernel is None else _named(list(kernel.body.block.ops)) or _named([kernel])
-    return Place(name, nodes, "", remark)
+    nodes = () if call is None else tuple(dict.fromkeys(filter(None, computed_nodes(call)))) or _named([call])
+    if not nodes and kernel is not None:
+        nodes = _named(list(kernel.body.block.ops)) or _named([kernel])
+    return Place(name, nodes, remark)
 
 
 @dataclass(frozen=True)
 class _Called:
     """A call in a run: which kernel, for which node, the how manieth of these; what it read and gave."""
 
+    op: Operation
     key: tuple[str, str, int]
     operands: Sequence[Array]
     results: Sequence[Array]
@@ -83,17 +109,35 @@ class _Called:
 
 def _in_calls(before: State, after: State, references: References) -> Place:
     """The first call on buffers that reads or gives something else than before the pass."""
-    known = {each.key: each for each in _calls(before, references)[0]}
+    earlier = _calls(before, references)[0]
+    known = {each.key: each for each in earlier}
     calls, stopped = _calls(after, references)
+    there = {each.key for each in calls}
     for each in calls:
         old = known.get(each.key)
         if old is None:
             continue
         if not _same(old.operands, each.operands):
-            return _of_kernel(after, each.key[0], "it reads other values than before the pass")
+            return _misread(after, old, [one for one in earlier if one.key not in there])
         if not _same(old.results, each.results):
-            return _of_kernel(after, each.key[0])
-    return _of_kernel(after, stopped) if stopped else Place()
+            return _of_kernel(after, each.key[0], call=each.op)
+    if stopped is None:
+        return Place()
+    key = (stopped.callee.string_value(), node_name(stopped))
+    old = known.get((*key, sum(each.key[:2] == key for each in calls)))
+    if old is None:
+        return _of_kernel(after, key[0], call=stopped)
+    left = [op for op in main_of(after.module).body.walk() if isinstance(op, CallOp)]
+    kept = {op.callee.string_value() for op in left}
+    return _misread(after, old, [one for one in earlier if one.key[0] not in kept])
+
+
+def _misread(after: State, old: _Called, missing: Sequence[_Called]) -> Place:
+    """The place of a call that reads other values than before: that of the call that made them, if it is missing."""
+    for each in missing:
+        if any(_same([result], [operand]) for result in each.results for operand in old.operands):
+            return _of_kernel(after, each.key[0], f"its call is gone, and {old.key[0]} reads other values", each.op)
+    return _of_kernel(after, old.key[0], "it reads other values than before the pass", old.op)
 
 
 def _same(before: Sequence[Array], after: Sequence[Array]) -> bool:
@@ -103,18 +147,18 @@ def _same(before: Sequence[Array], after: Sequence[Array]) -> bool:
     )
 
 
-def _calls(state: State, references: References) -> tuple[list[_Called], str]:
-    """The calls of a run, in order; and the kernel at which it stopped, "" if it went through."""
+def _calls(state: State, references: References) -> tuple[list[_Called], CallOp | None]:
+    """The calls of a run, in order; and the one at which it stopped, None if it went through."""
     made: list[_Called] = []
     counts: Counter[tuple[str, str]] = Counter()
 
     def note(op: Operation, callee: str, operands: Sequence[Array], results: Sequence[Array]) -> None:
         key = callee, node_name(op)
-        made.append(_Called((*key, counts[key]), operands, [np.array(each) for each in results]))
+        made.append(_Called(op, (*key, counts[key]), operands, [np.array(each) for each in results]))
         counts[key] += 1
 
     if state.level in ("graph", "kernels"):
-        return _tensor_calls(state, references), ""
+        return _tensor_calls(state, references), None
     run = BufferRun(
         state.module,
         references.ctx.blobs,
@@ -123,12 +167,12 @@ def _calls(state: State, references: References) -> tuple[list[_Called], str]:
     try:
         run.run(references.inputs)
     except Exception:  # what can't be evaluated was told with the verdict
-        return made, "" if run.current is None else run.current.callee.string_value()
-    return made, ""
+        return made, run.current
+    return made, None
 
 
 def _tensor_calls(state: State, references: References) -> list[_Called]:
-    made, _ = values_of(state.module, references.inputs, references.ctx.blobs, None)
+    made = _values(state, references, "own types").made
     counts: Counter[tuple[str, str]] = Counter()
     found: list[_Called] = []
     main = main_of(state.module)
@@ -140,7 +184,7 @@ def _tensor_calls(state: State, references: References) -> list[_Called]:
         if isinstance(each.op, TensorCallOp):
             key = each.kernel, node_name(each.op)
             operands = [arrays[value] for value in each.op.operands if value in arrays]
-            found.append(_Called((*key, counts[key]), operands, each.results))
+            found.append(_Called(each.op, (*key, counts[key]), operands, each.results))
             counts[key] += 1
     return found
 
@@ -167,5 +211,5 @@ def _in_code(compiled: WatchedCompile, references: References) -> Place:
         return Place(remark="the code of each kernel is right by itself")
     op, verdict = wrong
     if not isinstance(op, TensorCallOp):
-        return Place("", _named([op]), describe(op), verdict.text)
-    return _of_kernel(state, op.callee.string_value(), verdict.text)
+        return Place("", _named([op]), verdict.text, new=describe(op))
+    return _of_kernel(state, op.callee.string_value(), verdict.text, op)

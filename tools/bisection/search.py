@@ -28,6 +28,8 @@ class Culprit:
     after: Judgement
     how: Way | str
     after_state: State | None = None
+    failure: bool = False
+    """Whether the step raised an error, so that there is no module after it."""
 
 
 def find_culprit(compiled: WatchedCompile, judge: Judge, final: Judgement) -> Culprit | None:
@@ -42,16 +44,16 @@ def find_culprit(compiled: WatchedCompile, judge: Judge, final: Judgement) -> Cu
             return judge.of_state(state, way, barriers=_has_barriers(compiled, state))
 
         first, last = verdict(known[0]), verdict(known[-1])
-        if not first.is_right:
+        if not first.is_right and compiled.failed is None:
             return None
-        if not last.is_right:
+        if first.is_right and not last.is_right:
             return _between(compiled, known, verdict, first, last, way)
     known = [state for state in states if can_evaluate(state, "own types")]
     right = known[-1]
     if (failed := compiled.failed) is not None:
         before = judge.of_state(right, "own types")
         after = Judgement(final.output, final.verdict, compiled.failure)
-        return Culprit(failed, states[failed.number], before, after, "the pass fails")
+        return Culprit(failed, states[failed.number], before, after, "the pass fails", failure=True)
     return _below(compiled, judge, right, final)
 
 

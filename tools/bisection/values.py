@@ -7,7 +7,7 @@ match is at fault only if what follows has none either, up to an output.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, cast
@@ -16,8 +16,9 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from ...dialects.graph.base import MovementOp, node_name
 from ...dialects.graph.blobs import BlobStore
-from ...dialects.graph.host import handed_on, main_of
+from ...dialects.graph.host import handed_on, is_shaped, kernels_of, main_of
 from ...dialects.graph.interpreter import interpret
 from ...dialects.graph.ops.structure import CallOp, ConstantOp, KernelOp, WeightOp
 from ...dialects.graph.values import Array
@@ -48,13 +49,21 @@ class Computed:
         )
 
 
-def values_of(
-    module: ModuleOp, inputs: Mapping[str, Array], store: BlobStore, precision: Any
-) -> tuple[list[Computed], list[Computed]]:
-    """All ops of a run at the graph or kernels level, in order, and those that make the outputs.
+@dataclass(frozen=True)
+class Values:
+    """A run at the graph or kernels level.
 
-    Ops in kernels come before the call.
+    `made` are all ops in order, those in kernels before the call, and `outputs` those that make the outputs. A run that
+    failed did so at `stopped`.
     """
+
+    made: Sequence[Computed]
+    outputs: Sequence[Computed] = ()
+    stopped: Operation | None = None
+
+
+def values_of(module: ModuleOp, inputs: Mapping[str, Array], store: BlobStore, precision: Any) -> Values:
+    """The values of a run."""
     made: list[Computed] = []
     makers: dict[SSAValue, Computed] = {}
     inside: list[Computed] = []  # ops of the kernel that is being run
@@ -76,8 +85,23 @@ def values_of(
             computed.reads = [makers[each] for each in op.operands if each in makers]
         makers.update(dict.fromkeys(op.results, computed))
 
-    interpret(module, inputs, store, precision=precision, on_value=observe)
-    return made, [makers[each] for each in handed_on(main_of(module).body.block) if each in makers]
+    try:
+        interpret(module, inputs, store, precision=precision, on_value=observe)
+    except Exception:  # a wrong module fails in any way
+        return Values(made, stopped=_next_op(module, {each.op for each in made}))
+    return Values(made, [makers[each] for each in handed_on(main_of(module).body.block) if each in makers])
+
+
+def _next_op(module: ModuleOp, done: Collection[Operation]) -> Operation | None:
+    """The first op with a value that hasn't been computed; in a kernel where it is called there."""
+    kernels = kernels_of(module)
+    for op in main_of(module).body.block.ops:
+        if op in done or not any(map(is_shaped, op.results)):
+            continue
+        kernel = kernels.get(op.callee.string_value()) if isinstance(op, CallOp) else None
+        inner = () if kernel is None else kernel.body.block.ops
+        return next((each for each in inner if each not in done and each.results), op)
+    return None
 
 
 def _enter(call: CallOp, inside: Sequence[Computed], makers: Mapping[SSAValue, Computed]) -> None:
@@ -94,35 +118,58 @@ def _enter(call: CallOp, inside: Sequence[Computed], makers: Mapping[SSAValue, C
         own.update(dict.fromkeys(each.op.results, each))
 
 
-def first_unmatched(
-    before: Sequence[Computed], after: Sequence[Computed], outputs: Sequence[Computed], close: float
-) -> Computed | None:
-    """The first op of `after` whose operands have matches, while nothing from its result to `outputs` has one."""
-    known: dict[int, list[Array]] = {}
-    for each in before:
-        for array in each.results:
-            known.setdefault(array.size, []).append(array)
-    matched: dict[int, bool] = {}
+class Matches:
+    """Which computed values have an equal among those of a run."""
 
-    def is_matched(each: Computed) -> bool:
-        if id(each) not in matched:
-            matched[id(each)] = all(
-                any(_equal(array, other, close) for other in known.get(array.size, ())) for array in each.results
+    def __init__(self, among: Values, close: float) -> None:
+        self._close = close
+        self._known: dict[int, list[Array]] = {}
+        for each in among.made:
+            for array in each.results:
+                self._known.setdefault(array.size, []).append(array)
+        self._found: dict[int, bool] = {}
+
+    def lack(self, each: Computed) -> bool:
+        """Whether one of the op's results has no equal."""
+        if id(each) not in self._found:
+            self._found[id(each)] = all(
+                any(_equal(array, other, self._close) for other in self._known.get(array.size, ()))
+                for array in each.results
             )
-        return matched[id(each)]
+        return not self._found[id(each)]
 
+    def lost(self, each: Computed) -> list[Computed]:
+        """What an op reads that has no equal."""
+        return [read for read in each.reads if not read.is_constant and self.lack(read)]
+
+
+def first_wrong(run: Values, matches: Matches) -> Computed | None:
+    """The first op whose operands have matches, while nothing from its result to an output has one."""
     wrong: dict[int, Computed] = {}
-    left = [each for each in outputs if not is_matched(each)]
+    left = [each for each in run.outputs if matches.lack(each)]
     while left:
         each = left.pop()
         if id(each) not in wrong:
             wrong[id(each)] = each
-            left += [read for read in each.reads if not is_matched(read)]
+            left += [read for read in each.reads if matches.lack(read)]
 
     def begins(each: Computed) -> bool:
         return not each.is_constant and all(read.is_constant or id(read) not in wrong for read in each.reads)
 
-    return next((each for each in after if id(each) in wrong and begins(each)), None)
+    return next((each for each in run.made if id(each) in wrong and begins(each)), None)
+
+
+def lost_before(run: Values, matches: Matches, new: Computed) -> Computed | None:
+    """The op of an earlier run whose value `new` should have made, or read."""
+    same = [each for each in run.made if node_name(each.op) == node_name(new.op) and each.op.name == new.op.name]
+    found = next(filter(matches.lack, same), None)
+    if found is None:
+        return first_wrong(run, matches)
+    lost = matches.lost(found)
+    while lost:
+        found = lost[0]
+        lost = matches.lost(found) if isinstance(found.op, MovementOp) else []
+    return found
 
 
 def _equal(array: Array, other: Array, close: float) -> bool:
