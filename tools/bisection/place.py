@@ -24,8 +24,8 @@ from ...runtime.compile.module_to_plan import build_plan
 from ..comparison.exposed_values import ExposedCode, expose_values
 from ..comparison.references import References
 from .judge import Way
+from .level_values import CLOSE, Matches, Values, first_wrong, lost_before, values_of
 from .search import Culprit
-from .values import CLOSE, Matches, Values, first_wrong, lost_before, values_of
 from .watched_compile import State, WatchedCompile
 
 

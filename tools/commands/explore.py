@@ -10,7 +10,7 @@ from ...dialects.errors import ConfigError
 from ..verbs import Chosen, Files, Seed, Work
 
 if TYPE_CHECKING:
-    from ..explored_model import Subject
+    from ..explorer.explored_model import Subject
 
 Explored = Annotated[
     str,
@@ -26,7 +26,7 @@ def explore(
     model: Explored,
     *,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="The page to write, .html; or the record, .json.")
+        str, typer.Option("--output", "-o", metavar="FILE", help="The .html page to write, or the .json record.")
     ],
     against: Annotated[
         str | None,
@@ -38,7 +38,7 @@ def explore(
     chosen: Chosen,
 ) -> Work:
     """Show a compile as one page: graph, levels, code, memory and times, with one selection through all of them."""
-    from .. import explored_model
+    from ..explorer import explored_model
 
     subject = _subject(model, measure, input, seed, chosen)
     explored_model.check_output(output, against)
@@ -58,7 +58,7 @@ def explain(
     chosen: Chosen,
 ) -> Work:
     """Answer a question about a compile on one screen: memory, time, tensor NAME, node NAME."""
-    from .. import explored_model
+    from ..explorer import explored_model
 
     subject = _subject(model, measure, input, seed, chosen)
     return lambda console: explored_model.explain_explored(subject, question, name, console)
@@ -66,7 +66,7 @@ def explain(
 
 def _subject(model: str, measure: bool, files: list[str] | None, seed: int | None, chosen: Chosen) -> Subject:
     """What is explored. Raises ConfigError for a compiled file, and for options that do nothing with a record."""
-    from ..explored_model import Subject
+    from ..explorer.explored_model import Subject
 
     if model.endswith(".mi"):
         raise ConfigError(f"{model} is compiled already: explore the model that it was compiled of")

@@ -43,8 +43,9 @@ from ...runtime.specs import TensorSpec
 from ..arrays import seeded_inputs
 from ..bench.kernel_times import timed_calls
 from ..reports.rectangles import blocks_of
-from .compile_record import Block, CompileRecord, Marks, Memory, Node, Pass, Step, Tensor, Text, numbers_of
+from .compile_record import CompileRecord
 from .pass_recorder import LineFacts, PassRecorder, RecordedText, line_of
+from .record_data import Block, Marks, Memory, Node, Pass, Step, Tensor, Text, numbers_of
 from .value_tensors import ValueTensors
 
 _DIRECTIVE = re.compile(r'#line \d+ (".*")$')

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from ...dialects.arguments import nearest
 from ...dialects.errors import ConfigError
 from ..reports.plan_tables import aligned, size_text
-from .compile_record import CompileRecord, Mark, Step, Tensor
+from .record_data import Mark, RecordData, Step, Tensor
 
 WIDTH = 118
 SHOWN = 8
@@ -17,7 +17,7 @@ SHOWN = 8
 MACHINE = ("loops", "llvm", "assembly", "cuda")
 
 
-def explain(record: CompileRecord, question: str, name: str | None = None) -> str:
+def explain(record: RecordData, question: str, name: str | None = None) -> str:
     """The answer to a question: "memory", "time", "tensor" or "node", the latter two with a name.
 
     Raises ConfigError for another question, and for a name that is not known.
@@ -41,7 +41,7 @@ def check_question(question: str, name: str | None) -> None:
 # memory
 
 
-def _memory(record: CompileRecord) -> Iterator[str]:
+def _memory(record: RecordData) -> Iterator[str]:
     memory, live = record.memory, [step.live for step in record.steps]
     proof = "proven minimal for this order" if memory.arena == memory.lower_bound else (
         f"{memory.arena / max(1, memory.lower_bound):.3f} times its lower bound {size_text(memory.lower_bound)}"
@@ -71,7 +71,7 @@ def _memory(record: CompileRecord) -> Iterator[str]:
     yield from (f"  {line}" for line in _helps(record, alive, live))
 
 
-def _alive(record: CompileRecord, step: int) -> Iterator[tuple[int, Tensor]]:
+def _alive(record: RecordData, step: int) -> Iterator[tuple[int, Tensor]]:
     """The tensors with bytes of their own that are alive at a step."""
     taken: set[tuple[int | None, int | None]] = set()
     for number, each in enumerate(record.tensors):
@@ -81,7 +81,7 @@ def _alive(record: CompileRecord, step: int) -> Iterator[tuple[int, Tensor]]:
             yield number, each
 
 
-def _why(record: CompileRecord, number: int, step: int) -> str:
+def _why(record: RecordData, number: int, step: int) -> str:
     tensor = record.tensors[number]
     if tensor.role == "scratch":
         return f"scratch of {record.steps[step].kernel}" if tensor.birth == step else "scratch"
@@ -92,7 +92,7 @@ def _why(record: CompileRecord, number: int, step: int) -> str:
     return f"{made}, read by this call" if step in tensor.read_at else made
 
 
-def _helps(record: CompileRecord, alive: Sequence[tuple[int, Tensor]], live: Sequence[int]) -> Iterator[str]:
+def _helps(record: RecordData, alive: Sequence[tuple[int, Tensor]], live: Sequence[int]) -> Iterator[str]:
     """What a smaller arena would need, from the bytes alive at each step."""
     peak = max(live)
     gains: list[tuple[int, str]] = []
@@ -114,7 +114,7 @@ def _helps(record: CompileRecord, alive: Sequence[tuple[int, Tensor]], live: Seq
 # time
 
 
-def _time(record: CompileRecord) -> Iterator[str]:
+def _time(record: RecordData) -> Iterator[str]:
     calls = [(number, step) for number, step in enumerate(record.steps) if step.schedule]
     measured = record.run_us is not None
     if record.run_us is not None and record.outside_us is not None:
@@ -175,7 +175,7 @@ def _candidates(step: Step) -> str:
 # tensors and nodes
 
 
-def _tensor(record: CompileRecord, name: str) -> Iterator[str]:
+def _tensor(record: RecordData, name: str) -> Iterator[str]:
     number = _number(name, [each.name for each in record.tensors], "tensor")
     tensor = record.tensors[number]
     shape = "x".join(map(str, tensor.shape)) if tensor.shape is not None else "of unknown shape"
@@ -228,7 +228,7 @@ def _tensor(record: CompileRecord, name: str) -> Iterator[str]:
     yield from ("", "Through the levels:", *_levels(record, is_about, *makes))
 
 
-def _node(record: CompileRecord, name: str) -> Iterator[str]:
+def _node(record: RecordData, name: str) -> Iterator[str]:
     number = _number(name, [each.name for each in record.nodes], "node")
     node = record.nodes[number]
     yield f"{name}: {node.operator}"
@@ -268,7 +268,7 @@ def _of_steps(steps: Sequence[int]) -> About:
     return lambda mark: not set(steps).isdisjoint(mark.steps)
 
 
-def _levels(record: CompileRecord, *about: About) -> Iterator[str]:
+def _levels(record: RecordData, *about: About) -> Iterator[str]:
     """For each level how many lines are meant, and the first of them; of code those within kernels.
 
     Those of the first of `about` by which there are any.
@@ -302,19 +302,19 @@ def _number(name: str, names: Sequence[str], kind: str) -> int:
     return names.index(name)
 
 
-def _named(record: CompileRecord, tensor: int) -> str:
+def _named(record: RecordData, tensor: int) -> str:
     each = record.tensors[tensor]
     where = each.fate if each.role == "removed" else f"{size_text(each.bytes)} {each.role}"
     return f"{each.name} ({where})" if where else each.name
 
 
-def _step(record: CompileRecord, step: int) -> str:
+def _step(record: RecordData, step: int) -> str:
     nodes = record.steps[step].nodes
     node = f", node {record.nodes[nodes[0]].name}" if nodes else ""
     return f"step {step} {record.steps[step].kernel}{node}"
 
 
-def _steps_of(what: str, record: CompileRecord, steps: Sequence[int]) -> Iterator[str]:
+def _steps_of(what: str, record: RecordData, steps: Sequence[int]) -> Iterator[str]:
     if steps:
         yield f"{what} " + _some([f"step {each} {record.steps[each].kernel}" for each in steps], 6)
 
@@ -324,7 +324,7 @@ def _some(texts: Sequence[str], most: int = 8) -> str:
     return ", ".join(texts[:most]) + more
 
 
-WHOLE: dict[str, Callable[[CompileRecord], Iterator[str]]] = {"memory": _memory, "time": _time}
+WHOLE: dict[str, Callable[[RecordData], Iterator[str]]] = {"memory": _memory, "time": _time}
 """Questions about a model."""
-ABOUT: dict[str, Callable[[CompileRecord, str], Iterator[str]]] = {"tensor": _tensor, "node": _node}
+ABOUT: dict[str, Callable[[RecordData, str], Iterator[str]]] = {"tensor": _tensor, "node": _node}
 """Questions about one of its tensors or nodes."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ..reports.graph_layout import layered
-from .compile_record import CompileRecord
+from .record_data import RecordData
 
 Key: TypeAlias = tuple[str, int]
 """A node of a picture: "node", "step" or "tensor" (an input or output of the model), and its number."""
@@ -15,12 +15,12 @@ LETTER = 6.6  # the width of a letter of 11 pixels
 LONGEST = 22  # letters of a name
 
 
-def graphs_of(record: CompileRecord) -> dict[str, Any]:
+def graphs_of(record: RecordData) -> dict[str, Any]:
     """By kind, "node" and "step": nodes as [type, number, label, name, x, y, width, height], and edges as points."""
     return {"node": _placed(*_onnx(record)), "step": _placed(*_kernels(record))}
 
 
-def _onnx(record: CompileRecord) -> tuple[dict[Key, tuple[str, str]], list[tuple[Key, Key]]]:
+def _onnx(record: RecordData) -> tuple[dict[Key, tuple[str, str]], list[tuple[Key, Key]]]:
     labels: dict[Key, tuple[str, str]] = {}
     edges: list[tuple[Key, Key]] = []
     names = _endings([each.name for each in record.nodes])
@@ -41,7 +41,7 @@ def _onnx(record: CompileRecord) -> tuple[dict[Key, tuple[str, str]], list[tuple
     return labels, edges
 
 
-def _kernels(record: CompileRecord) -> tuple[dict[Key, tuple[str, str]], list[tuple[Key, Key]]]:
+def _kernels(record: RecordData) -> tuple[dict[Key, tuple[str, str]], list[tuple[Key, Key]]]:
     labels: dict[Key, tuple[str, str]] = {}
     edges: list[tuple[Key, Key]] = []
     makers: dict[int, list[int]] = {}

@@ -9,14 +9,14 @@ from typing import Any
 
 from rich.console import Console
 
-from ..dialects.errors import ConfigError
-from ..runtime.config import EngineConfig
-from .arrays import load_inputs
-from .explorer.collect import record_of
-from .explorer.compile_record import CompileRecord
-from .explorer.explain import check_question
-from .json_reports import Facts
-from .waiting import working
+from ...dialects.errors import ConfigError
+from ...runtime.config import EngineConfig
+from ..arrays import load_inputs
+from ..json_reports import Facts
+from ..waiting import working
+from .collect import record_of
+from .compile_record import CompileRecord
+from .explain import check_question
 
 
 @dataclass(frozen=True)

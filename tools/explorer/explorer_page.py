@@ -18,8 +18,8 @@ from string import Template
 from typing import Any
 
 from ...dialects.errors import ConfigError
-from .compile_record import CompileRecord
 from .page_graphs import graphs_of
+from .record_data import RecordData
 
 SCRIPTS = ("record.js", "code_pane.js", "graph_pane.js", "memory_pane.js", "time_pane.js", "details.js", "explorer.js")
 COMPARED = ("import", "graph", "kernels", "buffers", "arena", "loops")
@@ -31,7 +31,7 @@ MOST_COMPARED = 8_000
 _VALUE = re.compile(r"%\d+")
 
 
-def page_html(records: Sequence[CompileRecord], labels: Sequence[str] = ("",)) -> str:
+def page_html(records: Sequence[RecordData], labels: Sequence[str] = ("",)) -> str:
     """The page of one compile, or of two with what their `labels` call them.
 
     Raises ConfigError for another number of them, or without the package fast-sugiyama.
@@ -57,7 +57,7 @@ def page_html(records: Sequence[CompileRecord], labels: Sequence[str] = ("",)) -
     )
 
 
-def _changes(first: CompileRecord, second: CompileRecord) -> dict[str, Any]:
+def _changes(first: RecordData, second: RecordData) -> dict[str, Any]:
     """By level, 1 for each line of either text that the other one doesn't have in its place."""
     found: dict[str, Any] = {}
     texts = {text.level: text for text in first.texts}
