@@ -29,8 +29,8 @@ from ..mini_opt.destination import MODULE
 from ..mini_opt.reproducer import command_of, write_reproducer
 from .changed_lines import changed_lines
 from .judge import BufferReferences, Judge, Judgement
+from .pass_search import Culprit, find_culprit, left_out
 from .place import place_of
-from .search import Culprit, find_culprit, left_out
 from .watched_compile import WatchedCompile
 
 REFERRED = ("graph", "kernels", "buffers", "arena")

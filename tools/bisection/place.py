@@ -25,7 +25,7 @@ from ..comparison.exposed_values import ExposedCode, expose_values
 from ..comparison.references import References
 from .judge import Way
 from .level_values import CLOSE, Matches, Values, first_wrong, lost_before, values_of
-from .search import Culprit
+from .pass_search import Culprit
 from .watched_compile import State, WatchedCompile
 
 
