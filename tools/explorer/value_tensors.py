@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xdsl.dialects import func, memref
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ...dialects.graph.host import NAME, argument_texts
@@ -18,9 +18,14 @@ FOLLOWED = (memref.CastOp, memref.SubviewOp, memref.ReinterpretCastOp, memref.Co
 """Ops whose result lies in their first operand."""
 
 
-class ValueTensors:
-    """For each line of the loops level: the calls of main that it runs for, and the tensors that it accesses.
+DEPTH = 4
+"""Operations between a load and the arithmetic on what was loaded: a broadcast, a conversion, a shuffle, a sign."""
 
+
+class ValueTensors:
+    """For each line of the loops level: the calls of main that it runs for, and the tensors that it works on.
+
+    These are what it accesses, or of arithmetic what its operands were loaded from.
     Tensors are told by the names of main's views, arguments and weights, with the call by which they came.
     """
 
@@ -54,6 +59,8 @@ class ValueTensors:
         number = self._number.get(op)
         steps = self.steps_of(_function_of(op)) if number is None else frozenset((number,))
         values = [each for each in (*op.operands, *op.results) if isinstance(each.type, MemRefType)]
+        if not values and not op.regions:
+            values = [*_loaded(op, DEPTH)]
         found = {pair for value in values for pair in self._tensors(value)}
         return steps, frozenset(found)
 
@@ -100,6 +107,16 @@ class ValueTensors:
     def _is_kernels(self, function: str) -> bool:
         """Whether a function is a kernel or called by one, and not main or a stage of it."""
         return function.startswith(KERNEL) or (bool(self._callers.get(function)) and function != "main")
+
+
+def _loaded(op: Operation, depth: int) -> Iterator[SSAValue]:
+    """The memory from which the operands of arithmetic were loaded, up to so many operations before."""
+    for operand in op.operands:
+        owner = operand.owner
+        if depth == 0 or not isinstance(owner, Operation) or owner.regions or isinstance(operand.type, IndexType):
+            continue
+        memory = [each for each in owner.operands if isinstance(each.type, MemRefType)]
+        yield from memory or _loaded(owner, depth - 1)
 
 
 def _function_of(op: Operation) -> str:

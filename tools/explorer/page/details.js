@@ -128,8 +128,9 @@ class Details {
       .map(([level, ids]) => `${level} line${ids.size > 1 ? "s" : ""} ${[...ids].slice(0, 8).map(id => id + 1).join(", ")}${ids.size > 8 ? " …" : ""}`);
     return `<h2>${escaped(thing.level)}, line ${thing.id + 1}</h2><div><code>${escaped(text.lines[thing.id].trim().slice(0, 300))}</code></div>`
       + this.list("tied to", lines)
-      + this.list("accesses", [...related.tensors].map(id => this.to("tensor", id)))
-      + this.list("runs in", [...related.steps].map(id => this.step_(id)))
+      + this.list("works on", [...related.tensors].map(id => this.to("tensor", id)))
+      + this.list(related.shared ? `runs in, and in ${related.shared} calls more that share the code` : "runs in",
+        [...related.steps].map(id => this.step_(id)))
       + this.list("for nodes", [...related.nodes].map(id => this.to("node", id)));
   }
 

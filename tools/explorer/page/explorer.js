@@ -75,6 +75,7 @@ class Explorer {
       this.memory.show();
       this.times.show();
     }
+    if (thing?.kind === "line") thing.within = [...this.record.related(this.selection).steps];
     this.selection = thing;
     this.refresh();
     this.saveAddress(true);

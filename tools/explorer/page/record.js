@@ -71,9 +71,14 @@ class CompileRecord {
     } else {
       const mark = this.marks[this.textOf[thing.level].marks[thing.id]];
       if (mark) {
+        // Code that several calls share is seen as that of the call from which the line was chosen.
+        const chosen = mark.steps.filter(id => thing.within?.includes(id)), steps = chosen.length ? chosen : mark.steps;
         mark.nodes.forEach(id => found.nodes.add(id));
-        mark.steps.forEach(id => { found.steps.add(id); this.steps[id].nodes.forEach(node => found.nodes.add(node)); });
-        mark.tensors.forEach(id => found.tensors.add(id));
+        steps.forEach(id => { found.steps.add(id); this.steps[id].nodes.forEach(node => found.nodes.add(node)); });
+        const own = new Set(chosen.flatMap(id => [...this.steps[id].reads, ...this.steps[id].writes, ...this.steps[id].scratch]));
+        const tensors = mark.tensors.filter(id => own.has(id));
+        (tensors.length ? tensors : mark.tensors).forEach(id => found.tensors.add(id));
+        found.shared = mark.steps.length - steps.length;
       }
       this.tieLines(thing, found.lines);
     }
