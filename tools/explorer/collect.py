@@ -6,13 +6,11 @@ object code by way of assembly text, which is kept, and each kernel is timed, un
 
 from __future__ import annotations
 
-import json
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from typing_extensions import Unpack
 from xdsl.dialects.builtin import ModuleOp
@@ -25,7 +23,6 @@ from ...dialects.kernel.kernel_attributes import FormAttr
 from ...dialects.kernel.targets import target_of
 from ...lowering.gpu_to_cuda.launch_list import Launch
 from ...lowering.onnx_to_graph.model_file import ModelSource
-from ...passes.kernels.choose_schedule import Choice
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.report.memory_report import MemoryPlan, memory_plan
 from ...passes.work_bounds import work_of_kernel
@@ -44,12 +41,12 @@ from ..arrays import seeded_inputs
 from ..bench.kernel_times import timed_calls
 from ..reports.rectangles import blocks_of
 from .compile_record import CompileRecord
-from .pass_recorder import LineFacts, PassRecorder, RecordedText, line_of
-from .record_data import Block, Marks, Memory, Node, Pass, Step, Tensor, Text, numbers_of
+from .pass_recorder import PassRecorder, line_of
+from .record_data import Block, Memory, Pass, Step, numbers_of
+from .record_graph import graph_of, tie_steps
+from .record_texts import TextWriter
 from .value_tensors import ValueTensors
 
-_DIRECTIVE = re.compile(r'#line \d+ (".*")$')
-_KERNEL = re.compile(r'extern "C" __global__ .*?(\w+)\([^()]*\) \{$')
 LEVELS = ("import", "graph", "kernels", "buffers", "arena", "loops", "launches")
 RUNS = 20
 
@@ -205,10 +202,10 @@ class _Collector:
     ) -> CompileRecord:
         assert self._arena is not None
         memory = self._arena.plan
-        nodes, tensors = _graph(self._arena.nodes, memory, plan)
+        nodes, tensors = graph_of(self._arena.nodes, memory, plan)
         steps = self._arena.steps
-        _tie(nodes, tensors, steps, memory, self._recorder.choices)
-        writer = _TextWriter(nodes, tensors, steps, self._arena.kernels, self._launches)
+        tie_steps(nodes, tensors, steps, memory, self._recorder.choices)
+        writer = TextWriter(nodes, tensors, steps, self._arena.kernels, self._launches)
         texts = [
             writer.text(level, self._recorder.texts[level])
             for level in LEVELS
@@ -285,198 +282,6 @@ def _given(config: EngineConfig) -> dict[str, str]:
         for name, each in options_of(EngineConfig).items()
         if getattr(config, name) != each.default
     }
-
-
-def _graph(model: Sequence[ModelNode], memory: MemoryPlan, plan: Any) -> tuple[list[Node], list[Tensor]]:
-    """The nodes of the ONNX graph, and its tensors and the plan's."""
-    records = {each.name: each for each in memory.tensors}
-    removed = {each.name: each for each in memory.removed}
-    tensors: dict[str, Tensor] = {}
-    dtypes = {spec.name: str(spec.dtype) for spec in (*plan.inputs, *plan.outputs)}
-
-    def add(name: str, shape: Sequence[int] | None, nbytes: int, *, of_model: bool) -> None:
-        made = tensors.setdefault(
-            name,
-            Tensor(name, None if shape is None else list(shape), dtypes.get(name, ""), nbytes, "removed", of_model),
-        )
-        if (record := records.get(name)) is not None:
-            made.shape = made.shape or list(record.shape)
-            made.bytes, made.dtype = record.bytes, record.dtype
-            made.role, made.offset, made.end = record.role, record.offset, record.end
-            made.birth, made.death, made.buffer = record.birth, record.death, record.buffer
-            made.inplace, made.read_at = record.inplace, list(record.read_at)
-        elif (gone := removed.get(name)) is not None:
-            made.fate, made.steps = gone.text, list(gone.steps)
-
-    for spec in (*plan.inputs, *plan.outputs):
-        add(spec.name, spec.shape, spec.nbytes, of_model=True)
-    for node in model:
-        for each in node.outputs:
-            add(each.name, each.shape, each.bytes, of_model=True)
-    for record in memory.tensors:
-        add(record.name, record.shape, record.bytes, of_model=record.name in tensors)
-    for node in model:
-        for name in node.inputs:
-            if name:
-                add(name, None, 0, of_model=True)
-    number = numbers_of(list(tensors))
-    for name, record in records.items():
-        tensors[name].shared = [number[other] for other in record.shared_with]
-    for name, gone in removed.items():
-        if gone.into in number:
-            tensors[name].same = number[gone.into]
-    nodes: list[Node] = []
-    for node in model:
-        if not node.operator:  # an initialiser
-            tensors[node.name].role = "weight"
-            continue
-        inputs = [number[name] for name in node.inputs if name]
-        outputs = [number[each.name] for each in node.outputs]
-        for each in outputs:
-            list(tensors.values())[each].node = len(nodes)
-        for each in inputs:
-            list(tensors.values())[each].readers.append(len(nodes))
-        nodes.append(Node(node.name, node.operator, inputs, outputs, []))
-    return nodes, list(tensors.values())
-
-
-def _tie(
-    nodes: Sequence[Node],
-    tensors: Sequence[Tensor],
-    steps: Sequence[Step],
-    memory: MemoryPlan,
-    choices: Sequence[Choice],
-) -> None:
-    """Ties steps to nodes and tensors, and to the schedules that they could have had."""
-    node, tensor = numbers_of([each.name for each in nodes]), numbers_of([each.name for each in tensors])
-    considered = {
-        each.kernel: [(schedule.name, seconds * 1e6) for schedule, seconds in each.candidates] for each in choices
-    }
-    for number, (step, names) in enumerate(zip(steps, memory.step_nodes, strict=True)):
-        step.nodes = [node[name] for name in names if name in node]
-        for each in step.nodes:
-            nodes[each].steps.append(number)
-        step.candidates = considered.get(step.kernel, [])
-    for record in memory.tensors:
-        own = tensor[record.name]
-        for at in record.read_at:
-            steps[at].reads.append(own)
-        if record.role in ("intermediate", "output", "scratch") and record.kernel:
-            tensors[own].steps = [record.birth]
-            (steps[record.birth].scratch if record.role == "scratch" else steps[record.birth].writes).append(own)
-
-
-class _TextWriter:
-    """Texts with marks."""
-
-    def __init__(
-        self,
-        nodes: Sequence[Node],
-        tensors: Sequence[Tensor],
-        steps: Sequence[Step],
-        kernels: Sequence[str],
-        launches: Sequence[Launch],
-    ) -> None:
-        self.marks = Marks()
-        self._nodes, self._tensors, self._steps = nodes, tensors, steps
-        self._node = numbers_of([each.name for each in nodes])
-        self._tensor = numbers_of([each.name for each in tensors])
-        self._calls: dict[str, list[int]] = {}
-        for number, kernel in enumerate(kernels):
-            if kernel:
-                self._calls.setdefault(kernel, []).append(number)
-        self._launched: dict[str, list[int]] = {}
-        called = [number for number, kernel in enumerate(kernels) if kernel]
-        for each in launches:
-            self._launched.setdefault(each.kernel, []).append(called[each.call])
-
-    def mark(self, facts: LineFacts | None, *, final: bool) -> int:
-        """The mark of a line, of a text whose calls are the `final` ones or are numbered otherwise."""
-        if facts is None:
-            return -1
-        nodes = [self._node[name] for name in facts.nodes if name in self._node]
-        tensors = [self._tensor[name] for name in (*facts.tensors, *facts.nodes) if name in self._tensor]
-        steps: list[int] = [] if facts.of_call is None or not final else [facts.of_call]
-        if facts.kernel:
-            steps += self._launched.get(facts.kernel, self._calls.get(facts.kernel, ()))
-            nodes = self._in_all_calls(nodes, steps)
-        if not tensors and not facts.kernel:
-            tensors = [output for each in nodes for output in self._nodes[each].outputs]
-        return self.marks.number(nodes, steps, tensors)
-
-    def _in_all_calls(self, nodes: Sequence[int], steps: Sequence[int]) -> list[int]:
-        """The nodes that a line of a kernel stands for in each of its calls, given those of its first call."""
-        found = [*nodes]
-        first = next((self._steps[step].nodes for step in steps if set(nodes) & set(self._steps[step].nodes)), None)
-        for step in steps if first is not None else ():
-            others = self._steps[step].nodes
-            if first is not None and len(others) == len(first):
-                found += (others[first.index(each)] for each in nodes if each in first)
-        return found
-
-    def text(self, level: str, text: RecordedText) -> Text:
-        """A level's text."""
-        final = level in ("arena", "launches")
-        marks = [self.mark(text.facts.get(line), final=final) for line in range(1, len(text.lines) + 1)]
-        return Text(level, text.lines, marks)
-
-    def machine_texts(
-        self,
-        loops: Sequence[str],
-        facts: Mapping[int, tuple[frozenset[int], frozenset[tuple[int, str]]]],
-        called: Sequence[int],
-        listing: CodeListing,
-    ) -> list[Text]:
-        """The loops, LLVM IR and assembly; a line of the latter two has the mark of the line that it comes from.
-
-        A line that comes from none, such as those of a function's entry, has that of its function.
-        """
-        nothing: tuple[frozenset[int], frozenset[tuple[int, str]]] = frozenset(), frozenset()
-        marks = [self._mark_of_loops(*facts.get(line, nothing), called) for line in range(1, len(loops) + 1)]
-        texts = [Text("loops", list(loops), marks)]
-        above = marks
-        for level, lines, sources in (
-            ("llvm", listing.llvm_ir, listing.llvm_ir_sources),
-            ("assembly", listing.assembly, listing.assembly_sources),
-        ):
-            above = [above[source - 1] if source else -1 for source in sources]
-            texts.append(Text(level, lines, above, list(sources)))
-        return texts
-
-    def cuda(self, lines: Sequence[str]) -> Text:
-        """CUDA C++: a line belongs to the launches of its function, and to the node that the last directive names."""
-        steps: list[int] = []
-        node: list[int] = []
-        marks: list[int] = []
-        shown: list[str] = []
-        for line in lines:
-            if (directive := _DIRECTIVE.match(line)) is not None:
-                name = cast("str", json.loads(directive[1]))
-                node = [self._node[name]] if name in self._node else []
-                continue
-            if (head := _KERNEL.match(line)) is not None:
-                steps = self._launched.get(head[1], [])
-            shown.append(line)
-            marks.append(self.marks.number(self._in_all_calls(node, steps), steps))
-            if line == "}":
-                steps, node = [], []
-        return Text("cuda", shown, marks)
-
-    def _mark_of_loops(self, calls: frozenset[int], accessed: frozenset[tuple[int, str]], called: Sequence[int]) -> int:
-        steps = [called[call] for call in calls if call < len(called)]
-        tensors = {
-            tensor
-            for call, name in accessed
-            for tensor in self._of_call(self._tensor.get(name), called[call] if call >= 0 else None)
-        }
-        return self.marks.number((), steps, tensors)
-
-    def _of_call(self, tensor: int | None, step: int | None) -> set[int]:
-        """The tensors of a step that lie in a buffer which the code knows by the name of one tensor in it."""
-        if tensor is None or step is None:
-            return set() if tensor is None else {tensor}
-        own = {*self._steps[step].reads, *self._steps[step].writes, *self._steps[step].scratch}
-        return own & {tensor, *self._tensors[tensor].shared} or {tensor}
 
 
 def _title(path: Path | None) -> str:
