@@ -20,6 +20,7 @@ from ...dialects.graph.values import numpy_dtype
 from ...dialects.kernel.calls import WindowOp
 from ...lowering.pipelines import Observer, PassRun
 from ...passes.geometry.boxes import Box
+from ...passes.geometry.shape_maps import reshape_groups
 from ...passes.memory.analysis.buffers import Places, argument_with_role, constant_of, label, memref_type
 from ...passes.memory.analysis.main_steps import calls_of
 from ...passes.memory.share_threads import SHARE, STAGE, ShareThreads
@@ -84,9 +85,7 @@ def _whole(point: HookPoint, output: HookedBuffer) -> bool:
 def _with_output(point: HookPoint, output: HookedBuffer) -> HookPoint:
     """The call that makes an output, which lies in the model's order, whatever the kernel's view of it is."""
     results = (
-        replace(output, name=each.name if each.model_shape is not None else output.name)
-        if each.argument == output.argument and prod(each.shape) == prod(output.shape)
-        else each
+        output if each.argument == output.argument and prod(each.shape) == prod(output.shape) else each
         for each in point.results
     )
     return replace(point, results=tuple(results))
@@ -161,9 +160,10 @@ class _Stage:
         call, tensors = self._call, self._tensors
         names = tensor_names(call) or ()
         name = names[number] if number < len(names) else ""
-        shape = tensors.shapes.get(name)
-        if shape is not None and prod(shape) == prod(memref_type(value).get_shape()):
-            return replace(self._buffer(value, name), model_shape=shape, order=tensors.orders.get(name))
+        stored, shape, order = memref_type(value).get_shape(), tensors.shapes.get(name), tensors.orders.get(name)
+        for axes in (order, None):
+            if shape is not None and _follows(stored, shape if axes is None else [shape[axis] for axis in axes]):
+                return replace(self._buffer(value, name), model_shape=shape, order=axes)
         return self._buffer(value, f"{node_name(call) or call.callee.string_value()} temporary")
 
     def _argument_of(self, value: SSAValue) -> int:
@@ -208,6 +208,14 @@ class _Stage:
             raise CompileError(f"hook points: a place depends on {op.name}")
         left, right = map(self._number, op.operands)
         return lambda turns: compute(left(turns), right(turns))
+
+
+def _follows(stored: Sequence[int], shape: Sequence[int]) -> bool:
+    """Whether dims in memory are those of a shape, of which some may be merged or split: then their order is known."""
+    if prod(stored) != prod(shape):
+        return False
+    groups = reshape_groups(stored, shape)
+    return groups is None or all(min(len(each.source), len(each.target)) <= 1 for each in groups)
 
 
 def _label(value: SSAValue) -> str:

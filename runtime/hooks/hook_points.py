@@ -46,8 +46,6 @@ class HookedBuffer:
         if self.order is None:
             return stored.reshape(shape)
         permuted = tuple(shape[axis] for axis in self.order)
-        if stored.shape == shape != permuted:  # it was turned back
-            return stored
         return stored.reshape(permuted).transpose(np.argsort(self.order))
 
 
