@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from ..dialects.arguments import shown
 from ..dialects.errors import UnsupportedError
 from .asynchronous.cancellation import RunControl
 from .config import EngineConfig
@@ -106,7 +105,8 @@ class Session(Protocol):
 
         Raises ConfigError for a plan without hook points.
         """
-        raise UnsupportedError(f"{shown(hook)} can't be called after each kernel: hooks are for the CPU")
+        del hook
+        raise UnsupportedError("hooks are for the CPU: the plan is for another device")
 
     def times(self) -> Array:
         """For a profiled plan: the nanoseconds of each call in the last run, and how often it ran."""

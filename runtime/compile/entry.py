@@ -46,7 +46,8 @@ def compile(
     The result is cached on disk, by the content of the model and its external data, the options, the CPU and the
     version. `cache` says where: True, in the user's cache; a folder; False, nowhere; None, as the environment variable
     MINI_INFER_CACHE says. If the cache can't be written, the model is compiled all the same, with a warning for a
-    folder that was given. Models for the CPU, from ONNX, without `check_memory`, are cached.
+    folder that was given. Models for the CPU, from ONNX, are cached, but for code with
+    `check_memory`, `enable_hooks` or `check`.
 
     With `tune`, about so many seconds are spent measuring schedules of kernels on this machine; this compile and all
     later ones, with or without `tune`, use the result (see EngineConfig's `tuned`).

@@ -84,11 +84,14 @@ def _whole(point: HookPoint, output: HookedBuffer) -> bool:
 
 def _with_output(point: HookPoint, output: HookedBuffer) -> HookPoint:
     """The call that makes an output, which lies in the model's order, whatever the kernel's view of it is."""
-    results = (
-        output if each.argument == output.argument and prod(each.shape) == prod(output.shape) else each
-        for each in point.results
-    )
-    return replace(point, results=tuple(results))
+
+    def shown(each: HookedBuffer) -> HookedBuffer:
+        if each.argument != output.argument or prod(each.shape) != prod(output.shape):
+            return each
+        is_named = each.order is None and each.model_shape == output.shape
+        return replace(output, name=each.name) if is_named else output
+
+    return replace(point, results=tuple(map(shown, point.results)))
 
 
 def _outputs(main: func.FuncOp) -> dict[int, HookedBuffer]:

@@ -147,6 +147,9 @@ def test_no_hook_without_hook_points() -> None:
         context.run(example_inputs(model), hook=print)
     with compiled(model).create_context() as context, pytest.raises(mi.ConfigError, match="hook is 3; it must be"):
         context.run(example_inputs(model), hook=cast("Any", 3))
+    emulated = mi.compile(model, device="cuda-emulated")
+    with emulated.create_context() as context, pytest.raises(mi.UnsupportedError, match="hooks are for the CPU"):
+        context.run(example_inputs(model), hook=print)
 
 
 @pytest.mark.parametrize("options", [{"enable_hooks": True}, {"check": "nan"}])

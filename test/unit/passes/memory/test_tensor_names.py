@@ -140,6 +140,21 @@ def test_a_tensor_that_nothing_overwrites_is_there_after_a_run(name: str) -> Non
     assert not any(map(plans[1].memory.overwritten_by, inside))
 
 
+@pytest.mark.parametrize("name", ["resnet", "transformer", "lstm"])
+def test_a_context_gives_every_tensor_or_tells_who_has_it(name: str) -> None:
+    model = SMALL_MODELS[name]()
+    with mi.compile(model, threads=1).create_context() as context:
+        for each in names_of(model):
+            record, removed = context.plan.memory.find(each)
+            if record is not None and record.offset is not None:
+                assert context.tensor(each).shape == record.shape
+                continue
+            with pytest.raises(mi.InvalidInputError) as caught:
+                context.tensor(each)
+            told = "the memory of an input, an output or the weights" if removed is None else removed.text
+            assert told in str(caught.value)
+
+
 def test_a_layout_of_its_own_keeps_the_models_shape() -> None:
     """On CPUs pictures lie with their channels last; the record tells the shape of the model."""
     plan = mi.plan_memory(SMALL_MODELS["resnet"](), threads=1)

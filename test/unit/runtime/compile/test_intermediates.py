@@ -10,8 +10,10 @@ from typing import Any, cast
 import ml_dtypes
 import numpy as np
 import pytest
+from import_cases import onnxruntime
 from models.build import example_inputs
 from models.judging import distance
+from models.light import seeded_light_model
 from models.small import lstm, mobilenet, transformer
 from onnx import ModelProto, ValueInfoProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
@@ -105,6 +107,18 @@ def test_all_tensors_of_a_model_have_the_shapes_and_values_of_the_model(made: Ca
     model = made()
     inputs = example_inputs(model, 0)
     check_all(mi.intermediates(model, inputs), judged(model, inputs))
+
+
+@pytest.mark.slow
+def test_all_tensors_of_a_picture_model_are_those_of_onnx_runtime() -> None:
+    model = seeded_light_model("shufflenet")
+    inputs = example_inputs(model, 0)
+    found, more = mi.intermediates(model, inputs), ModelProto.FromString(model.SerializeToString())
+    del more.graph.output[:]
+    names = [each for each in found if each not in inputs]
+    more.graph.output.extend(ValueInfoProto(name=each) for each in names)
+    for tensor, value in zip(names, onnxruntime(more, inputs), strict=True):
+        assert found[tensor].shape == value.shape and distance(found[tensor], value) < 1e-4, tensor
 
 
 def test_only_what_is_asked_for_is_returned_and_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
