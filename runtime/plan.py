@@ -95,6 +95,21 @@ class InferencePlan(LoadedPlan, Stationary):
         """`create_execution_context`, by a shorter name."""
         return self.create_execution_context(arena, allocator=allocator)
 
+    def write_perf_map(self) -> Path:
+        """Tells Linux's `perf` the names of this plan's functions: appends them to /tmp/perf-PID.map, and returns that.
+
+        With `perf record`, samples in a kernel are then told by its name. They are right as long as the plan lives.
+        Raises UnsupportedError for a GPU's code, MiniInferError if the file can't be written.
+        """
+        from .profiling.perf_map import write_perf_map
+
+        codes = [self.code]
+        if self.threads > 1:
+            from .native.team import team
+
+            codes.append(team().code)
+        return write_perf_map(codes)
+
     def execute(self, context: ExecutionContext) -> None:
         """One inference on the buffers bound to a context of this plan, as `context.execute()`.
 

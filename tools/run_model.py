@@ -124,6 +124,7 @@ def run_compiled(
     trace: str | None = None,
     dump: str | None = None,
     tensors: Sequence[str] | None = None,
+    perf_map: bool = False,
 ) -> tuple[Engine, Facts]:
     """Compiles and runs a model and prints a report; returns the engine, and the report for programs.
 
@@ -138,6 +139,7 @@ def run_compiled(
     else:
         compiled = _opened(model, options, files, seed, console, keep)
     engine, plan, memory = compiled.engine, compiled.engine.plan, compiled.engine.plan.memory
+    named = plan.write_perf_map() if perf_map else None
     outputs: dict[str, Array] = engine.tensors(compiled.inputs)
     kernels = len({call.kernel for call in plan.calls})
     found: dict[str, Any] = {
@@ -155,6 +157,9 @@ def run_compiled(
         Text.assemble((Path(model).name, "bold"), f": {len(plan.calls)} kernel calls of {kernels} kernels, ")
         + Text(_origin(compiled))
     )
+    if named is not None:
+        found["perf_map"] = str(named)
+        console.print(f"names for perf: {named}")
     if timing:
         found["timing"] = steps = _steps(compiled)
         console.print(_timing_table(steps, compiled))

@@ -28,7 +28,7 @@ from ..device import Array
 from ..memory.mapped_file import Advise, MappedPart, mapped_parts
 from .records import KeptError
 
-MAGIC, VERSION = b"mini_inf", 5
+MAGIC, VERSION = b"mini_inf", 6
 _ROW = 1021  # 64-bit words: the prime below two pages
 _BLOCK = 256  # rows whose words are summed, 2 MB
 PAGE = 2**16  # bytes: sections begin at multiples, in the file and in memory, where all of the file is mapped

@@ -189,7 +189,8 @@ def _read_image(container: Container, found: Any) -> Image:
         raise KeptError("its code has a pointer where none may be")
     if strange := sorted({name for name, _ in links.imports} - ALLOWED - KERNELS_MAY_CALL):
         raise KeptError(f"its code calls {', '.join(strange)}")
-    if any(not 0 <= at <= len(data) for _, at in links.exports):
+    places = [*(at for _, at in links.exports), *(at + size for _, at, size in links.functions)]
+    if any(not 0 <= at <= len(data) for at in places):
         raise KeptError("its code has a function outside of it")
     return Image(data, links)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from command_runs import complaint, saved, told
 from text_models import model_of
 
 import mini_infer as mi
+from mini_infer.runtime.profiling import perf_map
 
 LOOPS = """
     g (float[8,16] x, int64 turns, bool on) => (float[8,16] y) {
@@ -133,3 +135,12 @@ def test_loops_of_a_saved_model_are_traced(tmp_path: Path) -> None:
     np.savez(inputs, **given(4, on=True))
     told("run", path, "-i", inputs, "--repeat", "1", "--trace", tmp_path / "run.json")
     assert [each["args"]["turn"] for each in events_of(tmp_path / "run.json", "kernel")] == [0, 0, 1, 2, 3, 0]
+
+
+def test_run_names_its_code_for_perf(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(perf_map, "FOLDER", str(tmp_path))
+    file = tmp_path / f"perf-{os.getpid()}.map"
+    assert f"names for perf: {file}" in told("run", model, "-j", "1", "--repeat", "1", "--perf-map")
+    assert " main\n" in file.read_text()
+    message = "--perf-map does nothing with --device cuda-emulated, as the CPU runs none of its code"
+    assert complaint("run", model, "--perf-map", "--device", "cuda-emulated") == message

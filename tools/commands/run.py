@@ -38,6 +38,7 @@ def run(
         str | None,
         typer.Option(metavar="FILE.json", help="Write the last inference as a trace for Perfetto, and the compile."),
     ] = None,
+    perf_map: Annotated[bool, typer.Option(help="Tell Linux's perf the names of kernels: /tmp/perf-PID.map.")] = False,
     keep: Annotated[
         bool | None,
         typer.Option("--keep/--no-keep", help="Use the cache of compiled models.", show_default="MINI_INFER_CACHE"),
@@ -59,20 +60,22 @@ def run(
         if "profile" in options or (chosen.at and compiled):
             from .. import at_shapes
 
-            others = ("reference", "timing", "explain", "trace", "check_memory", "check", "keep", "dump")
+            others = ("reference", "timing", "explain", "trace", "perf_map", "check_memory", "check", "keep", "dump")
             chosen.refuse(chosen.by_ranges, *others)
             return at_shapes.run_at_shapes(model, options, chosen.at, input or [], seed, repeat, output, console)
         from .. import run_model as runs
 
         if reference:
-            others = ("cache", "timing", "explain", "trace", "keep", "repeat", "dump")
+            others = ("cache", "timing", "explain", "trace", "perf_map", "keep", "repeat", "dump")
             chosen.refuse_compiling("with --reference", *others)
             return runs.run_reference(model, options, input or [], seed, output, console)
         if options["check_memory"] or options["check"] is not None:
-            chosen.refuse("with --check-memory and --check", "repeat", "trace")
+            chosen.refuse("with --check-memory and --check", "repeat", "trace", "perf_map")
         if options["device"] != "cpu" or Path(model).suffix == ".mlir":
             what = "a module" if options["device"] == "cpu" else f"--device {options['device']}"
             chosen.refuse(f"with {what}", "keep")
+        if options["device"] != "cpu":
+            chosen.refuse(f"with --device {options['device']}, as the CPU runs none of its code", "perf_map")
         if timing or explain or trace is not None or options["check_memory"] or options["check"] is not None:
             chosen.refuse("with --timing, --explain, --trace, --check-memory and --check, which compile", "keep")
         return runs.run_compiled(
@@ -89,6 +92,7 @@ def run(
             trace=trace,
             dump=dump,
             tensors=tensors,
+            perf_map=perf_map,
         )[1]
 
     return work

@@ -12,6 +12,7 @@ from ....dialects.errors import CompileError
 ELF = b"\x7fELF\2\1"  # 64-bit little-endian
 NOBITS, INIT_ARRAY = 8, 14  # types of sections: of zeros, and of functions to call at first
 _SYMBOLS, _RELOCATIONS = 2, 4
+_FUNCTION = 2  # type of symbols
 WRITE, ALLOC, EXEC, THREAD = 1, 2, 4, 0x400  # section flags
 
 
@@ -36,8 +37,10 @@ class ElfSymbol:
     name: str
     is_local: bool
     is_weak: bool
+    is_function: bool
     section: int
     value: int
+    size: int
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,16 @@ class ElfObject:
                 strings = self.sections[section.link].offset
                 entries = struct.iter_unpack("<IBBHQQ", self.bytes_of(section))
                 return [
-                    ElfSymbol(string_at(self.data, strings + name), info >> 4 == 0, info >> 4 == 2, place, value)
-                    for name, info, _, place, value, _ in entries
+                    ElfSymbol(
+                        string_at(self.data, strings + name),
+                        is_local=info >> 4 == 0,
+                        is_weak=info >> 4 == 2,
+                        is_function=info & 15 == _FUNCTION,
+                        section=place,
+                        value=value,
+                        size=size,
+                    )
+                    for name, info, _, place, value, size in entries
                 ]
         return []
 

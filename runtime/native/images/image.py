@@ -20,6 +20,8 @@ class Links:
     """Offsets of words to which the image's address is added."""
     exports: tuple[tuple[str, int], ...]
     """Exported functions and variables, with their offsets."""
+    functions: tuple[tuple[str, int, int], ...]
+    """All functions, those that are not exported too, in order: names, offsets and sizes."""
 
 
 @dataclass(frozen=True)

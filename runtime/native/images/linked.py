@@ -97,8 +97,21 @@ class _Linker:
             tuple((str(name), at) for name, at in imports),
             tuple(sorted(self.moved)),
             tuple(sorted((name, at) for name, (at, _) in self.layout.globals.items())),
+            tuple(self._functions()),
         )
         return Image(bytes(self.layout.data), links)
+
+    def _functions(self) -> list[tuple[str, int, int]]:
+        """All functions, by their offsets; one of several weak definitions is the one that is called."""
+        found: list[tuple[int, str, int]] = []
+        for number, each in enumerate(self.objects):
+            for symbol in each.symbols:
+                place = self.layout.places.get((number, symbol.section))
+                if symbol.is_function and place is not None:
+                    at = place + symbol.value
+                    if symbol.is_local or self.layout.globals[symbol.name][0] == at:
+                        found.append((at, symbol.name, symbol.size))
+        return [(name, at, size) for at, name, size in sorted(found)]
 
     def _is_import(self, name: str | tuple[int, int]) -> bool:
         return isinstance(name, str) and name not in self.layout.globals

@@ -57,6 +57,10 @@ class LoadedImage:
         if process.mprotect(address, ctypes.c_size_t(nbytes), flags):
             raise CompileError(f"code can't be made executable: {os.strerror(ctypes.get_errno())}")
 
+    def functions(self) -> list[tuple[int, int, str]]:
+        """The address, the size in bytes and the name of each function, in order."""
+        return [(self._start + at, size, name) for name, at, size in self.image.links.functions]
+
     def address(self, name: str) -> int:
         """The address of an exported function or variable. Raises CompileError for an unknown name."""
         if name not in self._exports:
