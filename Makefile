@@ -9,7 +9,7 @@ CHECKS := check-format check-lint check-types check-layers check-lit
 # What Python has compiled is kept: tests start a hundred processes that import the same files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo faults fuzz gpu-day mutants test test-all test-cuda checks $(CHECKS) format clean
+.PHONY: demo docs faults fuzz gpu-day mutants test test-all test-cuda checks $(CHECKS) format clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/mini-infer demo
@@ -39,6 +39,11 @@ gpu-day: $(VENV)/.installed-dev
 fuzz: $(VENV)/.installed-dev
 	@PYTHONPATH=.:test OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz $(if $(GRAPHS),--graphs $(GRAPHS)) \
 	$(if $(FILES),--files $(FILES)) $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS))
+
+# The pages that are made: docs/api.md from docstrings, docs/walkthrough.md from what its commands print.
+docs: $(VENV)/.installed-dev
+	@PYTHONPATH=.:test $(BIN)/python -m api_page
+	@PYTHONPATH=.:test $(BIN)/python -m walkthrough_page
 
 # Faults sown into GPU code, and how many of them each of the two emulations finds.
 # FAULTS=200 SEED=1 say how many and which.
