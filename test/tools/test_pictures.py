@@ -15,6 +15,7 @@ from text_models import model_of
 
 import mini_infer as mi
 from mini_infer.tools import pictures
+from mini_infer.tools.mini_opt.command import main as mini_opt
 
 BLOCK = """
     block (float[1,3,8,8] x, float[4,3,3,3] w, float[4,4,3,3] v) => (float[1,4,8,8] y) {
@@ -58,15 +59,28 @@ def test_passes_tell_what_they_made_and_removed() -> None:
 def test_the_graph_has_nodes_and_the_calls_that_compute_them() -> None:
     pytest.importorskip("fast_sugiyama")
     facts = pictures.facts_of("graph", model_of(BLOCK), mi.EngineConfig(threads=1))
-    nodes, calls = facts["onnx"]["nodes"], facts["kernels"]["nodes"]
+    nodes, calls = facts["model"]["nodes"], facts["kernels"]["nodes"]
     assert [each["op"] for each in nodes] == ["Conv", "Relu", "Conv", "Add", "Softmax"]
-    edges = sorted((each["from"], each["to"]) for each in facts["onnx"]["edges"])
+    edges = sorted((each["from"], each["to"]) for each in facts["model"]["edges"])
     assert edges == [(0, 1), (1, 2), (1, 3), (2, 3), (3, 4)]
     for each in nodes:
         assert each["name"] in calls[each["call"]]["nodes"]
     assert all(each["from"] < each["to"] for each in facts["kernels"]["edges"])
     assert {each["to"] for each in facts["kernels"]["edges"]} >= {each["call"] for each in nodes[2:]}
     assert "5 ONNX nodes" in texts(facts) and nodes[0]["label"] in texts(facts)
+
+
+def test_the_graph_of_a_module_has_its_ops(tmp_path: Path) -> None:
+    pytest.importorskip("fast_sugiyama")
+    block = Path(__file__).parents[2] / "docs" / "block.mlir"
+    facts = pictures.facts_of("graph", str(block), mi.EngineConfig(threads=1))
+    assert [each["label"] for each in facts["model"]["nodes"]] == ["conv", "relu", "max_pool"]
+    assert [(each["from"], each["to"]) for each in facts["model"]["edges"]] == [(0, 1), (1, 2)]
+    assert "3 ops" in texts(facts)
+    kernels = tmp_path / "kernels.mlir"
+    assert mini_opt([str(block), "--to", "kernels", "--host", "-o", str(kernels)]) == 0
+    with pytest.raises(mi.ConfigError, match="the view graph is of a model, or of a module at the graph level, not at"):
+        pictures.facts_of("graph", str(kernels), mi.EngineConfig(threads=1))
 
 
 def test_time_stands_beside_the_limit(tmp_path: Path) -> None:

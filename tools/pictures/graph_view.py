@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.traits import IsTerminator
+
+from ...dialects.errors import ConfigError
+from ...dialects.graph.base import node_name
+from ...dialects.graph.host import main_of
+from ...lowering.levels import level_of
 from ...passes.memory.report.memory_plan import MemoryPlan
 from ...runtime.compile.module_to_plan import plan_source
 from ...runtime.compile.source import ModuleSource, source_of
@@ -19,45 +27,68 @@ if TYPE_CHECKING:
 
 LETTER, HEIGHT, MOST = 4.4, 15.0, 44  # points: width of a letter, height of a node; letters of a label
 MARGIN, BETWEEN, HEAD = 24.0, 60.0, 44.0  # points: around the picture, between its parts, for headings
+LEAST_WIDTH = 150.0  # points, of a part: for headings
 NO_CALL = "#f2f4f7"
 """Colour of nodes that no call computes: they are constants, or views."""
 
 
+Nodes = list[dict[str, Any]]
+Edges = list[tuple[int, int, str]]
+
+
 def facts(model: ModelSource, config: EngineConfig) -> dict[str, Any]:
-    """`onnx` (not of a module's text) and `kernels`: nodes with labels and places, edges with the points they pass.
+    """`model`, the graph as it came, and `kernels`: nodes with labels and places, edges with the points they pass.
 
     Places are in points from the upper left corner, those of nodes their middles. `call` is the number of a kernel
-    call: of an ONNX node, of the one that computes it.
+    call: of a node of the model, of the one that computes it. A module's text must be at the graph level.
     """
     source = source_of(model)
     plan = plan_source(source, config)
-    found = {"kernels": _placed(*_calls(plan))}
-    if isinstance(source, ModuleSource):
-        return found
     computed = {name: call for call, each in enumerate(plan.step_records()) for name in each.nodes}
-    return {"onnx": _placed(*_onnx(source.model, computed)), **found}
+    if isinstance(source, ModuleSource):
+        kind, came = "ops", _ops(source.load(config)[0], computed)
+    else:
+        kind, came = "ONNX nodes", _onnx(source.model, computed)
+    return {"kind": kind, "model": _placed(*came), "kernels": _placed(*_calls(plan))}
 
 
-def _onnx(model: ModelSource, computed: Mapping[str, int]) -> tuple[list[dict[str, Any]], list[tuple[int, int, str]]]:
+def _onnx(model: ModelSource, computed: Mapping[str, int]) -> tuple[Nodes, Edges]:
     """The nodes of an ONNX model, without those of branches and bodies of loops, and the values between them."""
     from ...lowering.onnx_to_graph.check import named_nodes, reads
     from ...lowering.onnx_to_graph.model_file import load_model
 
-    nodes: list[dict[str, Any]] = []
-    edges: list[tuple[int, int, str]] = []
+    nodes: Nodes = []
+    edges: Edges = []
     named = named_nodes(load_model(model).proto.graph.node)
     makers = {value: number for number, (_, node) in enumerate(named) for value in node.output}
     forms = short_names([name for name, _ in named])
     for number, (name, node) in enumerate(named):
         short = next((form for form in forms[name] if len(form) < MOST - len(node.op_type)), forms[name][-1])
-        nodes.append(
-            {"name": name, "op": node.op_type, "label": f"{node.op_type}  {short}", "call": computed.get(name)}
-        )
+        label = f"{node.op_type}  {short}"
+        nodes.append({"name": name, "op": node.op_type, "label": label, "call": computed.get(name)})
         edges += [(makers[value], number, value) for value in dict.fromkeys(reads(node)) if value in makers]
     return nodes, edges
 
 
-def _calls(plan: MemoryPlan) -> tuple[list[dict[str, Any]], list[tuple[int, int, str]]]:
+def _ops(module: ModuleOp, computed: Mapping[str, int]) -> tuple[Nodes, Edges]:
+    """The ops of a module's main, without weights, as nodes: an op with regions is one."""
+    if level_of(module) != "graph":
+        raise ConfigError(f"the view graph is of a model, or of a module at the graph level, not at {level_of(module)}")
+    ops = [op for op in main_of(module).body.block.ops if op.operands and not op.has_trait(IsTerminator)]
+    numbers: dict[Operation | Block | None, int] = {op: number for number, op in enumerate(ops)}
+    nodes: Nodes = []
+    edges: Edges = []
+    for number, op in enumerate(ops):
+        name, kind = node_name(op), op.name.removeprefix("graph.")
+        nodes.append({"name": name, "op": kind, "label": f"{kind}  {name}".rstrip(), "call": computed.get(name)})
+        makers = [value.owner for each in op.walk() for value in each.operands]
+        edges += [
+            (numbers[maker], number, "") for maker in dict.fromkeys(makers) if maker in numbers and maker is not op
+        ]
+    return nodes, edges
+
+
+def _calls(plan: MemoryPlan) -> tuple[Nodes, Edges]:
     """The kernel calls of a plan, and the tensors that one makes and another reads later."""
     nodes = [
         {
@@ -68,7 +99,7 @@ def _calls(plan: MemoryPlan) -> tuple[list[dict[str, Any]], list[tuple[int, int,
         }
         for each in plan.step_records()
     ]
-    edges: list[tuple[int, int, str]] = []
+    edges: Edges = []
     for tensor in plan.tensors:
         if tensor.role not in ("input", "weight", "scratch"):
             edges += [(tensor.birth, step, tensor.name) for step in tensor.read_at if step > tensor.birth]
@@ -79,7 +110,7 @@ def _call_label(kernel: str, nodes: Sequence[str]) -> str:
     return f"{kernel}: {len(nodes)} nodes" if len(nodes) > 1 else kernel
 
 
-def _placed(nodes: list[dict[str, Any]], edges: Iterable[tuple[int, int, str]]) -> dict[str, Any]:
+def _placed(nodes: Nodes, edges: Edges) -> dict[str, Any]:
     """Nodes with their middles and sizes, edges with their points."""
     for node in nodes:
         node["label"] = _cut(node["label"])
@@ -111,21 +142,20 @@ def figure(facts: Mapping[str, Any], title: str = "") -> Any:
     """The picture as a matplotlib figure."""
     from matplotlib.figure import Figure
 
-    parts = [(name, facts[name]) for name in ("onnx", "kernels") if name in facts]
-    width = 2 * MARGIN + sum(max(part["width"], 160.0) for _, part in parts) + BETWEEN * (len(parts) - 1)
+    parts = [(facts["kind"], facts["model"]), ("kernel calls", facts["kernels"])]
+    width = 2 * MARGIN + sum(max(part["width"], LEAST_WIDTH) for _, part in parts) + BETWEEN
     height = 2 * MARGIN + HEAD + max(part["height"] for _, part in parts)
     drawn: Any = Figure(figsize=(width / 72, height / 72), facecolor="white")
     axes = drawn.add_axes((0, 0, 1, 1))
     axes.set_xlim(0, width)
     axes.set_ylim(height, 0)
     axes.axis("off")
-    axes.text(MARGIN, MARGIN, titled(title, "the graph, and its kernel calls"), fontsize=11, color=TEXT, va="center")
+    axes.text(MARGIN, MARGIN, titled(title, "the graph and its kernel calls"), fontsize=11, color=TEXT, va="center")
     left = MARGIN
-    for name, part in parts:
-        what = "ONNX nodes" if name == "onnx" else "kernel calls"
+    for what, part in parts:
         axes.text(left, MARGIN + 22, f"{len(part['nodes'])} {what}", fontsize=9, color=TEXT, va="center", weight="bold")
         _draw_part(axes, part, (left, MARGIN + HEAD))
-        left += max(part["width"], 160.0) + BETWEEN
+        left += max(part["width"], LEAST_WIDTH) + BETWEEN
     return drawn
 
 

@@ -57,6 +57,7 @@ def plan_facts(plan: MemoryPlan) -> dict[str, Any]:
 def figure(facts: Mapping[str, Any], title: str = "") -> Any:
     """The picture as a matplotlib figure."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     drawn: Any = Figure(figsize=(9.0, 6.0), facecolor="white", layout="constrained")
     every, arena = drawn.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": (3, 2)})
@@ -76,6 +77,7 @@ def figure(facts: Mapping[str, Any], title: str = "") -> Any:
     arena.set_ylim(0, max(1, facts["arena_bytes"]) * 1.22)
     every.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), reverse=True, fontsize=8, frameon=False)
     arena.set_xlim(0, len(live))
+    arena.xaxis.set_major_locator(MaxNLocator(integer=True))
     arena.set_xlabel("step (kernel call)", fontsize=9, color=TEXT)
     _name_peak(arena, facts, len(live))
     for axes, what, size in ((every, "all memory", level + facts["arena_bytes"]), (arena, "arena", max(live))):
