@@ -112,6 +112,12 @@ class Session(Protocol):
         """For a profiled plan: the nanoseconds of each call in the last run, and how often it ran."""
         ...
 
+    has_clock = True
+
+    def traffic(self) -> Sequence[tuple[int, int]] | None:
+        """For a profiled plan: the bytes that each call loaded and stored, on a device that counts them."""
+        return None
+
     def turns(self) -> Array:
         """The first calls of that run, in order: which it is, when it began (by any clock), and its nanoseconds."""
         ...

@@ -213,7 +213,8 @@ class EngineConfig:
         where that is faster; "compact", by the schedule with the smallest weights of those that take at most 1.5 times
         as long as the fastest; "off", never. CPU only.
     enable_memory_planning: reuse memory; off, every intermediate value has bytes of its own.
-    enable_profiling: time every kernel; read the times with `ExecutionContext.profile`. Not on "cuda-emulated".
+    enable_profiling: time every kernel; read the times with `ExecutionContext.profile`. "cuda-emulated" has no clock:
+        its interpreter counts the bytes that kernels load and store.
     enable_cancellation: code looks before each kernel whether its run has been cancelled, or is over its time limit;
         off, such a run ends with the error once all of it is computed. CPU only.
     enable_hooks: a run may call a function after each kernel call: see `hook` of `ExecutionContext.run`. One shape; CPU

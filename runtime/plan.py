@@ -513,13 +513,15 @@ class ExecutionContext(Stationary):
         self._check_open()
         if not self.plan.profiled:
             return []
-        rows = zip(self.plan.calls, self._session.times(), strict=True)
-        return [KernelTime(call.kernel, call.node, int(taken), int(runs)) for call, (taken, runs) in rows]
+        traffic = self._session.traffic() or [(None, None)] * len(self.plan.calls)
+        rows = zip(self.plan.calls, self._session.times(), traffic, strict=True)
+        return [KernelTime(call.kernel, call.node, int(taken), int(runs), *made) for call, (taken, runs), made in rows]
 
     def timeline(self) -> list[KernelTurn]:
         """The calls of the last run in order, with their begins; empty unless compiled with `enable_profiling`.
 
-        On the CPU the first 16,384 are known, which a model without loops does not reach.
+        Empty on "cuda-emulated", which has no clock. On the CPU the first 16,384 are known, which a model without loops
+        does not reach.
         """
         self._check_open()
         turns: list[tuple[int, int, int]] = self._session.turns().tolist() if self.plan.profiled else []
@@ -532,14 +534,16 @@ class ExecutionContext(Stationary):
     def write_trace(self, path: str | Path) -> None:
         """Writes the last run as a trace for Perfetto (ui.perfetto.dev) and chrome://tracing: `timeline` as JSON.
 
-        Raises InvalidInputError unless the plan was compiled with `enable_profiling`, MiniInferError if the file can't
-        be written.
+        Raises InvalidInputError unless the plan was compiled with `enable_profiling` for a device with a clock,
+        MiniInferError if the file can't be written.
         """
         from .profiling.trace import Trace
 
         self._check_open()
         if not self.plan.profiled:
             raise InvalidInputError("the plan has no times to write: compile with enable_profiling=True")
+        if not self._session.has_clock:
+            raise InvalidInputError(f"the device '{self.plan.config.place}' has no clock, and no times to write")
         trace = Trace()
         trace.add_run(self.timeline())
         trace.write(checked_path("path", path))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from ...dialects.errors import ConfigError, UnsupportedError
+from ...dialects.errors import ConfigError
 from ..compute_device import ComputeDevice
 from ..specs import Compilation, KernelCall
 
@@ -31,12 +31,13 @@ class LaunchDevice(ComputeDevice):
 
     kind = "cuda"
     access_bytes = 16  # bytes of a thread's widest access
-    profiles = False
-    """Whether its sessions measure the times of launches."""
 
     @abstractmethod
     def objects(self, module: ModuleOp, config: EngineConfig) -> Sequence[bytes]:
         """The objects that `load` takes, from a module at the launches level. Raises CompileError."""
+
+    def check_profiling(self, config: EngineConfig) -> None:
+        """Raises UnsupportedError if its sessions can't tell of single launches."""
 
     def present(self, precision: str) -> GpuAttr:
         """The present GPU as a target; the default target without one, as planning needs no GPU."""
@@ -69,8 +70,8 @@ class LaunchDevice(ComputeDevice):
         from ...lowering.pipelines import run_phases
         from ...passes.statistics import timed
 
-        if config.enable_profiling and not self.profiles:
-            raise UnsupportedError(f"enable_profiling is not supported on the device '{config.device}'")
+        if config.enable_profiling:
+            self.check_profiling(config)
         run_phases(ctx, module, phases, observer)
         launches = launch_list(module)
         with timed(ctx, "kernels"):

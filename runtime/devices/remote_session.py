@@ -36,7 +36,7 @@ class RemoteSession(Session):
         self._specs = (*plan.inputs, *plan.written)
         self._status = self._zeroed(8 * len(plan.checks)) if plan.checks else None
         self._calls = len(plan.calls)
-        self._times = self._zeroed(8 * call_times.length(self._calls)) if plan.profiled else None
+        self._times = self._zeroed(8 * call_times.length(self._calls)) if plan.profiled and not plan.launches else None
         never = self._zeroed(8) if plan.cancellable else None  # the stop word of a CPU's code, which nobody sets
         self._own = [each for each in (arena, self._status, plan.weights, never, self._times) if each is not None]
         self._bound: dict[int, Tensor] = {}

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class KernelTime:
-    """Nanoseconds of one call in the last run: the total of its `runs` if it is in a loop."""
+    """Nanoseconds of one call in the last run: the total of its `runs` if it is in a loop.
+
+    On "cuda-emulated" there is no time: it counts bytes of global memory that all threads together load and store.
+    """
 
     kernel: str
     node: str
     nanoseconds: int
     runs: int = 1
+    loaded_bytes: int | None = None
+    stored_bytes: int | None = None
 
     @property
     def mean_nanoseconds(self) -> float:

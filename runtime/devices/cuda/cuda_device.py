@@ -104,8 +104,6 @@ class CudaCode(Code):
 class Cuda(LaunchDevice):
     """One GPU."""
 
-    profiles = True
-
     def __init__(self, number: int) -> None:
         self.gpu = Gpu(number)
 

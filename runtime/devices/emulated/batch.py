@@ -21,6 +21,14 @@ _DIMENSIONS = "xyz"
 
 
 @dataclass
+class Traffic:
+    """Bytes of global memory that the threads of a launch load and store, each access of each thread by itself."""
+
+    loaded: int = 0
+    stored: int = 0
+
+
+@dataclass
 class Batch:
     """Blocks `first` to `first + blocks` of a grid, numbered with x fastest, and their threads.
 
@@ -33,6 +41,8 @@ class Batch:
     first: int
     blocks: int
     nodes: Sequence[str] = ()
+    traffic: Traffic | None = None
+    """Where accesses are counted, if they are."""
     _ids: dict[tuple[str, str], Value] = field(default_factory=dict[tuple[str, str], Value])
 
     @property
@@ -45,6 +55,10 @@ class Batch:
     def shape(self) -> tuple[int, int]:
         """(blocks, threads per block)."""
         return self.blocks, self.threads
+
+    def count(self, mask: Mask) -> int:
+        """The number of active threads."""
+        return self.blocks * self.threads if mask is True else int(np.broadcast_to(mask, self.shape).sum())
 
     def id(self, kind: str, dimension: str) -> Value:
         """The value of `gpu.thread_id` or `gpu.block_id`, according to `kind`."""

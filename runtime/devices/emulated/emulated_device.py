@@ -16,13 +16,14 @@ from weakref import WeakValueDictionary
 import numpy as np
 from typing_extensions import override
 
-from ....dialects.errors import CompileError, InvalidInputError
+from ....dialects.errors import CompileError, InvalidInputError, UnsupportedError
 from ...asynchronous.cancellation import RunControl
-from ...compute_device import LoadedPlan, Session
+from ...compute_device import LoadedPlan, Session, Wrong
 from ...device import Array, Code, Memory
 from ...memory.host_memory import HostMemory, aligned_bytes
 from ..launch_device import LaunchDevice
 from ..remote_session import RemoteSession
+from .batch import Traffic
 from .checked_memory import GlobalRange
 from .gpu_interpreter import Kernel
 
@@ -71,8 +72,13 @@ class EmulatedCode(Code):
             raise CompileError(f"there is no kernel '{name}'")
         return self._names.index(name)
 
-    def launch(self, plan: LoadedPlan, addresses: Sequence[int], control: RunControl | None) -> None:
-        """Runs a plan's launches, possibly none, up to where the control says that the run is over."""
+    def launch(
+        self, plan: LoadedPlan, counted: list[Traffic], addresses: Sequence[int], control: RunControl | None
+    ) -> None:
+        """Runs a plan's launches, possibly none, up to where the control says that the run is over.
+
+        For a profiled plan, what each of them loads and stores is appended to `counted`.
+        """
 
 
 class InterpretedCode(EmulatedCode):
@@ -87,7 +93,9 @@ class InterpretedCode(EmulatedCode):
         super().__init__(list(self._kernels))
 
     @override
-    def launch(self, plan: LoadedPlan, addresses: Sequence[int], control: RunControl | None) -> None:
+    def launch(
+        self, plan: LoadedPlan, counted: list[Traffic], addresses: Sequence[int], control: RunControl | None
+    ) -> None:
         first, last = len(plan.inputs), len(plan.inputs) + len(plan.written)
         status = last + 1 if plan.checks else None
         roots: list[GlobalRange] = []
@@ -99,7 +107,11 @@ class InterpretedCode(EmulatedCode):
             if control is not None and control.is_over:
                 return
             places = [roots[argument.root].behind(argument.offset) for argument in each.arguments]
-            self._kernels[each.kernel].run(each.grid, each.block, each.shared, places, nodes=each.nodes)
+            traffic = Traffic() if plan.profiled else None
+            kernel = self._kernels[each.kernel]
+            kernel.run(each.grid, each.block, each.shared, places, nodes=each.nodes, traffic=traffic)
+            if traffic is not None:
+                counted.append(traffic)
 
 
 class CompiledCode(EmulatedCode):
@@ -112,7 +124,9 @@ class CompiledCode(EmulatedCode):
         super().__init__(self._program.names)
 
     @override
-    def launch(self, plan: LoadedPlan, addresses: Sequence[int], control: RunControl | None) -> None:
+    def launch(
+        self, plan: LoadedPlan, counted: list[Traffic], addresses: Sequence[int], control: RunControl | None
+    ) -> None:
         places = [located(address) for address in addresses]
         pointers = [allocation.ctypes.data + offset for allocation, offset in places]
         for each in plan.launches:
@@ -121,8 +135,43 @@ class CompiledCode(EmulatedCode):
             self._program.run(each, pointers)
 
 
+class EmulatedSession(RemoteSession):
+    """Runs launches by an emulator, which has no clock: it counts what they load and store."""
+
+    has_clock = False
+
+    def __init__(self, plan: LoadedPlan, arena: Memory, code: EmulatedCode) -> None:
+        self._counted: list[Traffic] = []
+        super().__init__(plan, arena, partial(code.launch, plan, self._counted))
+        self._launches = len(plan.launches)
+
+    @override
+    def _run(self, addresses: Sequence[int]) -> Wrong | None:
+        self._counted.clear()
+        return super()._run(addresses)
+
+    @override
+    def times(self) -> Array:
+        done = len(self._counted)
+        return np.array([(0, int(number < done)) for number in range(self._launches)], np.int64).reshape(-1, 2)
+
+    @override
+    def turns(self) -> Array:
+        return np.zeros((0, 3), np.int64)
+
+    @override
+    def traffic(self) -> list[tuple[int, int]]:
+        found = [(each.loaded, each.stored) for each in self._counted]
+        return found + [(0, 0)] * (self._launches - len(found))
+
+
 class Emulation(LaunchDevice):
     """The emulated GPU."""
+
+    @override
+    def check_profiling(self, config: EngineConfig) -> None:
+        if config.emulator == COMPILED:
+            raise UnsupportedError("enable_profiling is not supported by the emulator 'compiled', which counts nothing")
 
     @override
     def objects(self, module: ModuleOp, config: EngineConfig) -> Sequence[bytes]:
@@ -155,7 +204,7 @@ class Emulation(LaunchDevice):
     @override
     def session(self, plan: LoadedPlan, arena: Memory) -> Session:
         assert isinstance(plan.code, EmulatedCode)
-        return RemoteSession(plan, arena, partial(plan.code.launch, plan))
+        return EmulatedSession(plan, arena, plan.code)
 
 
 DEVICE = Emulation()

@@ -19,7 +19,7 @@ from ....dialects.errors import CompileError
 from ....dialects.gpu.kernels import FuncOp
 from ....dialects.gpu.memory_spaces import PRIVATE, WORKGROUP
 from . import checked_memory, memory, warps
-from .batch import Batch, Sizes
+from .batch import Batch, Sizes, Traffic
 from .checked_memory import CheckedGlobal, CheckedShared, GlobalRange, Tracked
 from .copies import Copies
 from .memory import GlobalMemory, MemoryView, PrivateMemory, SharedMemory, element_bytes, strides_of
@@ -78,15 +78,19 @@ class Kernel:
         *,
         checked: bool = True,
         nodes: Sequence[str] = (),
+        traffic: Traffic | None = None,
     ) -> None:
-        """One launch, with `shared` bytes of shared memory per block. Raises KernelError if a check fails."""
+        """One launch, with `shared` bytes of shared memory per block. Raises KernelError if a check fails.
+
+        With `traffic`, bytes that are loaded and stored are added there.
+        """
         blocks, threads = prod(grid), prod(block)
         together = max(1, min(blocks, MOST_THREADS // threads))
         tracked = self._tracked(arguments) if checked else {}
         run = self._checked if checked else self._unchecked
         with np.errstate(all="ignore"):
             for first in range(0, blocks, together):
-                batch = Batch(self.name, grid, block, first, min(together, blocks - first), nodes)
+                batch = Batch(self.name, grid, block, first, min(together, blocks - first), nodes, traffic)
                 windows = [
                     self._window(batch, type, place, checked, tracked)
                     for type, place in zip(self._types, arguments, strict=True)

@@ -190,11 +190,15 @@ class GlobalMemory(Bytes):
 
     @override
     def load(self, site: Site, at: Value, mask: Mask) -> Value:
+        if self.batch.traffic is not None:
+            self.batch.traffic.loaded += site.nbytes * self.batch.count(mask)
         units = self.view(site.unit or site.stored)
         return _value(site, units.take(_scaled(site, at), mode="clip"))
 
     @override
     def store(self, site: Site, at: Value, value: Value, mask: Mask) -> None:
+        if self.batch.traffic is not None:
+            self.batch.traffic.stored += site.nbytes * self.batch.count(mask)
         units = self.view(site.unit or site.stored)
         _put(units, _scaled(site, at), _units(site, value), mask, site.lanes > 1 and site.unit is None)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from gpu_runs import EMULATORS
 from models.build import SMALL_MODELS
 from models.judging import Judge
+from text_models import model_of
 
 import mini_infer as mi
 from mini_infer.dialects.errors import ConfigError, InvalidInputError, KernelError, UnsupportedError
@@ -99,5 +102,24 @@ def test_an_arena_offset_that_moved_is_found(judge: Judge) -> None:
 def test_what_is_refused(judge: Judge) -> None:
     with pytest.raises(ConfigError, match="there is no cuda device 1, only 0"):
         mi.compile(judge.model, device=EMULATED, device_id=1)
-    with pytest.raises(UnsupportedError, match="enable_profiling is not supported"):
-        mi.compile(judge.model, device=EMULATED, enable_profiling=True)
+    with pytest.raises(UnsupportedError, match="enable_profiling is not supported by the emulator 'compiled', which c"):
+        mi.compile(judge.model, device=EMULATED, emulator="compiled", enable_profiling=True)
+
+
+def test_a_profile_counts_what_kernels_load_and_store(tmp_path: Path) -> None:
+    """Of each launch, as there is no clock: each number is loaded once, and each result stored once."""
+    x = np.arange(4096, dtype=np.float32).reshape(64, 64) / 4096
+    model = model_of("g (float[64,64] x) => (float[64,64] y) { a = Exp(x) y = Transpose(a) }")
+    options: dict[str, Any] = {"device": EMULATED, "enable_graph_optimization": False}
+    context = mi.compile(model, enable_profiling=True, **options).plan.create_execution_context()
+    assert {(each.runs, each.loaded_bytes, each.stored_bytes) for each in context.profile()} == {(0, 0, 0)}
+    for _ in range(2):
+        context.run({"x": x})
+        found = [(each.kernel, each.runs, each.loaded_bytes, each.stored_bytes) for each in context.profile()]
+        assert found == [("exp_0", 1, x.nbytes, x.nbytes), ("transpose_0", 1, x.nbytes, x.nbytes)]
+    assert {each.nanoseconds for each in context.profile()} == {0} and context.timeline() == []
+    with pytest.raises(InvalidInputError, match="the device 'cuda-emulated' has no clock, and no times to write"):
+        context.write_trace(tmp_path / "trace.json")
+    context = mi.compile(model, **options).plan.create_execution_context()
+    context.run({"x": x})
+    assert context.profile() == []
