@@ -144,3 +144,15 @@ def test_run_names_its_code_for_perf(model: Path, tmp_path: Path, monkeypatch: p
     assert " main\n" in file.read_text()
     message = "--perf-map does nothing with --device cuda-emulated, as the CPU runs none of its code"
     assert complaint("run", model, "--perf-map", "--device", "cuda-emulated") == message
+
+
+def test_each_shape_of_a_range_has_a_profile_of_its_own() -> None:
+    model = model_of("g (float[n,16] x) => (float[n,16] y) { a = Softmax(x) y = Transpose <perm = [0, 1]> (a) }")
+    sizes = mi.OptimizationProfile(dims={"n": (1, 8, 64)})
+    context = mi.compile(model, profile=sizes, threads=1, enable_profiling=True).plan.create_execution_context()
+    for rows in (8, 64, 1):
+        context.set_shapes({"x": (rows, 16)})
+        context.run({"x": np.ones((rows, 16), np.float32)})
+        calls = [call.kernel for call in context.plan.calls]
+        assert [turn.kernel for turn in context.timeline()] == calls == [each.kernel for each in context.profile()]
+        assert {each.runs for each in context.profile()} == {1}
