@@ -78,6 +78,38 @@ def at_of(texts: Sequence[str] | None) -> list[dict[str, int]]:
     return [_named("--at", text.split(","), _count, "NAME=SIZE,NAME=SIZE,...") for text in texts or ()]
 
 
+def other_options(option: str, texts: Sequence[str] | None) -> dict[str, Any]:
+    """EngineConfig's options from texts such as "precision=bf16", which name flags without their dashes.
+
+    Raises ConfigError, naming the option that has the texts: also for what is about the model's inputs.
+    """
+    possible = {name: each for name, each in FLAGS.items() if each.decided != "import"}
+    found: dict[str, Any] = {}
+    for given, text in _named(option, texts, str, "NAME=VALUE, such as precision=bf16").items():
+        name = given.replace("-", "_")
+        if name not in possible:
+            names = ", ".join(sorted(each.replace("_", "-") for each in possible))
+            raise ConfigError(f"{option} {given}={text}: there is no option '{given}'; there are {names}")
+        found[possible[name].name] = _read_value(possible[name], text, f"{option} {given}={text}")
+    return found
+
+
+def _read_value(declared: Option, text: str, where: str) -> Any:
+    if declared.name in _READ:
+        return _READ[declared.name][2](text)
+    kinds = get_args(declared.type) or (declared.type,)
+    if bool in kinds:
+        if text not in ("true", "false"):
+            raise ConfigError(f"{where}: expected true or false")
+        return text == "true"
+    if int in kinds:
+        try:
+            return int(text)
+        except ValueError:
+            raise ConfigError(f"{where}: expected a whole number") from None
+    return text
+
+
 def listed(text: str | Sequence[str] | None) -> tuple[str, ...]:
     """Splits options such as "a,b", given once or several times."""
     texts = [text] if isinstance(text, str) else text or ()
