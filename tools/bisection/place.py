@@ -23,8 +23,8 @@ from ...passes.memory.analysis.buffer_interpreter import BufferRun
 from ...runtime.compile.module_to_plan import build_plan
 from ..comparison.exposed_values import ExposedCode, expose_values
 from ..comparison.references import References
+from .computed_values import CLOSE, Matches, Values, first_wrong, lost_before, values_of
 from .judge import Way
-from .level_values import CLOSE, Matches, Values, first_wrong, lost_before, values_of
 from .pass_search import Culprit
 from .watched_compile import State, WatchedCompile
 
@@ -212,4 +212,4 @@ def _in_code(compiled: WatchedCompile, references: References) -> Place:
     op, verdict = wrong
     if not isinstance(op, TensorCallOp):
         return Place("", _named([op]), verdict.text, new=describe(op))
-    return _of_kernel(state, op.callee.string_value(), verdict.text, op)
+    return _of_kernel(state, op.callee.string_value(), f"by itself: {verdict.text}", op)

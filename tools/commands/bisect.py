@@ -25,7 +25,7 @@ def bisect(
     ] = None,
 ) -> Work:
     """Find the pass, the kernel and the ONNX node that make an output wrong. Exit 1 if there is one."""
-    from ..bisection.bisect import bisect
+    from ..bisection.bisection import bisect
     from ..comparison.tolerances import Tolerances
 
     tolerances = Tolerances.of(tolerance)

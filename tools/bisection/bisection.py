@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from ...dialects.errors import ConfigError
+from ...dialects.errors import ConfigError, MiniInferError
 from ...dialects.graph.blobs import blobs_of
 from ...dialects.graph.values import Array
 from ...lowering.levels import level_of
@@ -31,7 +31,7 @@ from .changed_lines import changed_lines
 from .judge import BufferReferences, Judge, Judgement
 from .pass_search import Culprit, find_culprit, left_out
 from .place import place_of
-from .watched_compile import WatchedCompile
+from .watched_compile import Step, WatchedCompile
 
 REFERRED = ("graph", "kernels", "buffers", "arena")
 """Levels with an interpreter, and so with a reference."""
@@ -180,12 +180,10 @@ class _Bisection:
             for line in self.found["changed"]:
                 self.console.print(line, soft_wrap=True)
 
-    def _remarks(self, culprit: Culprit, step: Any) -> list[tuple[str, str]]:
+    def _remarks(self, culprit: Culprit, step: Step) -> list[tuple[str, str]]:
         rows: list[tuple[str, str]] = []
         if culprit.after_state is not None and culprit.after_state.complaint:
             rows.append(("verifier", culprit.after_state.complaint))
-        if self.compiled.failure and self.compiled.failure != culprit.after.failure:
-            rows.append(("then", self.compiled.failure))
         with self.console.status("without the pass"):
             without = left_out(self.compiled, self.judge, step)
         if without is not None:
@@ -203,7 +201,11 @@ class _Bisection:
         ours = Path(self.model).suffix == MODULE
         inherited = {blob for blob in blobs_of(self.references.module) if ours or blob.file.data}
         passes = made if culprit.step is None else [culprit.step.made]
-        write_reproducer(self.reproducer, self.model, self.references.ctx, module, passes, inherited, ["--verify-each"])
+        flags, ctx = ["--verify-each"], self.references.ctx
+        try:
+            write_reproducer(self.reproducer, self.model, ctx, module, passes, inherited, flags)
+        except (MiniInferError, OSError) as error:  # what was found is told all the same
+            return [("reproduce", f"there is no reproducer: {error}")]
         self.found["reproducer"] = self.reproducer
         return [("reproduce", command_of(self.reproducer))]
 
