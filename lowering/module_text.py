@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from io import StringIO
+from operator import is_
 from os import PathLike
 from pathlib import Path
 
@@ -202,12 +203,44 @@ class _StablePrinter(_ModulePrinter):
     begun: dict[Operation, int] | None = None
     """Where the text of each op begins, if that is to be noted."""
 
+    def __init__(self, stream: StringIO, *, generic: bool, elide: bool) -> None:
+        super().__init__(stream, generic=generic, elide=elide)
+        self._ops: dict[Operation, tuple[tuple[object, ...], str]] = {}
+        """The texts of ops without regions, each with what it was made of."""
+        self._attributes: dict[int, tuple[Attribute, str]] = {}
+
     @override
     def print_op(self, op: Operation) -> None:
+        stream = self.stream
+        assert isinstance(stream, StringIO)
+        start = stream.tell()
         if self.begun is not None:
-            assert isinstance(self.stream, StringIO)
-            self.begun[op] = self.stream.tell()
+            self.begun[op] = start
+        if op.regions or op.successors:
+            super().print_op(op)
+            return
+        parts = op.location, *op.operands, *op.properties.values(), *op.attributes.values()
+        parts = *parts, *(result.type for result in op.results)
+        known = self._ops.get(op)
+        if known is not None and len(known[0]) == len(parts) and all(map(is_, known[0], parts)):
+            stream.write(known[1])
+            return
         super().print_op(op)
+        stream.seek(start)
+        self._ops[op] = parts, stream.read()
+
+    @override
+    def print_attribute(self, attribute: Attribute) -> None:
+        stream = self.stream
+        assert isinstance(stream, StringIO)
+        known = self._attributes.get(id(attribute))
+        if known is None:
+            start = stream.tell()
+            super().print_attribute(attribute)
+            stream.seek(start)
+            self._attributes[id(attribute)] = attribute, stream.read()
+        else:
+            stream.write(known[1])
 
     @override
     def enter_scope(self) -> None: ...

@@ -104,15 +104,15 @@ class PassRecorder:
         self.passes.append(made)
         if level == "llvm":  # the module is in parts by now; its text is the listing's
             return
-        state, made.after = _state_of(module)
         if level in (LOOPS, LAUNCHES):  # changes are the whole text, which is many times as long
+            self._ops = made.after = sum(1 for _ in module.walk())
             if done.name == self._last_of_code:
                 self._now = self.texts[level] = self._text(module)
                 if level == LOOPS:
                     _number(self._now.ops)
                 self.at_code(module)
-            self._state, self._ops = state, made.after
             return
+        state, made.after = _state_of(module)
         if len(state) != len(self._state) or any(a is not b for a, b in zip(state, self._state, strict=True)):
             before, self._now = self._now, self._text(module)
             if len(self._now.lines) <= MOST_LINES:

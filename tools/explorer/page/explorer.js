@@ -47,7 +47,8 @@ class Explorer {
     document.getElementById("title").textContent = record.title;
     const time = record.run_us === null ? "" : ` · ${timeText(record.run_us)}`;
     document.getElementById("facts").textContent =
-      `${record.nodes.length} nodes · ${record.steps.length} kernel calls · arena ${bytesText(record.memory.arena)}${time} · ${record.target}`;
+      `${record.nodes.length} nodes · ${record.steps.length} kernel calls · arena ${bytesText(record.memory.arena)}${time} · for ${(/"(.*?)"/.exec(record.target) ?? ["", record.target])[1]}`;
+    document.getElementById("facts").title = record.target;
     const buttons = document.getElementById("records");
     buttons.innerHTML = this.records.length < 2 ? "" : this.records.map((each, number) =>
       `<button data-number="${number}" class="${number === this.at ? "on" : ""}" title="${escaped(each.label)}">${"AB"[number]}: ${escaped(each.label.slice(0, 26))}</button>`).join("");
