@@ -9,6 +9,7 @@ import numpy as np
 
 from ...dialects.errors import NonFiniteError
 from ..device import Array
+from ..memory.kv_cache_memory import beginning
 from ..specs import TensorSpec
 from .hook_points import CallBuffers
 
@@ -26,9 +27,9 @@ class ValueCheck:
         self._inputs = inputs
 
     def start(self, inputs: Sequence[Array]) -> None:
-        """Looks at the inputs of a run."""
+        """Looks at the inputs of a run; a cache's is the beginning of its buffer."""
         for spec, array in zip(self._inputs, inputs, strict=True):
-            if (index := self._first(array)) is not None:
+            if (index := self._first(beginning(array, spec.shape))) is not None:
                 raise NonFiniteError(f"input '{spec.name}' has {self._what} at {list(index)}", spec.name, index)
 
     def called(self, call: CallBuffers) -> None:

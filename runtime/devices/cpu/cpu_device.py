@@ -75,10 +75,8 @@ class CpuSession(Session):
         self._helpers = self._share = None
         self._hooked: HookedCalls | None = None
         self._observers: list[CallObserver] = []
-        if plan.config.check is not None:
-            from ...hooks.value_check import ValueCheck
-
-            self._observers.append(ValueCheck(plan.config.check, plan.inputs))
+        if plan.config.is_observed:
+            self._start_observing(plan)
         if plan.threads > 1:
             from ...native.team import team
 
@@ -137,7 +135,8 @@ class CpuSession(Session):
 
     @override
     def hooked(self, hook: Hook) -> AbstractContextManager[None]:
-        self._have_hooks()
+        if self._hooked is None:
+            raise ConfigError("the plan has no hook points: compile with enable_hooks=True")
         return self._hooked_by(HookObserver(hook))
 
     @contextmanager
@@ -148,17 +147,20 @@ class CpuSession(Session):
         finally:
             self._observers.remove(observer)
 
-    def _have_hooks(self) -> HookedCalls:
-        if self._hooked is None:
-            from .hooked_calls import HookedCalls
+    def _start_observing(self, plan: LoadedPlan) -> None:
+        """Makes what shows calls, and the check that the configuration asks for."""
+        from ...hooks.value_check import ValueCheck
+        from .hooked_calls import HookedCalls
 
-            self._hooked = HookedCalls(self._plan, len(self._given_pointers))
-            self.watch(None)
-        return self._hooked
+        self._hooked = HookedCalls(plan, len(self._given_pointers))
+        self.watch(None)
+        if plan.config.check is not None:
+            self._observers.append(ValueCheck(plan.config.check, plan.inputs))
 
     def _observed(self, pointers: ctypes.Array[ctypes.c_void_p], arrays: Sequence[Array]) -> Wrong | None:
         """A run whose calls are shown to the observers."""
-        hooked, share = self._have_hooks(), self._share
+        hooked, share = self._hooked, self._share
+        assert hooked is not None, "what is observed has hook points"
         stop = pointers[self._stop_at] if self._plan.cancellable else None
         keep = (self._arena, self._weights, arrays)
         with hooked.observing(self._observers, arrays[: len(self._plan.inputs)], keep, cast("int | None", stop)):

@@ -13,7 +13,6 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ....dialects.errors import ConfigError
 from ...asynchronous.cancellation import AT_ONCE, NOT_LIMITED
 from ...compute_device import LoadedPlan
 from ...device import Array
@@ -28,8 +27,6 @@ class HookedCalls:
     """The calls of a plan with hook points, for one session."""
 
     def __init__(self, plan: LoadedPlan, pointers: int) -> None:
-        if not plan.hook_points:
-            raise ConfigError("the plan has no hook points: compile with enable_hooks=True")
         self._team, self._threads, self._pointers = team(), plan.threads, pointers
         self._have_done = _SHARE(self._team.share)
         self._points = {plan.code.address(f"call_{stage}"): point for stage, point in plan.hook_points.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ import pytest
 from everything_shared import everything_shared
 from models.build import ModelBuilder, example_inputs
 from models.judging import distance
-from models.small import SMALL_MODELS
+from models.small import SMALL_MODELS, mlp
 from onnx import ModelProto
 from onnx.reference import ReferenceEvaluator
 from text_models import model_of, numbers
@@ -36,7 +37,7 @@ LOOP = """
 
 def compiled(model: ModelProto, threads: int = 1, **options: Any) -> mi.Engine:
     with everything_shared():
-        return mi.compile(model, threads, cache=False, **{"enable_hooks": True, **options})
+        return mi.compile(model, threads, cache=False, **cast("Any", {"enable_hooks": True, **options}))
 
 
 def runs_of(engine: mi.Engine, inputs: Mapping[str, Any]) -> list[mi.KernelRun]:
@@ -122,6 +123,46 @@ def test_an_exception_ends_the_run_and_is_raised(threads: int, options: Any) -> 
         np.testing.assert_array_equal(again[name], value)
 
 
+def test_a_time_limit_ends_a_run_with_a_hook() -> None:
+    model, seen = SMALL_MODELS["resnet"](), list[int]()
+
+    def hook(run: mi.KernelRun) -> None:
+        seen.append(run.step)
+        time.sleep(0.05)
+
+    with compiled(model).create_context() as context:
+        with pytest.raises(mi.TimeLimitError):
+            context.run(example_inputs(model), time_limit=0.02, hook=hook)
+        assert seen == [0]
+
+
+def test_caches_are_looked_at_as_far_as_they_reach() -> None:
+    """What lies behind the tokens of a cache is anything."""
+    model = model_of("""
+        appends (float[1, 2, past, 4] past_keys, float[1, 2, 1, 4] key) => (float[1, 2, all, 4] keys, float[1] sum) {
+            keys = Concat <axis = 2> (past_keys, key)
+            total = ReduceSum <keepdims = 0> (keys)
+            axes = Constant <value = int64[1] {0}> ()
+            sum = Unsqueeze (total, axes)
+        }""")
+    engine = compiled(model, check="nan", dims={"past": 3}, caches={"past_keys": "keys"})
+    good, bad = np.ones((1, 2, 3, 4), np.float32), np.full((1, 2, 1, 4), np.nan, np.float32)
+    outputs = cast("dict[str, Array]", engine({"past_keys": good, "key": good[:, :, :1]}))
+    np.testing.assert_array_equal(outputs["sum"], [32])
+    with pytest.raises(mi.NonFiniteError, match="input 'key' has a NaN"):
+        engine({"past_keys": good, "key": bad})
+    runs = list[mi.KernelRun]()
+    with engine.create_context() as context:
+        room = np.full(context.plan.room("past_keys").shape, np.nan, np.float32)
+        room[:, :, :3] = 1
+        context.bind_input("past_keys", room)
+        context.bind_input("key", good[:, :, :1].copy())
+        context.bind_output("sum", np.empty(1, np.float32))
+        context.execute()
+        context.run({"past_keys": good, "key": good[:, :, :1]}, hook=runs.append)
+    assert runs
+
+
 def test_a_hook_is_called_by_the_thread_of_the_run() -> None:
     model, callers = SMALL_MODELS["mlp"](), set[int]()
     with compiled(model, 2).create_context() as context:
@@ -155,7 +196,7 @@ def test_no_hook_without_hook_points() -> None:
 @pytest.mark.parametrize("options", [{"enable_hooks": True}, {"check": "nan"}])
 def test_what_can_not_be_looked_at_is_refused(options: dict[str, Any]) -> None:
     (name,) = options
-    model = SMALL_MODELS["mlp"](batch="n")
+    model = mlp(batch="n")
     profile = mi.OptimizationProfile(dims={"n": (1, 2, 4)})
     refused: list[tuple[Callable[[], object], str]] = [
         (lambda: mi.compile(model, profile=profile, **options), f"{name} is for one shape"),
@@ -188,7 +229,7 @@ GOOD = {"x": np.array([[1, 2, 3], [4, 5, 6]], np.float32), "w": np.ones(3, np.fl
 def test_the_first_call_that_makes_one_is_named(kind: str, tensor: str, fused: bool) -> None:
     engine = compiled(halves(), enable_hooks=False, check=kind, enable_graph_optimization=fused)
     bad = {**GOOD, "x": np.array([[1, 2, -3], [4, 5, -6]], np.float32)}
-    np.testing.assert_allclose(cast("Any", engine(GOOD))["y"], mi.intermediates(halves(), GOOD, ["y"])["y"], 1e-6)
+    np.testing.assert_allclose(engine(GOOD)["y"], mi.intermediates(halves(), GOOD, ["y"])["y"], 1e-6)
     if fused and kind == "inf":  # the kernel keeps it to itself
         return
     what = "a NaN" if kind == "nan" else "an infinity"

@@ -137,7 +137,7 @@ def test_a_tensor_that_nothing_overwrites_is_there_after_a_run(name: str) -> Non
     both = [each for each in found[0] if each in found[1] and found[0][each].shape == found[1][each].shape]
     there = {each for each in both if not plans[0].memory.overwritten_by(each)}
     assert there and {each for each in both if np.array_equal(found[0][each], found[1][each])} == there
-    assert not any(map(plans[1].memory.overwritten_by, inside))
+    assert not any(map(plans[1].memory.overwritten_by, found[1]))
 
 
 @pytest.mark.parametrize("name", ["resnet", "transformer", "lstm"])
