@@ -89,7 +89,10 @@ def _ops(module: ModuleOp, computed: Mapping[str, int]) -> tuple[Nodes, Edges]:
 
 
 def _calls(plan: MemoryPlan) -> tuple[Nodes, Edges]:
-    """The kernel calls of a plan, and the tensors that one makes and another reads later."""
+    """The steps of a plan, and the tensors that one makes and another reads later.
+
+    Of what both branches make, the last is taken for the maker; what a turn of a loop hands to the next is no edge.
+    """
     nodes = [
         {
             "name": each.kernel,
@@ -142,7 +145,7 @@ def figure(facts: Mapping[str, Any], title: str = "") -> Any:
     """The picture as a matplotlib figure."""
     from matplotlib.figure import Figure
 
-    parts = [(facts["kind"], facts["model"]), ("kernel calls", facts["kernels"])]
+    parts = [(facts["kind"], facts["model"]), ("steps (kernel calls)", facts["kernels"])]
     width = 2 * MARGIN + sum(max(part["width"], LEAST_WIDTH) for _, part in parts) + BETWEEN
     height = 2 * MARGIN + HEAD + max(part["height"] for _, part in parts)
     drawn: Any = Figure(figsize=(width / 72, height / 72), facecolor="white")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...dialects.errors import ConfigError
 from ...runtime.compile.source import source_of
@@ -46,66 +46,73 @@ def facts(
     return {**about, **found}
 
 
+class _Bar(NamedTuple):
+    """A line of the picture: its name, its time and the least possible (0 if that is not known), in microseconds."""
+
+    name: str
+    us: float
+    least: float
+    colour: str
+    more: str = ""
+
+
 def figure(facts: Mapping[str, Any], title: str = "") -> Any:
     """The picture as a matplotlib figure."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    kernels: Sequence[Mapping[str, Any]] = facts["kernels"]
-    shown, others = kernels[:SHOWN], kernels[SHOWN:]
-    rows = len(shown) + bool(others) + 1
-    drawn: Any = Figure(figsize=(9.0, 1.5 + 0.26 * rows), facecolor="white", layout="constrained")
+    bars = _bars(facts)
+    drawn: Any = Figure(figsize=(9.0, 1.5 + 0.26 * len(bars)), facecolor="white", layout="constrained")
     axes = drawn.subplots()
-    names = [f"{each['kernel']}  {each['node']}" for each in shown]
-    times = [each["us"] for each in shown]
-    colours = [COLOURS[each.get("limited_by")] for each in shown]
-    if others:
-        names.append(f"{len(others)} others")
-        times.append(sum(each["us"] for each in others))
-        colours.append(OTHERS)
-    names.append("outside of kernels")
-    times.append(max(0.0, facts["outside_us"]))
-    colours.append("white")
-    limits = [each.get("limit_us", 0.0) for each in shown] + [0.0] * (rows - len(shown))
     # The others together are longer than any: their bar ends where the picture does, and its number tells the rest.
-    end = 1.25 * max([1e-3, *times[: len(shown)], *limits, times[-1]])
-    axes.barh(range(rows), [min(time, end) for time in times], 0.68, color=colours, edgecolor=EDGE, linewidth=0.5)
-    for row, (time, least) in enumerate(zip(times, limits, strict=True)):
-        if least:
-            axes.vlines(least, row - 0.42, row + 0.42, LIMIT)
-        turns = _turns(shown[row]) if row < len(shown) else ""
-        label = f"{time:,.1f} us{turns}, {time / max(1e-3, facts['run_us']):.1%}"
-        inside = max(time, least) > 0.85 * end
-        at, side = (min(time, end) if inside else max(time, least), "right" if inside else "left")
-        axes.annotate(
-            label,
-            (at, row),
-            xytext=(-4 if inside else 4, 0),
-            textcoords="offset points",
-            ha=side,
-            va="center",
-            fontsize=7,
-            color=TEXT,
-        )
-    axes.set_yticks(range(rows), bounded(names, 52))
+    end = 1.25 * max(1e-3, *(max(bar.us, bar.least) for bar in bars if bar.colour != OTHERS))
+    for row, bar in enumerate(bars):
+        _draw_bar(axes, row, bar, end, facts["run_us"])
+    axes.set_yticks(range(len(bars)), bounded([bar.name for bar in bars], 52))
     axes.set_xlim(0, end)
-    axes.set_ylim(rows - 0.4, -0.6)
+    axes.set_ylim(len(bars) - 0.4, -0.6)
     axes.set_xlabel("microseconds of an inference", fontsize=9, color=TEXT)
     axes.tick_params(labelsize=7, colors=TEXT)
     axes.spines[["top", "right"]].set_visible(False)
     drawn.suptitle(titled(title, _headline(facts)), fontsize=10, color=TEXT, ha="left", x=0.02)
-    known = [kind for kind in COLOURS if any(each.get("limited_by") == kind for each in shown)]
+    known = [kind for kind, colour in COLOURS.items() if any(bar.colour == colour for bar in bars)]
     handles: list[Any] = [Patch(facecolor=COLOURS[kind], edgecolor=EDGE, label=MEANINGS[kind]) for kind in known]
-    if any(limits):
+    if any(bar.least for bar in bars):
         handles.append(axes.plot([], [], color=LIMIT, label="least time (roofline)")[0])
     drawn.legend(handles=handles, loc="outside lower right", ncols=3, fontsize=8, frameon=False)
     return drawn
 
 
-def _turns(each: Mapping[str, Any]) -> str:
-    """How often a call in a loop was made."""
-    runs = each.get("runs", 1)
-    return "" if runs == 1 else f" in {runs} turns"
+def _bars(facts: Mapping[str, Any]) -> list[_Bar]:
+    """The longest kernel calls, the others, and what is outside of kernels."""
+    kernels: Sequence[Mapping[str, Any]] = facts["kernels"]
+    found: list[_Bar] = []
+    for each in kernels[:SHOWN]:
+        turns = f" in {each['runs']} turns" if each.get("runs", 1) != 1 else ""
+        name, colour = f"{each['kernel']}  {each['node']}", COLOURS[each.get("limited_by")]
+        found.append(_Bar(name, each["us"], each.get("limit_us", 0.0), colour, turns))
+    if others := kernels[SHOWN:]:
+        found.append(_Bar(f"{len(others)} others", sum(each["us"] for each in others), 0.0, OTHERS))
+    return [*found, _Bar("outside of kernels", max(0.0, facts["outside_us"]), 0.0, "white")]
+
+
+def _draw_bar(axes: Any, row: int, bar: _Bar, end: float, whole: float) -> None:
+    """A bar with its numbers behind it, or inside where it is long; and a stroke at the least time."""
+    axes.barh(row, min(bar.us, end), 0.68, color=bar.colour, edgecolor=EDGE, linewidth=0.5)
+    if bar.least:
+        axes.vlines(bar.least, row - 0.42, row + 0.42, LIMIT)
+    furthest = max(bar.us, bar.least)
+    inside = furthest > 0.85 * end
+    axes.annotate(
+        f"{bar.us:,.1f} us{bar.more}, {bar.us / max(1e-3, whole):.1%}",
+        (min(bar.us, end) if inside else furthest, row),
+        xytext=(-4 if inside else 4, 0),
+        textcoords="offset points",
+        ha="right" if inside else "left",
+        va="center",
+        fontsize=7,
+        color=TEXT,
+    )
 
 
 def _headline(facts: Mapping[str, Any]) -> str:
