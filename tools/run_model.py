@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from rich.console import Console
@@ -40,9 +40,11 @@ from .json_reports import Facts
 from .one_line_errors import tell
 from .pass_report import pass_facts, pass_lines
 from .reports.plan_tables import percent, size_text
-from .run_trace import CompileSteps, write_run_trace
 from .schedule_table import choice_facts, choices_table
 from .waiting import working
+
+if TYPE_CHECKING:
+    from .run_trace import CompileSteps
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -56,7 +58,6 @@ class Compiled:
     seconds: float
     choices: Sequence[Choice]
     imports: float | None  # seconds, of Python's modules, where they were imported apart
-    steps: CompileSteps | None = None  # of a compile
 
 
 def compile_with_progress(
@@ -67,12 +68,15 @@ def compile_with_progress(
     console: Console,
     timing: bool = False,
     explain: bool = False,
+    steps: CompileSteps | None = None,
 ) -> Compiled:
-    """Compiles a model, after reading its inputs; on a terminal a bar shows the current pass."""
+    """Compiles a model, after reading its inputs; on a terminal a bar shows the current pass.
+
+    `steps` notes its passes.
+    """
     config = EngineConfig.of(**options)
     imports = seconds(lambda: import_all(config)) if timing else None
     passes: list[PassRun] = []
-    steps = CompileSteps()
     choices: list[Choice] = []
     names: list[str] = []
     ctx, foreign, generated = MiniContext(), "", 0.0
@@ -84,7 +88,8 @@ def compile_with_progress(
 
         def observer(done: PassRun, module: ModuleOp) -> None:
             passes.append(done)
-            steps(done, module)
+            if steps is not None:
+                steps(done, module)
             if done.name == ChooseSchedule.name:
                 choices.extend(choices_of(ctx))
             progress.update(task, advance=1, description=[*names, "machine code"][len(passes)])
@@ -92,7 +97,8 @@ def compile_with_progress(
         def prepare(module: ModuleOp, own: MiniContext) -> None:
             nonlocal names, ctx, foreign, inputs, generated
             passes_to_come = pass_phases(config, module)
-            steps.imported(passes_to_come)
+            if steps is not None:
+                steps.imported(passes_to_come)
             names, ctx, foreign = [name for name, _ in passes_to_come], own, foreign_target(module)
             if explain and ChooseSchedule.name not in names:
                 raise ConfigError(
@@ -107,7 +113,7 @@ def compile_with_progress(
         taken = time.perf_counter() - start - generated
     if foreign:
         tell("mini-infer", "note", f"{model} has kernels for another CPU than this: {foreign}")
-    return Compiled(engine, inputs, taken, choices, imports, steps)
+    return Compiled(engine, inputs, taken, choices, imports)
 
 
 def run_compiled(
@@ -133,9 +139,13 @@ def run_compiled(
     A file made by `mini-infer build` is loaded.
     """
     told = timing or explain or trace or options.get("check_memory", False) or Path(model).suffix == ".mlir"
-    options = {**options, "enable_profiling": True} if trace else options
+    noted = None
+    if trace is not None:
+        from .run_trace import CompileSteps
+
+        options, noted = {**options, "enable_profiling": True}, CompileSteps()
     if told:
-        compiled = compile_with_progress(model, options, files, seed, console, timing, explain)
+        compiled = compile_with_progress(model, options, files, seed, console, timing, explain, noted)
     else:
         compiled = _opened(model, options, files, seed, console, keep)
     engine, plan, memory = compiled.engine, compiled.engine.plan, compiled.engine.plan.memory
@@ -186,10 +196,12 @@ def run_compiled(
         f"(lower bound {size_text(memory.lower_bound_bytes)}, without reuse {size_text(memory.total_bytes)}, "
         f"{percent(memory.saving)} saved)"
     )
-    if trace is not None and compiled.steps is not None:
-        found["trace"] = facts_of = write_run_trace(model, engine, compiled.inputs, repeat, compiled.steps, trace)
-        told = f"{facts_of['calls']} kernel calls of the last of {repeat} runs, and the compile"
-        console.print(f"trace: {told}, in {trace}: open it at ui.perfetto.dev or chrome://tracing", soft_wrap=True)
+    if trace is not None and noted is not None:
+        from .run_trace import write_run_trace
+
+        found["trace"] = traced = write_run_trace(model, engine, compiled.inputs, repeat, noted, trace)
+        what = f"{traced['calls']} kernel calls of the last of {repeat} runs, and the compile"
+        console.print(f"trace: {what}, in {trace}: open it at ui.perfetto.dev or chrome://tracing", soft_wrap=True)
     _save(output, outputs, console)
     if dump is not None:
         found["dumped"] = dump_tensors(dump, model, options, compiled.inputs, outputs, tensors, console)

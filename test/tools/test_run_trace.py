@@ -94,7 +94,7 @@ def test_a_plan_without_times_has_nothing_to_write(tmp_path: Path) -> None:
 
 def test_run_writes_kernels_with_what_they_do_and_the_compile(model: Path, tmp_path: Path) -> None:
     file = tmp_path / "run.json"
-    text = told("run", model, "-j", "1", "--repeat", "2", "--trace", file)
+    text = told("run", model, "-j", "1", "--repeat", "2", "--timing", "--trace", file)
     kernels, passes = events_of(file, "kernel"), events_of(file, "pass")
     assert f"trace: {len(kernels)} kernel calls of the last of 2 runs, and the compile, in {file}" in text
     facts = {"node", "call", "turn", "schedule", "flops", "bytes", "estimated_us", "limit_us", "limited_by"}
