@@ -15,6 +15,7 @@ from mini_infer.runtime.config import EngineConfig
 from mini_infer.tools.bench import gpu_engines as bench_gpu
 from mini_infer.tools.bench.kernel_times import profile_table, timed_calls
 from mini_infer.tools.mini_infer import app
+from mini_infer.tools.run_trace import CompileSteps, write_run_trace
 
 assert fake  # the fixture
 
@@ -71,3 +72,17 @@ def test_kernels_stand_beside_their_costs(fake: FakeCupy, model: Path) -> None:
         "kernel",
         "first node",
     ]
+
+
+def test_launches_are_traced(fake: FakeCupy, model: Path, tmp_path: Path) -> None:
+    """One after the other, a millisecond each here, with the costs of their calls."""
+    engine = compile(str(model), device="cuda", gpu="sm_90a", enable_profiling=True)
+    launches = engine.plan.launches
+    fake.kernels |= {each.kernel: do_nothing for each in launches}
+    file = tmp_path / "run.json"
+    write_run_trace(str(model), engine, example_inputs(SMALL_MODELS["mlp"]()), 2, CompileSteps(), str(file))
+    events = [each for each in json.loads(file.read_text())["traceEvents"] if each.get("cat") == "kernel"]
+    assert [(each["name"], each["ts"]) for each in events] == [
+        (each.kernel, 1000 * n) for n, each in enumerate(launches)
+    ]
+    assert all(each["args"]["estimated_us"] > each["args"]["limit_us"] > 0 for each in events)
