@@ -152,13 +152,14 @@ class _Collector:
             self._now("measure")
             times, run_us = timed_calls(plan, self._inputs, RUNS)
             outside = run_us - sum(each.nanoseconds for each in times) / 1e3
-            limits = None
+            called = [step for step, kernel in zip(self._arena.steps, self._arena.kernels, strict=True) if kernel]
+            calls = [each.call for each in plan.launches] or range(len(called))  # a call may be several launches
+            for call, each in zip(calls, times, strict=True):
+                called[call].us = (called[call].us or 0.0) + each.nanoseconds / 1e3
+                called[call].runs = each.runs
             if plan.config.place == "cpu":
                 limits = LimitProbe(plan.threads).measure()
-            called = [step for step, kernel in zip(self._arena.steps, self._arena.kernels, strict=True) if kernel]
-            for step, each in zip(called, times, strict=True):
-                step.us, step.runs = each.nanoseconds / 1e3, each.runs
-                if limits is not None:
+                for step in called:
                     _limit(step, limits)
         return self._made(plan, listing, seconds, run_us, outside)
 
@@ -269,10 +270,9 @@ class _Collector:
 
 def _limit(step: Step, limits: MachineLimits) -> None:
     """The least time that the machine's limits allow for a step."""
-    arithmetic = limits.seconds(step.flops * step.runs, 0) * 1e6
-    moving = limits.seconds(0, step.bytes * step.runs) * 1e6
-    step.limit_us = max(arithmetic, moving)
-    step.limited_by = "arithmetic" if arithmetic >= moving else "memory"
+    flops, nbytes = step.flops * step.runs, step.bytes * step.runs
+    step.limit_us = limits.seconds(flops, nbytes) * 1e6
+    step.limited_by = "arithmetic" if limits.limiting(flops, nbytes) == "compute" else "memory"
 
 
 def _given(config: EngineConfig) -> dict[str, str]:
