@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from command_runs import complaint, saved, told
 from matplotlib.text import Text
+from models.small import SMALL_MODELS
 from text_models import model_of
 
 import mini_infer as mi
@@ -68,6 +69,15 @@ def test_the_graph_has_nodes_and_the_calls_that_compute_them() -> None:
     assert all(each["from"] < each["to"] for each in facts["kernels"]["edges"])
     assert {each["to"] for each in facts["kernels"]["edges"]} >= {each["call"] for each in nodes[2:]}
     assert "5 ONNX nodes" in texts(facts) and nodes[0]["label"] in texts(facts)
+
+
+def test_nodes_inside_of_kernels_have_their_call() -> None:
+    pytest.importorskip("fast_sugiyama")
+    facts = pictures.facts_of("graph", SMALL_MODELS["transformer"](), mi.EngineConfig(threads=1))
+    calls = facts["kernels"]["nodes"]
+    softmax = [calls[each["call"]]["name"] for each in facts["model"]["nodes"] if each["op"] == "Softmax"]
+    assert softmax and all("attention" in name or "softmax" in name for name in softmax)
+    assert {each["op"] for each in facts["model"]["nodes"] if each["call"] is None} <= {"Constant"}
 
 
 def test_the_graph_of_a_module_has_its_ops(tmp_path: Path) -> None:

@@ -48,12 +48,22 @@ def facts(model: ModelSource, config: EngineConfig) -> dict[str, Any]:
     if isinstance(source, ModuleSource):
         kind, came = "ops", _ops(source.load(config)[0], computed)
     else:
-        kind, came = "ONNX nodes", _onnx(source.model, computed)
+        kind, came = "ONNX nodes", _onnx(source.model, computed, _makers(plan))
     return {"kind": kind, "model": _placed(*came), "kernels": _placed(*_calls(plan))}
 
 
-def _onnx(model: ModelSource, computed: Mapping[str, int]) -> tuple[Nodes, Edges]:
-    """The nodes of an ONNX model, without those of branches and bodies of loops, and the values between them."""
+def _makers(plan: MemoryPlan) -> dict[str, int]:
+    """The step that makes each tensor of an ONNX model, by its name, also of those that are made inside of kernels."""
+    made = {each.name: each.birth for each in plan.tensors if each.role not in ("input", "weight")}
+    made |= {each.name: each.steps[0] for each in plan.removed if each.fate == "fused" and each.steps}
+    return made | {each.name: made[each.into] for each in plan.removed if each.fate == "same" and each.into in made}
+
+
+def _onnx(model: ModelSource, computed: Mapping[str, int], steps: Mapping[str, int]) -> tuple[Nodes, Edges]:
+    """The nodes of an ONNX model, without those of branches and bodies of loops, and the values between them.
+
+    Calls are found by a node's name, or by its results.
+    """
     from ...lowering.onnx_to_graph.check import named_nodes, reads
     from ...lowering.onnx_to_graph.model_file import load_model
 
@@ -65,7 +75,8 @@ def _onnx(model: ModelSource, computed: Mapping[str, int]) -> tuple[Nodes, Edges
     for number, (name, node) in enumerate(named):
         short = next((form for form in forms[name] if len(form) < MOST - len(node.op_type)), forms[name][-1])
         label = f"{node.op_type}  {short}"
-        nodes.append({"name": name, "op": node.op_type, "label": label, "call": computed.get(name)})
+        call = computed.get(name, next((steps[each] for each in node.output if each in steps), None))
+        nodes.append({"name": name, "op": node.op_type, "label": label, "call": call})
         edges += [(makers[value], number, value) for value in dict.fromkeys(reads(node)) if value in makers]
     return nodes, edges
 
