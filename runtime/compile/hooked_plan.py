@@ -14,9 +14,10 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import node_name
 from ...dialects.graph.bounds import cuts_of
-from ...dialects.graph.host import NAME, ROLE, argument_texts, attributes_of_arguments, main_of
+from ...dialects.graph.host import NAME, ROLE, argument_texts, attributes_of_arguments, kernels_of, main_of
 from ...dialects.graph.model_nodes import computed_nodes, model_nodes, tensor_names, tensor_orders
-from ...dialects.graph.values import numpy_dtype
+from ...dialects.graph.ops.movement import TransposeOp
+from ...dialects.graph.values import ints, numpy_dtype
 from ...dialects.kernel.calls import WindowOp
 from ...lowering.pipelines import Observer, PassRun
 from ...passes.geometry.boxes import Box
@@ -125,8 +126,11 @@ class _ModelTensors:
         weights = argument_with_role(main, "weights")
         self.weights = None if weights is None else weights.index
         """The number of main's argument that weights lie in."""
-        self.shapes = {tensor.name: tensor.shape for node in model_nodes(module) for tensor in node.outputs}
+        made = [(node.operator, tensor) for node in model_nodes(module) for tensor in node.outputs]
+        self.operators = {tensor.name: operator for operator, tensor in made}
+        self.shapes = {tensor.name: tensor.shape for _, tensor in made}
         self.orders = tensor_orders(module)
+        self.kernels = kernels_of(module)
 
 
 class _Stage:
@@ -160,14 +164,32 @@ class _Stage:
         )
 
     def _result(self, number: int, value: SSAValue) -> HookedBuffer:
-        call, tensors = self._call, self._tensors
+        call, stored = self._call, tuple(memref_type(value).get_shape())
         names = tensor_names(call) or ()
         name = names[number] if number < len(names) else ""
-        stored, shape, order = memref_type(value).get_shape(), tensors.shapes.get(name), tensors.orders.get(name)
-        for axes in (order, None):
-            if shape is not None and _follows(stored, shape if axes is None else [shape[axis] for axis in axes]):
-                return replace(self._buffer(value, name), model_shape=shape, order=axes)
+        shape = self._tensors.shapes.get(name)
+        for order in () if shape is None else self._orders(number, name, stored, shape):
+            if shape is not None and _follows(stored, shape if order is None else _permuted(shape, order)):
+                return replace(self._buffer(value, name), model_shape=shape, order=order)
         return self._buffer(value, f"{node_name(call) or call.callee.string_value()} temporary")
+
+    def _orders(
+        self, number: int, name: str, stored: tuple[int, ...], shape: tuple[int, ...]
+    ) -> tuple[tuple[int, ...] | None, ...]:
+        """The orders in which axes of a tensor may lie in a result, the likelier one first."""
+        order, turn = self._tensors.orders.get(name), self._turn(number, name)
+        if turn is None or stored != shape or _permuted(shape, turn) != shape:
+            return (order, None)
+        # Sizes don't tell: the kernel turns axes back to the model's order, or away from it, as a reader asks.
+        return () if order is None else (None,)
+
+    def _turn(self, number: int, name: str) -> tuple[int, ...] | None:
+        """The permutation with which the kernel ends, unless it is the model's own."""
+        last = self._tensors.kernels[self._call.callee.string_value()].body.block.last_op
+        made = None if last is None else last.operands[number].owner
+        if not isinstance(made, TransposeOp) or self._tensors.operators[name] == "Transpose":
+            return None
+        return ints(made.permutation)
 
     def _argument_of(self, value: SSAValue) -> int:
         root = self._places[value].root
@@ -211,6 +233,10 @@ class _Stage:
             raise CompileError(f"hook points: a place depends on {op.name}")
         left, right = map(self._number, op.operands)
         return lambda turns: compute(left(turns), right(turns))
+
+
+def _permuted(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(shape[axis] for axis in order) if len(order) == len(shape) else ()
 
 
 def _follows(stored: Sequence[int], shape: Sequence[int]) -> bool:

@@ -84,6 +84,25 @@ def test_axes_are_told_apart_where_all_have_one_size() -> None:
             assert distance(value, wanted[name]) < 1e-5, name
 
 
+def test_a_copy_in_another_order_is_no_tensor_of_the_model() -> None:
+    """The convolution reads a transposed copy, of the same sizes, which stems from the same node."""
+    model = model_of("""
+        copies (float[2, 4, 3] past, float[2, 4, 1] x, float[4, 1, 4] w) => (float[2, 4, 1] y, float[2, 4, 3] next) {
+            all = Concat <axis = 2> (past, x)
+            y = Conv <group = 4> (all, w)
+            starts = Constant <value = int64[1] {1}> ()
+            stops = Constant <value = int64[1] {4}> ()
+            axes = Constant <value = int64[1] {2}> ()
+            next = Slice (all, starts, stops, axes)
+        }""")
+    inputs = {"past": numbers(2, 4, 3), "x": numbers(2, 4, 1, seed=1), "w": numbers(4, 1, 4, seed=2)}
+    wanted, runs = mi.intermediates(model, inputs), runs_of(compiled(model), inputs)
+    seen = [(name, value) for run in runs for name, value in run.outputs.items()]
+    assert {name for name, _ in seen} == {"all", "y", "next"}
+    for name, value in seen:
+        assert distance(value, wanted[name]) < 1e-5, name
+
+
 def test_calls_in_loops_and_branches_tell_their_turns() -> None:
     engine = compiled(model_of(LOOP))
     x = numbers(4)
