@@ -495,7 +495,7 @@ class ExecutionContext(Stationary):
         if record is not None and record.offset is not None:
             return Tensor(self._arena, record.shape, record.dtype, record.offset, record.strides)
         where = removed.text if removed is not None else "it lies in the memory of an input, an output or the weights"
-        raise InvalidInputError(f"the arena holds no tensor '{name}': {where}")
+        raise InvalidInputError(f"the arena holds no tensor '{name}': {where}; Engine.intermediates gives its value")
 
     def _check_outside_arena(self, arrays: Sequence[Array]) -> None:
         """Refuses inputs in an arena lent by the caller, which would be overwritten while being read."""

@@ -87,7 +87,7 @@ class Intermediates:
             asked = asked_tensors(load_model(self._source.model).proto.graph, names)
             free = self._source.input_names(self._config)
             shapes = {name: _shape_of(name, value) for name, value in zip(free, ordered(free, inputs), strict=True)}
-            key = (asked, tuple(shapes.values()))
+            key = (asked, names is None, tuple(shapes.values()))
             if key not in self._made:
                 self._made[key] = self._compiled(asked, shapes, every=names is None)
             made = self._made[key]

@@ -211,6 +211,7 @@ def test_texts_and_sequences_are_refused_by_name_and_left_out_of_all() -> None:
     with pytest.raises(mi.UnsupportedError, match="tensor 'many' is no tensor of numbers"):
         mi.intermediates(model, inputs, ["y", "many"])
     assert mi.intermediates(model, inputs).keys() == {"x", "at", "y"}
+    assert mi.intermediates(model, inputs, []) == {}
 
 
 def test_an_engine_without_a_file_says_who_can_be_asked(tmp_path: Path) -> None:
