@@ -25,7 +25,8 @@ from ...runtime.devices.cpu.machine_limits import cpu_title, pinned_cores
 from .. import json_reports as facts
 from ..comparison.rounding import relative_error
 from ..json_reports import Facts
-from .chart import check_chart, write_chart
+from ..reports.figure_files import check_chart
+from .chart import write_chart
 from .engine_process import Job
 from .kernel_times import profile, profile_table
 from .models import Given, Subject, check_beside, found_models, names_of, subjects

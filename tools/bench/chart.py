@@ -6,12 +6,9 @@ Quantities unknown for every model are left out; latencies are drawn if neither 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-from ...dialects.atomic_file import atomic_file
-from ...dialects.errors import ConfigError
-from ..reports.figure_files import PICTURES, save_figure
+from ..reports.figure_files import write_figure
 from ..reports.palette import BOUND, BUFFERS, EDGE, TEXT
 from .report import Benchmark, ModelResult
 from .turns import OURS
@@ -21,21 +18,9 @@ AROUND = 1.7  # inches for title, axes and legend
 PANEL = 5.5  # inches of width for ratios, and for what engines reach
 
 
-def check_chart(path: str, option: str = "--chart") -> None:
-    """Raises ConfigError for a file name without a supported image suffix, given by an option."""
-    if Path(path).suffix.removeprefix(".").lower() not in PICTURES:
-        raise ConfigError(f"{option} {path}: there are pictures as {', '.join(f'.{kind}' for kind in PICTURES)}")
-
-
 def write_chart(benchmark: Benchmark, path: str) -> None:
     """Draws the models that any engine ran. Raises MiniInferError if the file can't be written."""
     write_figure(draw_chart(benchmark), path)
-
-
-def write_figure(figure: Any, path: str) -> None:
-    """Writes a figure; equal figures give equal files. Raises MiniInferError if the file can't be written."""
-    with atomic_file(path) as stream:
-        save_figure(figure, stream, Path(path).suffix.removeprefix(".").lower())
 
 
 def draw_chart(benchmark: Benchmark) -> Any:

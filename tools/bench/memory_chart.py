@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..reports.figure_files import write_figure
 from ..reports.palette import BUFFERS, EDGE, TEXT
 from ..reports.plan_tables import size_text
-from .chart import write_figure
 
 ROW, AROUND, WIDTH = 0.95, 1.3, 7.5  # inches: height of a model, height of title and axis, width
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import permutations
 from typing import Any, cast
 
@@ -37,7 +38,7 @@ class Computed:
     kernel: str = ""
     reads: list[Computed] = field(default_factory=list["Computed"])
 
-    @property
+    @cached_property
     def is_constant(self) -> bool:
         """Whether it is a constant, or depends on constants alone."""
         if isinstance(self.op, ConstantOp | WeightOp):
@@ -69,7 +70,8 @@ def values_of(module: ModuleOp, inputs: Mapping[str, Array], store: BlobStore, p
     inside: list[Computed] = []  # ops of the kernel that is being run
 
     def observe(op: Operation, arrays: Sequence[Array]) -> None:
-        computed = Computed(op, [np.asarray(each) for each in arrays])
+        copied = precision is not None and isinstance(op, ConstantOp | WeightOp)  # large, and not asked for
+        computed = Computed(op, () if copied else [np.asarray(each) for each in arrays])
         made.append(computed)
         if isinstance(op.parent_op(), KernelOp):
             inside.append(computed)
@@ -123,24 +125,50 @@ class Matches:
 
     def __init__(self, among: Values, close: float) -> None:
         self._close = close
-        self._known: dict[int, list[Array]] = {}
+        self._known: dict[int, list[tuple[Array, _Sums]]] = {}
         for each in among.made:
-            for array in each.results:
-                self._known.setdefault(array.size, []).append(array)
+            for array in () if each.is_constant else each.results:
+                self._known.setdefault(array.size, []).append((array, _Sums.of(array)))
         self._found: dict[int, bool] = {}
 
     def lack(self, each: Computed) -> bool:
-        """Whether one of the op's results has no equal."""
+        """Whether one of the op's results has no equal; not of constants."""
+        if each.is_constant:
+            return False
         if id(each) not in self._found:
-            self._found[id(each)] = all(
-                any(_equal(array, other, self._close) for other in self._known.get(array.size, ()))
-                for array in each.results
-            )
+            self._found[id(each)] = all(map(self._has, each.results))
         return not self._found[id(each)]
+
+    def _has(self, array: Array) -> bool:
+        sums = _Sums.of(array)
+        return any(
+            sums.may_equal(others, self._close, array.size) and _equal(array, other, self._close)
+            for other, others in self._known.get(array.size, ())
+        )
 
     def lost(self, each: Computed) -> list[Computed]:
         """What an op reads that has no equal."""
-        return [read for read in each.reads if not read.is_constant and self.lack(read)]
+        return [read for read in each.reads if self.lack(read)]
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Sums of an array's elements, whatever their order: they tell most arrays apart that differ."""
+
+    largest: float
+    sum: float
+    squares: float
+
+    @classmethod
+    def of(cls, array: Array) -> _Sums:
+        wide = array.astype(np.float64)
+        return cls(float(np.max(np.abs(wide), initial=0.0)), float(wide.sum()), float(np.square(wide).sum()))
+
+    def may_equal(self, other: _Sums, close: float, size: int) -> bool:
+        """Whether elements can be as close as that, relative to the largest; NaN tells nothing."""
+        most = 2 * close * max(self.largest, other.largest) * size
+        off, squares = abs(self.sum - other.sum), abs(self.squares - other.squares)
+        return not (off > most or squares > 2 * most * max(self.largest, other.largest))
 
 
 def first_wrong(run: Values, matches: Matches) -> Computed | None:
@@ -154,7 +182,7 @@ def first_wrong(run: Values, matches: Matches) -> Computed | None:
             left += [read for read in each.reads if matches.lack(read)]
 
     def begins(each: Computed) -> bool:
-        return not each.is_constant and all(read.is_constant or id(read) not in wrong for read in each.reads)
+        return all(id(read) not in wrong for read in each.reads)
 
     return next((each for each in run.made if id(each) in wrong and begins(each)), None)
 
@@ -168,7 +196,7 @@ def lost_before(run: Values, matches: Matches, new: Computed) -> Computed | None
     lost = matches.lost(found)
     while lost:
         found = lost[0]
-        lost = matches.lost(found) if isinstance(found.op, MovementOp) else []
+        lost = matches.lost(found) if isinstance(found.op, MovementOp | CallOp) else []
     return found
 
 

@@ -70,15 +70,15 @@ class Judge:
         self.unfused: Mapping[str, Array] | None = None
         """Outputs of code whose every node is known to be right."""
 
-    def of_outputs(self, found: Mapping[str, Array]) -> Judgement:
-        """The verdict on the worst of the outputs."""
+    def of_outputs(self, found: Mapping[str, Array], unfused: Mapping[str, Array] | None = None) -> Judgement:
+        """The verdict on the worst of the outputs; `unfused` are a further reference, by default the judge's."""
         missing = [name for name in self.references.exact if name not in found]
         if missing:
             return Judgement(missing[0], Verdict(inf, 0.0), f"there is no output {missing[0]}")
         for name, array in self.references.exact.items():
             if found[name].shape != array.shape:
                 return Judgement(name, Verdict(inf, 0.0), f"output {name} has shape {list(found[name].shape)}")
-        verdicts = self.references.verdicts(found, self.unfused)
+        verdicts = self.references.verdicts(found, unfused or self.unfused)
         if self.only is not None:
             verdicts = {self.only: verdicts[self.only]}
         worst = max(verdicts, key=lambda name: verdicts[name].error / (verdicts[name].allowed or 1e-300))

@@ -43,7 +43,9 @@ def find_culprit(compiled: WatchedCompile, judge: Judge, final: Judgement) -> Cu
         def verdict(state: State, way: Way = way) -> Judgement:
             return judge.of_state(state, way, barriers=_has_barriers(compiled, state))
 
-        first, last = verdict(known[0]), verdict(known[-1])
+        references = judge.references  # which are the first state's values
+        first = judge.of_outputs(references.exact if way == "float64" else references.own)
+        last = verdict(known[-1])
         if not first.is_right and compiled.failed is None:
             return None
         if first.is_right and not last.is_right:

@@ -23,7 +23,7 @@ from ...passes.memory.analysis.buffer_interpreter import BufferRun
 from ...runtime.compile.module_to_plan import build_plan
 from ..comparison.exposed_values import ExposedCode, expose_values
 from ..comparison.references import References
-from .computed_values import CLOSE, Matches, Values, first_wrong, lost_before, values_of
+from .computed_values import CLOSE, Computed, Matches, Values, first_wrong, lost_before, values_of
 from .judge import Way
 from .pass_search import Culprit
 from .watched_compile import State, WatchedCompile
@@ -62,12 +62,17 @@ def _in_values(culprit: Culprit, after: State, references: References) -> Place:
         kernel = made.stopped.parent_op()
         name = kernel.sym_name.data if isinstance(kernel, KernelOp) else ""
         return Place(name, _named([made.stopped]), new=describe(made.stopped))
-    new = first_wrong(made, Matches(before, CLOSE[way]))
-    if new is None:
-        return Place()
+    kept, new = Matches(made, CLOSE[way]), first_wrong(made, Matches(before, CLOSE[way]))
+    if new is None:  # all values were there before, and an output is another of them
+        outputs = zip(before.outputs, made.outputs, strict=False)
+        return next((_of_ops(after, now, old) for old, now in outputs if kept.lack(old)), Place())
     if isinstance(new.op, TensorCallOp):
         return _of_kernel(after, new.kernel, call=new.op)
-    old = lost_before(before, Matches(made, CLOSE[way]), new)
+    return _of_ops(after, new, lost_before(before, kept, new))
+
+
+def _of_ops(after: State, new: Computed, old: Computed | None) -> Place:
+    """The place of an op whose value is wrong, and of the one before the pass whose value is lost."""
     ops = [new.op] if old is None else [new.op, old.op]
     kernel = "" if old is None else _kernel_of(after, node_name(old.op))
     return Place(kernel or new.kernel, _named(ops), old="" if old is None else describe(old.op), new=describe(new.op))

@@ -59,10 +59,10 @@ def _with_another(
     plot: str | None,
 ) -> Work:
     """The comparison layer by layer with another model, or with the same one under other options."""
-    from ..bench.chart import check_chart
     from ..comparison import layer_errors
     from ..comparison.tolerances import Tolerances
     from ..option_values import other_options
+    from ..reports.figure_files import check_chart
 
     for file in (model, other):
         if Path(file).suffix in (".mi", ".mlir"):

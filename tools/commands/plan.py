@@ -165,7 +165,7 @@ def _naming(named: Mapping[str, str], work: Work) -> Work:
 def _compared(models: list[str], rounds: int, plot: str | None, chosen: Chosen) -> Work:
     """The work of `--compare`."""
     from ..bench import memory_reuse
-    from ..bench.chart import check_chart
+    from ..reports.figure_files import check_chart
 
     chosen.refuse(
         "with --compare",

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..reports.labels import short_names
 from ..reports.palette import BINDING, BOUND, EDGE, TEXT
+from .layer_error import LayerError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .layer_errors import LayerError
 
 HEIGHT = 5.0  # inches
 WIDTHS = (7.0, 18.0)  # inches: minimum and maximum width

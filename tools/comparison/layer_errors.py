@@ -25,9 +25,10 @@ from ...runtime.compile.source import source_of
 from ...runtime.config import EngineConfig
 from ...runtime.module_interface import input_specs
 from ..arrays import load_inputs
-from ..bench.chart import write_figure
 from ..json_reports import Facts, arrays
+from ..reports.figure_files import write_figure
 from .error_chart import draw_errors
+from .layer_error import LayerError
 from .rounding import relative_error
 from .tolerances import Tolerances
 
@@ -49,27 +50,6 @@ class Compared:
 HIDDEN = 100
 """A node that makes errors so many times smaller hides them behind large numbers, as adding a mask of -1e9 does."""
 MOST_TOLD = 5  # layers named for their growth
-
-
-@dataclass(frozen=True)
-class LayerError:
-    """A tensor of both models; errors are relative to the first one's values.
-
-    `error` is max|e| / max|reference| and `rms` the same ratio of root mean squares. `entering` is the largest `error`
-    that reaches the node; None if these are inputs of the model.
-    """
-
-    name: str
-    node: str
-    operator: str
-    error: float
-    rms: float
-    entering: float | None
-
-    @property
-    def growth(self) -> float | None:
-        """error / entering; None where nothing enters that could grow."""
-        return self.error / self.entering if self.entering else None
 
 
 def compare_layers(

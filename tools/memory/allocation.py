@@ -14,9 +14,9 @@ from ...dialects.errors import ConfigError
 from ...passes.memory.report.memory_plan import MemoryPlan
 from ...passes.memory.report.memory_records import BufferRecord, TensorRecord
 from ...passes.planning import BEAM_WIDTH, BUDGETS, STRATEGIES, Buffer, Plan, Problem, check, solve
-from ..bench.chart import check_chart
 from ..json_reports import Facts
 from ..reports import write_report
+from ..reports.figure_files import check_chart
 from ..waiting import working
 from .problem_csv import ProblemTable, read_problem, with_offsets
 

@@ -17,10 +17,10 @@ from ...runtime.compile.memory_frontier import MemoryFrontier
 from ...runtime.compile.module_to_plan import build_plan, plan_frontier
 from ...runtime.compile.source import configured_source
 from ...runtime.config import EngineConfig
-from ..bench.chart import write_figure
 from ..bench.variants import timed
 from ..json_reports import Facts
 from ..reports import PICTURES
+from ..reports.figure_files import write_figure
 from ..reports.plan_tables import aligned
 from ..waiting import working
 from .frontier_chart import draw_frontier, frontier_page

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, BinaryIO, cast
+
+from ...dialects.atomic_file import atomic_file
+from ...dialects.errors import ConfigError
 
 PICTURES = ("png", "svg", "pdf")
 DPI = 140
@@ -19,3 +23,15 @@ def save_figure(figure: Any, stream: BinaryIO, kind: str) -> None:
     with cast("Any", matplotlib).rc_context(settings):
         undated = {} if kind == "png" else {"Date" if kind == "svg" else "CreationDate": None}
         figure.savefig(stream, format=kind, dpi=dpi, metadata=undated)
+
+
+def check_chart(path: str, option: str = "--chart") -> None:
+    """Raises ConfigError for a file name without a supported image suffix, given by an option."""
+    if Path(path).suffix.removeprefix(".").lower() not in PICTURES:
+        raise ConfigError(f"{option} {path}: there are pictures as {', '.join(f'.{kind}' for kind in PICTURES)}")
+
+
+def write_figure(figure: Any, path: str) -> None:
+    """Writes a figure; equal figures give equal files. Raises MiniInferError if the file can't be written."""
+    with atomic_file(path) as stream:
+        save_figure(figure, stream, Path(path).suffix.removeprefix(".").lower())

@@ -22,7 +22,15 @@ from ....dialects.errors import InvalidModelError, PlanError, UnsupportedError
 from ....dialects.graph.base import GraphOp, describe
 from ....dialects.graph.blobs import BlobAttr, BlobStore
 from ....dialects.graph.bounds import cuts_of
-from ....dialects.graph.host import NAME, argument_texts, attributes_of_arguments, is_scalar, kernels_of, main_of
+from ....dialects.graph.host import (
+    NAME,
+    argument_texts,
+    attributes_of_arguments,
+    caches_of,
+    is_scalar,
+    kernels_of,
+    main_of,
+)
 from ....dialects.graph.ops.structure import KernelOp, YieldOp
 from ....dialects.graph.values import Array, numpy_dtype, tensor
 from ....dialects.kernel.calls import BarrierOp, CallOp, WeightOp, WindowOp
@@ -41,15 +49,16 @@ _KNOWN = (memref.AllocOp, memref.LoadOp, WeightOp, scf.ForOp, scf.WhileOp, scf.I
 
 
 def is_interpretable(module: ModuleOp) -> bool:
-    """Whether `run_module` knows all ops of main, and all kernels that it calls."""
-    kernels = kernels_of(module)
+    """Whether `run_module` knows all ops and arguments of main, and all kernels that it calls."""
+    kernels, main = kernels_of(module), main_of(module)
 
     def is_known(op: Operation) -> bool:
         if isinstance(op, CallOp):
             return op.callee.string_value() in kernels
         return is_scalar(op) or isinstance(op, _KNOWN)
 
-    return all(map(is_known, main_of(module).body.walk()))
+    buffers = all(isinstance(argument.type, MemRefType) for argument in main.args)
+    return buffers and not any(caches_of(main)) and all(map(is_known, main.body.walk()))
 
 
 def run_module(

@@ -8,8 +8,8 @@ from statistics import median
 from typing import Any
 
 from ....dialects.atomic_file import atomic_file
+from ...reports.figure_files import write_figure
 from ...reports.palette import BOUND, EDGE, TEXT
-from ..chart import write_figure
 from ..turns import OURS
 from .folder import Result, read_result, read_results
 from .markdown_tables import markdown_table
