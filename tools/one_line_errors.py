@@ -28,7 +28,10 @@ SPELLINGS = {
     **{name: option.spelling for name, option in options_of(EngineConfig).items() if option.flag is not None},
 }
 """Options of the API as command lines spell them."""
-WITHOUT_RANGES = ("tune", "--compare", "--device", "--emit", "--gpu", "--reference")
+WITHOUT_RANGES = (
+    *("tune", "bisect", "draw", "explain", "explore"),
+    *("--compare", "--device", "--emit", "--gpu", "--reference"),
+)
 """Words of commands that make code for one shape only."""
 SHOWN = 160  # characters of a line in which something is wrong
 WRONG, MISUSED, INTERRUPTED = 1, 2, 130  # exit statuses: model, input or an option's value; command line; Ctrl-C

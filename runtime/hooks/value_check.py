@@ -48,6 +48,7 @@ class ValueCheck:
     def _text(self, call: CallBuffers, tensor: str, index: tuple[int, ...]) -> str:
         point = call.point
         nodes = f" of {', '.join(point.nodes)}" if point.nodes else ""
+        nodes += "; without graph optimisation the one of them is told" if len(point.nodes) > 1 else ""
         turn = f", turn {call.turn}" if call.turn else ""
         text = f"tensor '{tensor}' has {self._what} at {list(index)}: made by kernel {point.kernel} (step {point.step}"
         guilty = [each.name for each in point.weights if self._first(call.array(each)) is not None]

@@ -108,7 +108,7 @@ def test_run_writes_kernels_with_what_they_do_and_the_compile(model: Path, tmp_p
     ("words", "message"),
     [
         (("--trace", "a.txt"), "--trace a.txt: the name must end in .json"),
-        (("--trace", "a.json", "--check-memory"), "--trace does nothing with --check-memory"),
+        (("--trace", "a.json", "--check-memory"), "--trace does nothing with --check-memory and --check"),
         (("--trace", "a.json", "--reference"), "--trace does nothing with --reference"),
         (
             ("--trace", "a.json", "--device", "cuda-emulated"),
@@ -116,7 +116,7 @@ def test_run_writes_kernels_with_what_they_do_and_the_compile(model: Path, tmp_p
         ),
         (
             ("--trace", "a.json", "--keep"),
-            "--keep does nothing with --timing, --explain, --trace and --check-memory, which compile",
+            "--keep does nothing with --timing, --explain, --trace, --check-memory and --check, which compile",
         ),
     ],
 )

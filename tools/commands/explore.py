@@ -70,6 +70,8 @@ def _subject(model: str, measure: bool, files: list[str] | None, seed: int | Non
 
     if model.endswith(".mi"):
         raise ConfigError(f"{model} is compiled already: explore the model that it was compiled of")
+    if model.endswith(".html"):
+        raise ConfigError(f"{model} is a page; what explore wrote as .json can be taken for a model")
     if model.endswith(".json"):
         chosen.refuse_compiling("with a record, which is of a compile", "input", "seed", "measure")
         return Subject(model)

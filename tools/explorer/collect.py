@@ -15,6 +15,7 @@ from typing import Any
 from typing_extensions import Unpack
 from xdsl.dialects.builtin import ModuleOp
 
+from ...dialects.arguments import check_kind, checked_mapping, shown
 from ...dialects.errors import ConfigError, InvalidInputError
 from ...dialects.graph.blobs import MiniContext
 from ...dialects.graph.host import kernels_of
@@ -22,13 +23,14 @@ from ...dialects.graph.model_nodes import ModelNode, model_nodes
 from ...dialects.kernel.kernel_attributes import FormAttr
 from ...dialects.kernel.targets import target_of
 from ...lowering.gpu_to_cuda.launch_list import Launch
+from ...lowering.levels import level_of
 from ...lowering.onnx_to_graph.model_file import ModelSource
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.report.memory_report import MemoryPlan, memory_plan
 from ...passes.work_bounds import work_of_kernel
 from ...runtime.compile.engine_phases import engine_phases
 from ...runtime.compile.plan_builder import Builder
-from ...runtime.compile.source import Source, configured_source
+from ...runtime.compile.source import ModuleSource, Source, configured_source
 from ...runtime.compile.source_to_engine import build_engine
 from ...runtime.config import CompileOptions, EngineConfig
 from ...runtime.devices.cpu.machine_limits import LimitProbe, MachineLimits
@@ -41,7 +43,7 @@ from ..arrays import seeded_inputs
 from ..bench.kernel_times import timed_calls
 from ..reports.rectangles import blocks_of
 from .compile_record import CompileRecord
-from .pass_recorder import PassRecorder, line_of
+from .pass_recorder import LAUNCHES, LOOPS, PassRecorder, line_of
 from .record_data import Block, Memory, Pass, Step, numbers_of
 from .record_graph import graph_of, tie_steps
 from .record_texts import TextWriter
@@ -79,7 +81,8 @@ def explore(
     `inputs`, arrays by name, or random ones. For one shape. Raises as `compile` does, and ConfigError for several
     shapes, and for a module below the arena's level.
     """
-    given = dict(inputs or {})
+    given: Mapping[str, Any] = {} if inputs is None else checked_mapping("inputs", inputs, "inputs")
+    check_kind("measure", measure, bool)
 
     def inputs_of(specs: Sequence[TensorSpec]) -> Mapping[str, Any]:
         missing = {spec.name for spec in specs} - given.keys()
@@ -132,6 +135,10 @@ class _Collector:
 
     def record(self) -> CompileRecord:
         """Compiles, runs, and makes the record."""
+        if isinstance(self._source, ModuleSource):
+            module, _ = self._source.load(self._config)
+            if level_of(module) in (LOOPS, LAUNCHES, "llvm"):
+                raise ConfigError(f"{self._source.name} is below the arena's level, where nothing of its graph is left")
         config = replace(self._config, enable_profiling=True) if self._measured else self._config
         listing = CodeListing(line_of)
 
@@ -144,12 +151,14 @@ class _Collector:
         builder = Builder(self._source, config, observer=self._recorder.after, prepare=prepare, listing=listing)
         engine = build_engine(builder)
         seconds = time.perf_counter() - start
-        if self._arena is None:
-            raise ConfigError(f"{self._source.name} is below the arena's level, where nothing of its graph is left")
+        assert self._arena is not None
         plan = engine.plan
         run_us = outside = None
         if self._measured:
             self._now("measure")
+            on_cpu = plan.config.place == "cpu"
+            probe = LimitProbe(plan.threads) if on_cpu else None
+            limits = [probe.measure()] if probe is not None else []  # before and after: others use the machine, too
             times, run_us = timed_calls(plan, self._inputs, RUNS)
             outside = run_us - sum(each.nanoseconds for each in times) / 1e3
             called = [step for step, kernel in zip(self._arena.steps, self._arena.kernels, strict=True) if kernel]
@@ -157,10 +166,10 @@ class _Collector:
             for call, each in zip(calls, times, strict=True):
                 called[call].us = (called[call].us or 0.0) + each.nanoseconds / 1e3
                 called[call].runs = each.runs
-            if plan.config.place == "cpu":
-                limits = LimitProbe(plan.threads).measure()
+            if probe is not None:
+                best = probe.measure().best(probe.measure()).best(limits[0])
                 for step in called:
-                    _limit(step, limits)
+                    _limit(step, best)
         return self._made(plan, listing, seconds, run_us, outside)
 
     def _note_arena(self, module: ModuleOp) -> None:
@@ -260,10 +269,11 @@ class _Collector:
                 order_bound=memory.order_bound_bytes,
                 without_reuse=memory.total_bytes,
                 weights=plan.weights.nbytes,
-                inputs=sum(each.bytes for each in tensors if each.role == "input"),
-                outputs=sum(each.bytes for each in tensors if each.role == "output"),
+                inputs=sum(each.nbytes for each in plan.inputs),
+                outputs=sum(each.nbytes for each in plan.outputs),
                 blocks=blocks,
                 loops=list(memory.loops),
+                alignment=memory.alignment,
             ),
         )
 
@@ -278,7 +288,7 @@ def _limit(step: Step, limits: MachineLimits) -> None:
 def _given(config: EngineConfig) -> dict[str, str]:
     """The options that are not at their defaults."""
     return {
-        name: str(getattr(config, name))
+        name: value if isinstance(value := getattr(config, name), str) else shown(value)
         for name, each in options_of(EngineConfig).items()
         if getattr(config, name) != each.default
     }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Self
 
 from typing_extensions import override
 
@@ -15,7 +15,7 @@ from ...dialects.errors import ConfigError
 from ...dialects.regular_file import read_regular
 from .explain import explain
 from .explorer_page import page_html
-from .record_data import RecordData
+from .record_data import VERSION, RecordData
 
 
 class CompileRecord(RecordData):
@@ -25,7 +25,7 @@ class CompileRecord(RecordData):
     def __repr__(self) -> str:
         return (
             f"CompileRecord({self.title}: {len(self.nodes)} nodes, {len(self.steps)} kernel calls, "
-            f"arena {self.memory.arena} bytes, {self.label})"
+            f"arena {self.memory.arena} bytes, {self.label[:80]})"
         )
 
     @property
@@ -74,13 +74,20 @@ class CompileRecord(RecordData):
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """The record in a .json file. Raises ConfigError for any other file, and for one that can't be read."""
+        from pydantic import TypeAdapter, ValidationError
+
         file = checked_path("path", path)
         try:
-            found = cast("object", json.loads(read_regular(file)))
+            found = TypeAdapter(RecordData).validate_json(read_regular(file), strict=True)
+            found.check()
         except OSError as error:
             raise ConfigError(f"{file}: {error.strerror}") from None
-        except ValueError:
-            raise ConfigError(f"{file}: that is no JSON") from None
-        if not isinstance(found, Mapping):
-            raise ConfigError(f"{file}: no record of a compile")
-        return cls.of(cast("Mapping[str, Any]", found), str(file))
+        except ValidationError as error:
+            first = error.errors()[0]
+            told = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+            raise ConfigError(f"{file}: no record of a compile: {told}") from None
+        except ValueError as error:
+            raise ConfigError(f"{file}: no record of a compile: {error}") from None
+        if found.version != VERSION:
+            raise ConfigError(f"{file}: a record of version {found.version}; this is for version {VERSION}")
+        return cls(**{each.name: getattr(found, each.name) for each in fields(found)})

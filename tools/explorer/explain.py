@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from textwrap import shorten, wrap
+from textwrap import wrap
 from typing import TypeAlias
 
-from ...dialects.arguments import nearest
+from ...dialects.arguments import check_kind, nearest, shown
 from ...dialects.errors import ConfigError
 from ..reports.plan_tables import aligned, size_text
 from .record_data import Mark, RecordData, Step, Tensor
@@ -24,12 +24,27 @@ def explain(record: RecordData, question: str, name: str | None = None) -> str:
     """
     check_question(question, name)
     lines = WHOLE[question](record) if name is None else ABOUT[question](record, name)
-    return "\n".join(line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…" for line in lines) + "\n"
+    return "".join(f"{wrapped}\n" for line in lines for wrapped in _wrapped(line))
+
+
+def _wrapped(line: str) -> list[str]:
+    """A line as lines that fit the screen."""
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return wrap(line, WIDTH, subsequent_indent=indent) if len(line) > WIDTH else [line]
+
+
+def _short(text: str, most: int) -> str:
+    """A text on one line, of which the beginning is left out if it is long."""
+    shown = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return shown if len(shown) <= most else f"…{shown[1 - most :]}"
 
 
 def check_question(question: str, name: str | None) -> None:
     """Raises ConfigError for an unknown question, a name that it lacks, or one that it doesn't take."""
     known = (*WHOLE, *ABOUT)
+    check_kind("question", question, str)
+    if name is not None:
+        check_kind("name", name, str)
     if question not in known:
         raise ConfigError(f"explain '{question}'{nearest(question, known)}: there are {', '.join(known)}")
     if question in WHOLE and name is not None:
@@ -53,16 +68,18 @@ def _memory(record: RecordData) -> Iterator[str]:
     )
     if memory.order_bound is not None:
         yield f"no order of the kernels needs less than {size_text(memory.order_bound)}"
-    if not record.steps:
+    if not memory.arena:
+        yield "nothing lies in the arena"
         return
     binding = memory.binding_step
     yield ""
     yield f"What binds: {_step(record, binding)} with {size_text(live[binding])} alive"
-    alive = sorted(_alive(record, binding), key=lambda each: -each[1].bytes)
+    alive = sorted(_alive(record, binding), key=lambda each: -_padded(record, each[1]))
     rows = [("  bytes", "share", "tensor", "why it is alive then")]
     for number, each in alive[:SHOWN]:
-        share = f"{each.bytes / max(1, live[binding]):.0%}"
-        rows.append((size_text(each.bytes), share, shorten(each.name, 34), _why(record, number, binding)))
+        nbytes = _padded(record, each)
+        share = f"{nbytes / max(1, live[binding]):.0%}"
+        rows.append((size_text(nbytes), share, _short(each.name, 34), _why(record, number, binding)))
     yield from (f"  {line}" for line in aligned(rows, "<><<"))
     if len(alive) > SHOWN:
         yield f"  and {len(alive) - SHOWN} smaller ones"
@@ -81,6 +98,11 @@ def _alive(record: RecordData, step: int) -> Iterator[tuple[int, Tensor]]:
             yield number, each
 
 
+def _padded(record: RecordData, tensor: Tensor) -> int:
+    """The bytes that a tensor takes in the arena."""
+    return -(-tensor.bytes // record.memory.alignment) * record.memory.alignment
+
+
 def _why(record: RecordData, number: int, step: int) -> str:
     tensor = record.tensors[number]
     if tensor.role == "scratch":
@@ -97,9 +119,10 @@ def _helps(record: RecordData, alive: Sequence[tuple[int, Tensor]], live: Sequen
     peak = max(live)
     gains: list[tuple[int, str]] = []
     for _, tensor in alive:
-        left = max(bytes - (tensor.bytes if tensor.birth <= at < tensor.death else 0) for at, bytes in enumerate(live))
+        own, life = _padded(record, tensor), range(tensor.birth, tensor.death)
+        left = max(most - (own if at in life else 0) for at, most in enumerate(live))
         if left < peak:
-            gains.append((peak - left, f"without {shorten(tensor.name, 40)} the most alive would be {size_text(left)}"))
+            gains.append((peak - left, f"without {_short(tensor.name, 40)} the most alive would be {size_text(left)}"))
     yield from (text for _, text in sorted(gains, reverse=True)[:3])
     if not gains:
         tied = sum(each == peak for each in live)
@@ -125,18 +148,18 @@ def _time(record: RecordData) -> Iterator[str]:
             f"kernels{floor}"
         )
     else:
-        yield f"{record.title}: not measured; estimated times of one core"
+        yield f"{record.title}: not measured; estimated times{'' if 'gpu' in record.target else ' of one core'}"
     calls.sort(key=lambda each: -_lost(each[1]))
     yield ""
     yield "Calls by what is lost against their limits:" if measured else "Calls by estimated time:"
     rows: list[Sequence[str]] = [("step", "kernel", "schedule", "time", "limit", "by", "lost", "node")]
     for number, step in calls[:SHOWN]:
         node = record.nodes[step.nodes[0]].name if step.nodes else ""
-        limit = ("", "") if step.limit_us is None else (_us(step.limit_us), step.limited_by)
-        rows.append((str(number), step.kernel, step.schedule, _us(_taken(step)), *limit, _us(_lost(step)), node[-30:]))
+        limit = ("", "", "") if step.limit_us is None else (_us(step.limit_us), step.limited_by, _us(_lost(step)))
+        rows.append((str(number), _short(step.kernel, 26), step.schedule, _us(_taken(step)), *limit, _short(node, 28)))
     yield from (f"  {line}" for line in aligned(rows, "><<>><><"))
     yield ""
-    yield "Schedules that were considered for them and not taken (estimated, of one core):"
+    yield "Schedules that were considered for them and not taken (estimated):"
     told: set[str] = set()
     for _, step in calls[: 2 * SHOWN]:
         if step.kernel not in told and len(told) < SHOWN:
@@ -145,10 +168,11 @@ def _time(record: RecordData) -> Iterator[str]:
     by_schedule: dict[str, float] = {}
     for _, step in calls:
         by_schedule[step.schedule] = by_schedule.get(step.schedule, 0.0) + _taken(step)
-    whole = sum(by_schedule.values()) or 1.0
-    shares = sorted(by_schedule.items(), key=lambda each: -each[1])[:6]
-    yield ""
-    yield "By schedule: " + ", ".join(f"{name} {time / whole:.0%}" for name, time in shares)
+    whole = sum(by_schedule.values())
+    if whole:
+        shares = sorted(by_schedule.items(), key=lambda each: -each[1])[:6]
+        yield ""
+        yield "By schedule: " + ", ".join(f"{name} {time / whole:.0%}" for name, time in shares)
 
 
 def _taken(step: Step) -> float:
@@ -241,7 +265,8 @@ def _node(record: RecordData, name: str) -> Iterator[str]:
         others = [record.nodes[each].name for each in call.nodes if each != number]
         time = "" if call.us is None else f", {_us(call.us)}"
         limit = "" if call.limit_us is None else f" (limit {_us(call.limit_us)} by {call.limited_by})"
-        yield f"became part of {_step(record, step)}: {call.schedule}{time}{limit}"
+        schedule = f": {call.schedule}" if call.schedule else ""
+        yield f"became part of {_step(record, step)}{schedule}{time}{limit}"
         if others:
             yield "  in one kernel with " + _some(others, 6)
     if len(node.steps) > 4:
@@ -279,10 +304,12 @@ def _levels(record: RecordData, *about: About) -> Iterator[str]:
         lines = next(filter(None, found), None)
         if lines is None:
             continue
-        shown = 1 if text.level in MACHINE else 2
+        most = 1 if text.level in MACHINE else 2
         yield f"  {text.level}: {len(lines)} line{'s' if len(lines) > 1 else ''} of {len(text.lines)}"
         first = _largest_group(lines) if text.level in MACHINE else lines
-        yield from (f"    {at + 1:>6}  {' '.join(text.lines[at].split())}" for at in first[:shown])
+        for at in first[:most]:
+            line = f"    {at + 1:>6}  {' '.join(text.lines[at].split())}"
+            yield line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
 
 
 def _largest_group(lines: Sequence[int]) -> list[int]:
@@ -298,7 +325,7 @@ def _largest_group(lines: Sequence[int]) -> list[int]:
 
 def _number(name: str, names: Sequence[str], kind: str) -> int:
     if name not in names:
-        raise ConfigError(f"there is no {kind} '{name}'{nearest(name, names)}")
+        raise ConfigError(f"there is no {kind} {shown(name)}{nearest(name, names)}")
     return names.index(name)
 
 
@@ -310,7 +337,7 @@ def _named(record: RecordData, tensor: int) -> str:
 
 def _step(record: RecordData, step: int) -> str:
     nodes = record.steps[step].nodes
-    node = f", node {record.nodes[nodes[0]].name}" if nodes else ""
+    node = f", node {_short(record.nodes[nodes[0]].name, 60)}" if nodes else ""
     return f"step {step} {record.steps[step].kernel}{node}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,8 +50,11 @@ def check_output(output: str, against: str | None) -> None:
         raise ConfigError(f"--output {output}: the name must end in .html or .json")
     if against is not None and output.endswith(".json"):
         raise ConfigError("--against is for a page; a record is of one compile")
-    if not Path(output).resolve().parent.is_dir():
+    file = Path(output).resolve()
+    if not file.parent.is_dir():
         raise ConfigError(f"--output {output}: there is no such folder")
+    if file.is_dir() or not os.access(file.parent, os.W_OK):
+        raise ConfigError(f"--output {output}: {'that is a folder' if file.is_dir() else 'the folder is read-only'}")
 
 
 def write_explored(subject: Subject, output: str, against: str | None, console: Console) -> Facts:
@@ -60,7 +64,7 @@ def write_explored(subject: Subject, output: str, against: str | None, console: 
     record.write(output, against=other)
     size = Path(output).stat().st_size
     console.print(
-        f"{record.title}: {len(record.nodes)} ONNX nodes became {len(record.steps)} kernel calls, compiled in "
+        f"{record.title}: ONNX nodes {len(record.nodes)}, kernel calls {len(record.steps)}, compiled in "
         f"{record.seconds:.2f} s"
     )
     console.print(f"wrote {output}, {size / 1e6:.2f} MB", soft_wrap=True)

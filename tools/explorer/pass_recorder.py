@@ -26,7 +26,7 @@ from ...lowering.levels import level_of
 from ...lowering.module_text import ComparableTexts
 from ...lowering.pipelines import PassRun, Phase, parse_passes
 from ...passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
-from ...passes.memory.analysis.buffers import int_attribute
+from ...passes.memory.analysis.buffers import SCRATCH, int_attribute, label
 
 LOOPS, LAUNCHES = "loops", "launches"
 MOST_LINES = 20_000
@@ -94,6 +94,9 @@ class PassRecorder:
         self._ctx = ctx
         self._state, self._ops = _state_of(module)
         self._now = self.texts["import"] = self._text(module)
+        if level_of(module) == "arena":
+            self.texts["arena"], self._last_of_arena = self.texts.pop("import"), ""
+            self._at_arena(module)
 
     def after(self, done: PassRun, module: ModuleOp) -> None:
         """Notes what a pass has changed. Locations at the loops level become those of lines."""
@@ -151,6 +154,8 @@ def facts_of(op: Operation, kernel: str = "", step: int | None = None) -> LineFa
     """What an op says."""
     named = node_name(op), value_node(op), *computed_nodes(op)
     tensors = tensor_names(op) or ()
+    if SCRATCH in op.attributes:  # as plans call it
+        tensors = (f"{label(op)} scratch",)
     return LineFacts(tuple(dict.fromkeys(filter(None, named))), tuple(filter(None, tensors)), kernel, step)
 
 

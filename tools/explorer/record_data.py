@@ -6,11 +6,9 @@ numbers. A `Marks` entry says which of them a line of text is about.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Self
-
-from ...dialects.errors import ConfigError
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 VERSION = 1
 """Of the JSON form."""
@@ -151,6 +149,8 @@ class Memory:
     outputs: int
     blocks: list[Block]
     loops: list[tuple[int, int]]
+    alignment: int
+    """Bytes that offsets are multiples of, and to which sizes are padded."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -181,22 +181,38 @@ class RecordData:
         """The record as JSON takes it."""
         return asdict(self)
 
-    @classmethod
-    def of(cls, facts: Mapping[str, Any], where: str) -> Self:
-        """The record that `facts` told. Raises ConfigError, naming `where` it is from, for anything else."""
-        try:
-            given = dict(facts)
-            if given["version"] != VERSION:
-                raise ConfigError(f"{where}: a record of version {given['version']}; this is for version {VERSION}")
-            parts = {"nodes": Node, "tensors": Tensor, "steps": Step, "texts": Text, "passes": Pass, "marks": Mark}
-            for name, kind in parts.items():
-                given[name] = [kind(**each) for each in given[name]]
-            memory: dict[str, Any] = dict(given["memory"])
-            memory["blocks"] = [Block(**each) for each in memory["blocks"]]
-            given["memory"] = Memory(**memory)
-            return cls(**{each.name: given[each.name] for each in fields(cls)})
-        except (KeyError, TypeError, ValueError) as error:
-            raise ConfigError(f"{where}: no record of a compile ({error})") from None
+    def check(self) -> None:
+        """Raises ValueError for numbers of what there is not, and for texts whose lines aren't all told."""
+        nodes, tensors, steps = range(len(self.nodes)), range(len(self.tensors)), range(len(self.steps))
+        marks = range(-1, len(self.marks))
+        for node in self.nodes:
+            _check("node", node.name, (tensors, [*node.inputs, *node.outputs]), (steps, node.steps))
+        for each in self.tensors:
+            tied = [number for number in (each.same,) if number is not None]
+            made = [number for number in (each.node,) if number is not None]
+            _check("tensor", each.name, (tensors, [*each.shared, *tied]), (nodes, [*each.readers, *made]))
+            _check("tensor", each.name, (steps, [*each.steps, *each.read_at]))
+        for step in self.steps:
+            _check("step", step.kernel, (nodes, step.nodes), (tensors, [*step.reads, *step.writes, *step.scratch]))
+        for number, mark in enumerate(self.marks):
+            _check("mark", str(number), (nodes, mark.nodes), (steps, mark.steps), (tensors, mark.tensors))
+        above = 0
+        for text in self.texts:
+            _check("text", text.level, (marks, text.marks), (range(above + 1), text.sources))
+            if len(text.marks) != len(text.lines) or len(text.sources) not in (0, len(text.lines)):
+                raise ValueError(f"text {text.level}: {len(text.lines)} lines, and not one mark for each")
+            above = len(text.lines)
+        for each in self.passes:
+            _check("pass", each.name, (marks, [mark for _, _, mark in each.changes]))
+        blocks = [each.tensor for each in self.memory.blocks if each.tensor is not None]
+        _check("memory", "", (tensors, blocks), (range(max(1, len(steps))), [self.memory.binding_step]))
+
+
+def _check(what: str, name: str, *references: tuple[range, Sequence[int]]) -> None:
+    for known, numbers in references:
+        for number in numbers:
+            if number not in known:
+                raise ValueError(f"{what} {name}: {number} is out of range")
 
 
 class Marks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,16 +41,17 @@ def graph_of(model: Sequence[ModelNode], memory: MemoryPlan, plan: Any) -> tuple
     for record in memory.tensors:
         add(record.name, record.shape, record.bytes, of_model=record.name in tensors)
     for node in model:
-        for name in node.inputs:
-            if name:
-                add(name, None, 0, of_model=True)
+        for name in filter(None, node.inputs):
+            add(name, None, 0, of_model=True)
     number = numbers_of(list(tensors))
     for name, record in records.items():
         tensors[name].shared = [number[other] for other in record.shared_with]
     for name, gone in removed.items():
         if gone.into in number:
             tensors[name].same = number[gone.into]
+    listed = list(tensors.values())
     nodes: list[Node] = []
+    used: Counter[str] = Counter()
     for node in model:
         if not node.operator:  # an initialiser
             tensors[node.name].role = "weight"
@@ -57,11 +59,13 @@ def graph_of(model: Sequence[ModelNode], memory: MemoryPlan, plan: Any) -> tuple
         inputs = [number[name] for name in node.inputs if name]
         outputs = [number[each.name] for each in node.outputs]
         for each in outputs:
-            list(tensors.values())[each].node = len(nodes)
+            listed[each].node = len(nodes)
         for each in inputs:
-            list(tensors.values())[each].readers.append(len(nodes))
-        nodes.append(Node(node.name, node.operator, inputs, outputs, []))
-    return nodes, list(tensors.values())
+            listed[each].readers.append(len(nodes))
+        used[node.name] += 1
+        name = node.name if used[node.name] == 1 else f"{node.name}#{used[node.name]}"
+        nodes.append(Node(name, node.operator, inputs, outputs, []))
+    return nodes, listed
 
 
 def tie_steps(
@@ -72,15 +76,10 @@ def tie_steps(
     choices: Sequence[Choice],
 ) -> None:
     """Ties steps to nodes and tensors, and to the schedules that they could have had."""
-    node, tensor = numbers_of([each.name for each in nodes]), numbers_of([each.name for each in tensors])
+    tensor = numbers_of([each.name for each in tensors])
     considered = {
         each.kernel: [(schedule.name, seconds * 1e6) for schedule, seconds in each.candidates] for each in choices
     }
-    for number, (step, names) in enumerate(zip(steps, memory.step_nodes, strict=True)):
-        step.nodes = [node[name] for name in names if name in node]
-        for each in step.nodes:
-            nodes[each].steps.append(number)
-        step.candidates = considered.get(step.kernel, [])
     for record in memory.tensors:
         own = tensor[record.name]
         for at in record.read_at:
@@ -88,3 +87,17 @@ def tie_steps(
         if record.role in ("intermediate", "output", "scratch") and record.kernel:
             tensors[own].steps = [record.birth]
             (steps[record.birth].scratch if record.role == "scratch" else steps[record.birth].writes).append(own)
+    named: dict[str, list[int]] = {}
+    for number, node in enumerate(nodes):
+        named.setdefault(node.name.rpartition("#")[0] or node.name, []).append(number)
+        named.setdefault(node.name, [number])
+    for number, (step, names) in enumerate(zip(steps, memory.step_nodes, strict=True)):
+        for name in names:
+            known = named.get(name, [])
+            if len(known) > 1:  # of several of one name, that of its results, or else the first that is left
+                own = [each for each in known if set(nodes[each].outputs) & set(step.writes)]
+                known = own or [each for each in known if not nodes[each].steps][:1] or known[:1]
+            step.nodes += known
+        for each in step.nodes:
+            nodes[each].steps.append(number)
+        step.candidates = considered.get(step.kernel, [])

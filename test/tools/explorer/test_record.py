@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from models.light import seeded_light_model
 from onnx.parser import parse_model
 
 import mini_infer as mi
+from mini_infer.tools.mini_opt.command import main as mini_opt
 
 LOOP = """
 <ir_version: 8, opset_import: ["" : 17]>
@@ -59,23 +61,21 @@ def looping() -> mi.CompileRecord:
 
 def check_references(record: mi.CompileRecord) -> None:
     """All numbers are of what there is."""
-    nodes, tensors, steps, marks = len(record.nodes), len(record.tensors), len(record.steps), len(record.marks)
-    for node in record.nodes:
-        assert all(0 <= each < tensors for each in (*node.inputs, *node.outputs))
-        assert all(0 <= each < steps for each in node.steps)
-    for tensor in record.tensors:
-        assert all(0 <= each < steps for each in (*tensor.steps, *tensor.read_at))
-        assert all(0 <= each < nodes for each in tensor.readers)
-    for mark in record.marks:
-        assert all(0 <= each < nodes for each in mark.nodes) and all(0 <= each < steps for each in mark.steps)
-        assert all(0 <= each < tensors for each in mark.tensors)
-    above: dict[str, str] = {"llvm": "loops", "assembly": "llvm"}
-    lengths = {text.level: len(text.lines) for text in record.texts}
-    for text in record.texts:
-        assert len(text.marks) == len(text.lines) and all(-1 <= each < marks for each in text.marks)
-        if text.level in above:
-            assert len(text.sources) == len(text.lines)
-            assert all(0 <= each <= lengths[above[text.level]] for each in text.sources)
+    record.check()
+
+
+def test_a_module_at_the_arenas_level_is_explored(tmp_path: Path) -> None:
+    (tmp_path / "chain.onnx").write_bytes(parse_model(CHAIN).SerializeToString())
+    for level in ("graph", "kernels", "buffers", "arena", "loops"):
+        assert mini_opt([str(tmp_path / "chain.onnx"), "--to", level, "-o", str(tmp_path / "m.mlir")]) == 0
+        if level == "loops":
+            with pytest.raises(mi.ConfigError, match=r"m\.mlir is below the arena's level"):
+                mi.explore(tmp_path / "m.mlir")
+            continue
+        record = mi.explore(tmp_path / "m.mlir", measure=level == "arena")
+        record.check()
+        assert record.memory.arena == chain().memory.arena
+        assert "What binds:" in record.explain("memory")
 
 
 def lines_of(record: mi.CompileRecord, level: str, what: str, number: int) -> list[str]:
@@ -196,7 +196,21 @@ def test_a_page_or_json_is_written(tmp_path: Path) -> None:
         chain().write(tmp_path / "chain.txt")
     with pytest.raises(mi.ConfigError, match="JSON is of one"):
         chain().write(tmp_path / "chain.json", against=chain())
-    wrong = {"{": "that is no JSON", "[]": "no record", '{"version": 0}': "version 0", "{}": "no record"}
+    told: dict[str, Any] = chain().facts()
+    other = {**told, "version": 0}
+    typed = {**told, "steps": [{**told["steps"][0], "limit_us": "x"}, *told["steps"][1:]]}
+    beyond = {**told, "memory": {**told["memory"], "binding_step": 99}}
+    short = {**told, "texts": [{**told["texts"][0], "marks": list[int]()}, *told["texts"][1:]]}
+    wrong = {
+        "{": "Invalid JSON",
+        "[" * 200_000: "no record of a compile: ",
+        "[]": "no record of a compile: ",
+        "{}": "title: Field required",
+        json.dumps(other): "version 0",
+        json.dumps(typed): r"steps\.0\.limit_us: Input should be a valid number",
+        json.dumps(beyond): "memory : 99 is out of range",
+        json.dumps(short): "text import: .* lines, and not one mark for each",
+    }
     for text, what in wrong.items():
         (tmp_path / "wrong.json").write_text(text)
         with pytest.raises(mi.ConfigError, match=what):
@@ -204,6 +218,34 @@ def test_a_page_or_json_is_written(tmp_path: Path) -> None:
     with pytest.raises(mi.ConfigError, match="No such file"):
         mi.CompileRecord.read(tmp_path / "missing.json")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["wrong.json"]
+
+
+DOUBLE = """
+<ir_version: 8, opset_import: ["" : 17]>
+double (float[4,4] x, float[4,4] w) => (float[4,4] y) {
+  [same] a = Softmax(x)
+  [same] b = MatMul(a, w)
+  [same] y = Softmax(b)
+}
+"""
+
+
+def test_nodes_of_one_name_are_told_apart() -> None:
+    record = mi.explore(parse_model(DOUBLE), threads=1, measure=False)
+    record.check()
+    assert [each.name for each in record.nodes] == ["same", "same#2", "same#3"]
+    assert [each.steps for each in record.nodes] == [[0], [1], [2]]
+    assert "MatMul" in record.explain("node", "same#2").splitlines()[0]
+
+
+def test_bytes_of_explanations_are_those_of_the_arena() -> None:
+    """Sizes are padded, as plans pad them: what would be left without a tensor is what a plan would take."""
+    record = mi.explore(parse_model(DOUBLE), threads=1, measure=False)
+    told = record.explain("memory")
+    left = [int(each) for each in re.findall(r"most alive would be (\d+) B", told)]
+    assert all(each % record.memory.alignment == 0 for each in left)
+    shares = [int(each) for each in re.findall(r" (\d+)% ", told)]
+    assert sum(shares) == pytest.approx(100, abs=2)
 
 
 # answers

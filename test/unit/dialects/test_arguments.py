@@ -119,6 +119,8 @@ def calls(folder: Path) -> dict[str, Call]:
         if isinstance(made, mi.UserOperator):
             made.unregister()
 
+    record = mi.explore(MODEL, threads=1, measure=False)
+    record.write(folder / "written.json")
     source = folder / "kernel.c"
     source.write_text("")
     return {
@@ -136,6 +138,10 @@ def calls(folder: Path) -> dict[str, Call]:
         "compile": call(mi.compile, model=MODEL, **left_out("threads", "cache", "progress", "tune")),
         "plan_memory": call(mi.plan_memory, model=MODEL, **left_out("threads", "dims", "shapes", "specialize")),
         "memory_frontier": call(mi.memory_frontier, model=MODEL, **left_out("threads", "dims", "shapes", "specialize")),
+        "explore": call(mi.explore, model=MODEL, **left_out("inputs", "threads", "dims"), measure=False),
+        "CompileRecord.write": call(record.write, path=folder / "record.json", **left_out("against")),
+        "CompileRecord.explain": call(record.explain, question="memory", **left_out("name")),
+        "CompileRecord.read": call(mi.CompileRecord.read, path=folder / "written.json"),
         "intermediates": call(
             mi.intermediates,
             model=MODEL,

@@ -35,6 +35,7 @@ NAMES = {f"a name of an input {number}": number for number in range(LAYERS)}
 SHOWN = {
     "engine": engine,
     "plan": lambda: engine().plan,
+    "record of a compile": lambda: mi.explore(SMALL_MODELS["mlp"](), threads=1, measure=False),
     "memory plan": lambda: engine().plan.memory,
     "tensor record": lambda: engine().plan.memory.tensors[-1],
     "buffer record": lambda: engine().plan.memory.buffers[-1],

@@ -143,11 +143,12 @@ class Details {
     const changed = record.passes.map((pass, id) => ({pass, id})).filter(({pass}) => pass.changes.length || pass.before !== pass.after);
     const options = Object.entries(record.options).map(([name, value]) => `${name} = ${value}`).join(", ") || "all at their defaults";
     return `<h2>${escaped(record.title)}</h2>` + this.table([
-      ["graph", `${record.nodes.length} ONNX nodes became ${record.steps.length} kernel calls`],
-      ["compiled", `in ${record.seconds.toFixed(2)} s, for ${escaped(record.target)}`],
+      ["graph", `${counted(record.nodes.length, "ONNX node")} became ${counted(record.steps.length, "kernel call")}`],
+      ["compiled", `in ${record.seconds.toFixed(2)} s, for ${escaped(cpuOf(record))}`],
       ["options", escaped(options)],
       ["run", record.run_us === null ? "not measured" : `${timeText(record.run_us)}, ${timeText(record.outside_us)} outside of kernels`],
-      ["arena", `${bytesText(memory.arena)}; ${bytesText(memory.without_reuse)} without reuse; ${this.step_(memory.binding_step)} binds`],
+      ["arena", memory.arena
+        ? `${bytesText(memory.arena)}; ${bytesText(memory.without_reuse)} without reuse; ${this.step_(memory.binding_step)} binds` : "nothing lies in it"],
     ]) + this.difference()
       + this.list("alive at the step that binds", binding.map(({tensor, id}) => `${this.to("tensor", id)} ${bytesText(tensor.bytes)}`), 8)
       + this.list("longest calls", slow.map(({step, id}) => `${this.step_(id)} ${timeText(step.us)}`))

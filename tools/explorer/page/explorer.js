@@ -47,7 +47,7 @@ class Explorer {
     document.getElementById("title").textContent = record.title;
     const time = record.run_us === null ? "" : ` · ${timeText(record.run_us)}`;
     document.getElementById("facts").textContent =
-      `${record.nodes.length} nodes · ${record.steps.length} kernel calls · arena ${bytesText(record.memory.arena)}${time} · for ${(/"(.*?)"/.exec(record.target) ?? ["", record.target])[1]}`;
+      `${counted(record.nodes.length, "node")} · ${counted(record.steps.length, "kernel call")} · arena ${bytesText(record.memory.arena)}${time} · for ${cpuOf(record)}`;
     document.getElementById("facts").title = record.target;
     const buttons = document.getElementById("records");
     buttons.innerHTML = this.records.length < 2 ? "" : this.records.map((each, number) =>
@@ -103,7 +103,7 @@ class Explorer {
     const parts = new URLSearchParams();
     if (this.selection) parts.set(this.selection.kind, this.record.nameOf(this.selection));
     for (const [name, pane] of [["left", this.left], ["right", this.right]]) {
-      parts.set(name, pane.level === "passes" ? `passes:${this.record.passes[pane.pass].name}` : pane.level);
+      parts.set(name, pane.level === "passes" ? `passes:${this.recordOf(pane).passes[pane.pass].name}` : pane.level);
     }
     if (this.graph.kind !== "node") parts.set("graph", "kernels");
     if (this.at) parts.set("compile", "B");
@@ -127,7 +127,7 @@ class Explorer {
     }
     for (const [name, pane] of [["left", this.left], ["right", this.right]]) {
       const [level, pass] = (parts.get(name) ?? pane.level).split(":");
-      pane.show(level, pass ? this.record.passes.findIndex(each => each.name === pass && each.changes.length) : pane.pass);
+      pane.show(level, pass ? this.recordOf(pane).passes.findIndex(each => each.name === pass && each.changes.length) : pane.pass);
     }
     this.drawHead();
     this.graph.show(parts.get("graph") === "kernels" ? "step" : "node");

@@ -4,7 +4,7 @@
 class CompileRecord {
   constructor(facts) {
     Object.assign(this, facts);
-    this.textOf = Object.fromEntries(this.texts.map(text => [text.level, text]));
+    this.textOf = Object.assign(Object.create(null), ...this.texts.map(text => ({[text.level]: text})));
     this.node = new Map(this.nodes.map((node, id) => [node.name, id]));
     this.tensor = new Map(this.tensors.map((tensor, id) => [tensor.name, id]));
     this.below = {};  // by level, the lines of the next level that were made from each line
@@ -32,11 +32,10 @@ class CompileRecord {
       const id = this[kind].get(name);
       return id === undefined ? null : {kind, id};
     }
-    const parts = name.split(":");
-    if (kind === "step") return Number(parts[0]) < this.steps.length ? {kind, id: Number(parts[0])} : null;
-    const text = this.textOf[parts[0]];
-    const id = Number(parts[1]) - 1;
-    return kind === "line" && text && id >= 0 && id < text.lines.length ? {kind, level: parts[0], id} : null;
+    const [, level, digits] = /^(?:([a-z]+):)?(\d+)/.exec(name) ?? [];
+    if (kind === "step") return !level && Number(digits) < this.steps.length ? {kind, id: Number(digits)} : null;
+    const text = this.textOf[level], id = Number(digits) - 1;
+    return kind === "line" && text && id >= 0 && id < text.lines.length ? {kind, level, id} : null;
   }
 
   // The same thing in another compile, by its names; null where it has none.
@@ -145,6 +144,11 @@ function bytesText(bytes) {
 function timeText(us) {
   return us === null ? "not measured" : us >= 1e4 ? `${(us / 1e3).toFixed(2)} ms` : `${us.toFixed(us >= 100 ? 0 : 1)} µs`;
 }
+
+function counted(number, what) { return `${number} ${what}${number === 1 ? "" : "s"}`; }
+
+// The CPU or the architecture of a target such as #kernel.cpu<"znver5" has [...]>.
+function cpuOf(record) { return (/"(.*?)"/.exec(record.target) ?? ["", record.target])[1]; }
 
 function escaped(text) {
   return String(text).replace(/[&<>"]/g, each => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;"})[each]);

@@ -77,7 +77,8 @@ def test_assembly_is_the_same_and_refers_to_the_lines(module: ModuleOp) -> None:
         if at
     ]
     multiplied = [source for text, source in tied if "vfmadd" in text or "fmla" in text]
-    assert multiplied and all(re.search("fma|fmul|fadd|load", source) for source in multiplied), "the latter folded"
+    own = [source for source in multiplied if re.search("fma|fmul|fadd", source)]
+    assert len(own) > 0.5 * len(multiplied) > 0, "some have the line of a load or a lane that is folded into them"
     assert all(0 <= at <= len(sources) for at in listing.assembly_sources)
 
 
