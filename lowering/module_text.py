@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from io import StringIO
-from operator import is_
 from os import PathLike
 from pathlib import Path
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, UnknownLoc
-from xdsl.ir import Attribute, Block, BlockArgument, Operation
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, LocationAttr, ModuleOp, UnknownLoc
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.parser import Parser
 from xdsl.parser.core import ForwardDeclaredValue
 from xdsl.printer import Printer
@@ -197,16 +196,34 @@ def print_module(ctx: Context, module: ModuleOp, *, generic: bool = False, elide
     return stream.getvalue()
 
 
+_NAMED = re.compile(r'"(?:[^"\\]|\\.)*"|%([\w$.-]+)')
+"""A string, or the name of a value."""
+
+
+@dataclass(frozen=True)
+class _Form:
+    """The text of ops that differ in their values only, and what they have in common.
+
+    `pieces` are texts and numbers of values: first the results, then the operands.
+    """
+
+    parts: tuple[object, ...]
+    pieces: tuple[str | int, ...]
+
+
 class _StablePrinter(_ModulePrinter):
-    """A printer in which every value and block of the whole text has one name, also across functions."""
+    """A printer in which every value and block of the whole text has one name, also across functions.
+
+    It prints modules many times, and large ones: texts of attributes are kept, and the text of an op without regions is
+    made from that of another one with the same attributes and types.
+    """
 
     begun: dict[Operation, int] | None = None
     """Where the text of each op begins, if that is to be noted."""
 
     def __init__(self, stream: StringIO, *, generic: bool, elide: bool) -> None:
         super().__init__(stream, generic=generic, elide=elide)
-        self._ops: dict[Operation, tuple[tuple[object, ...], str]] = {}
-        """The texts of ops without regions, each with what it was made of."""
+        self._forms: dict[tuple[object, ...], _Form | None] = {}
         self._attributes: dict[int, tuple[Attribute, str]] = {}
 
     @override
@@ -219,28 +236,64 @@ class _StablePrinter(_ModulePrinter):
         if op.regions or op.successors:
             super().print_op(op)
             return
-        parts = op.location, *op.operands, *op.properties.values(), *op.attributes.values()
-        parts = *parts, *(result.type for result in op.results)
-        known = self._ops.get(op)
-        if known is not None and len(known[0]) == len(parts) and all(map(is_, known[0], parts)):
-            stream.write(known[1])
+        values = *op.results, *op.operands
+        parts = type(op), op.location, *op.properties.values(), *op.attributes.values(), *(each.type for each in values)
+        key = *map(id, parts), *op.properties, *op.attributes, len(op.results)
+        form = self._forms.get(key)
+        if form is not None and len(set(values)) == len(values):
+            names = [self._name_of(value) for value in values]
+            stream.write("".join(each if isinstance(each, str) else names[each] for each in form.pieces))
             return
         super().print_op(op)
-        stream.seek(start)
-        self._ops[op] = parts, stream.read()
+        if key not in self._forms:
+            stream.seek(start)
+            self._forms[key] = self._form(parts, values, stream.read())
+
+    def _name_of(self, value: SSAValue) -> str:
+        """The name of a value, which is given one if it has none."""
+        name = self._ssa_values.get(value)
+        if name is None:
+            stream, self.stream = self.stream, StringIO()
+            name = self.print_ssa_value(value)
+            self.stream = stream
+        return f"%{name}"
+
+    def _form(self, parts: tuple[object, ...], values: Sequence[SSAValue], text: str) -> _Form | None:
+        """The form of a text; None where places of values can't be told, and where a new line depends on the indent."""
+        numbers = {self._name_of(value): number for number, value in enumerate(values)}
+        pieces: list[str | int] = []
+        end = 0
+        for match in _NAMED.finditer(text):
+            if match[1] is None:
+                continue
+            if match[0] not in numbers:
+                return None
+            pieces += text[end : match.start()], numbers[match[0]]
+            end = match.end()
+        distinct = len(numbers) == len(values) and "\n" not in text
+        return _Form(parts, (*pieces, text[end:])) if distinct else None
+
+    @override
+    def print_string(self, text: str, *, indent: int | None = None) -> None:
+        stream = self.stream
+        if stream is None or "\n" in text:
+            super().print_string(text, indent=indent)
+        else:
+            stream.write(text)  # without counting columns, as nothing asks for them
 
     @override
     def print_attribute(self, attribute: Attribute) -> None:
         stream = self.stream
         assert isinstance(stream, StringIO)
         known = self._attributes.get(id(attribute))
-        if known is None:
-            start = stream.tell()
-            super().print_attribute(attribute)
+        if known is not None:
+            stream.write(known[1])
+            return
+        start = stream.tell()
+        super().print_attribute(attribute)
+        if not isinstance(attribute, LocationAttr):  # whose text depends on what they are printed in
             stream.seek(start)
             self._attributes[id(attribute)] = attribute, stream.read()
-        else:
-            stream.write(known[1])
 
     @override
     def enter_scope(self) -> None: ...

@@ -47,7 +47,7 @@ from .pass_recorder import LAUNCHES, LOOPS, PassRecorder, line_of
 from .record_data import Block, Memory, Pass, Step, numbers_of
 from .record_graph import graph_of, tie_steps
 from .record_texts import TextWriter
-from .value_tensors import ValueTensors
+from .value_tensors import LineUse, ValueTensors
 
 LEVELS = ("import", "graph", "kernels", "buffers", "arena", "loops", "launches")
 RUNS = 20
@@ -129,7 +129,7 @@ class _Collector:
         self._recorder.at_code = self._note_code
         self._arena: _Arena | None = None
         self._inputs: Mapping[str, Any] = {}
-        self._loops: dict[int, tuple[frozenset[int], frozenset[tuple[int, str]]]] = {}
+        self._loops: dict[int, LineUse] = {}
         self._cuda = ""
         self._launches: Sequence[Launch] = ()
 
@@ -197,8 +197,7 @@ class _Collector:
     def _note_code(self, module: ModuleOp) -> None:
         """What lines access, or the text for a GPU, while the module is whole."""
         if "loops" in self._recorder.texts:
-            values = ValueTensors(module)
-            self._loops = {line: values.of(op) for line, op in self._recorder.texts["loops"].ops.items()}
+            self._loops = ValueTensors(module).of_lines(self._recorder.texts["loops"].ops)
         else:
             from ...lowering.gpu_to_cuda.cuda_text import cuda_text
             from ...lowering.gpu_to_cuda.launch_list import launch_list

@@ -110,7 +110,7 @@ class PassRecorder:
         if level in (LOOPS, LAUNCHES):  # changes are the whole text, which is many times as long
             self._ops = made.after = sum(1 for _ in module.walk())
             if done.name == self._last_of_code:
-                self._now = self.texts[level] = self._text(module)
+                self._now = self.texts[level] = self._text(module, told=level != LOOPS)
                 if level == LOOPS:
                     _number(self._now.ops)
                 self.at_code(module)
@@ -127,7 +127,8 @@ class PassRecorder:
             self._last_of_arena = ""  # what follows prepares the next level
             self._at_arena(module)
 
-    def _text(self, module: ModuleOp) -> RecordedText:
+    def _text(self, module: ModuleOp, *, told: bool = True) -> RecordedText:
+        """The text; what its lines say is left out unless it is to be `told`."""
         model = module.attributes.pop(MODEL, None)
         text, places = self._texts.numbered_text(module)
         if model is not None:
@@ -135,6 +136,8 @@ class PassRecorder:
         ops: dict[int, Operation] = {}
         facts: dict[int, LineFacts] = {}
         kernel, steps = "", 0
+        if not told:
+            return RecordedText(text.rstrip("\n").split("\n"), {line: op for op, line in places.items()}, facts)
         for op, line in places.items():
             if isinstance(op, KernelOp | gpu.FuncOp):
                 kernel = op.sym_name.data

@@ -11,6 +11,7 @@ from ...lowering.gpu_to_cuda.launch_list import Launch
 from ...runtime.native.code_listing import CodeListing
 from .pass_recorder import LineFacts, RecordedText
 from .record_data import Marks, Node, Step, Tensor, Text, numbers_of
+from .value_tensors import LineUse
 
 _DIRECTIVE = re.compile(r'#line \d+ (".*")$')
 _KERNEL = re.compile(r'extern "C" __global__ .*?(\w+)\([^()]*\) \{$')
@@ -73,7 +74,7 @@ class TextWriter:
     def machine_texts(
         self,
         loops: Sequence[str],
-        facts: Mapping[int, tuple[frozenset[int], frozenset[tuple[int, str]]]],
+        facts: Mapping[int, LineUse],
         called: Sequence[int],
         listing: CodeListing,
     ) -> list[Text]:
@@ -81,7 +82,7 @@ class TextWriter:
 
         A line that comes from none, such as those of a function's entry, has that of its function.
         """
-        nothing: tuple[frozenset[int], frozenset[tuple[int, str]]] = frozenset(), frozenset()
+        nothing: LineUse = frozenset(), frozenset()
         marks = [self._mark_of_loops(*facts.get(line, nothing), called) for line in range(1, len(loops) + 1)]
         texts = [Text("loops", list(loops), marks)]
         above = marks

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
@@ -20,6 +21,10 @@ FOLLOWED = (memref.CastOp, memref.SubviewOp, memref.ReinterpretCastOp, memref.Co
 
 DEPTH = 4
 """Operations between a load and the arithmetic on what was loaded: a broadcast, a conversion, a shuffle, a sign."""
+
+
+LineUse: TypeAlias = "tuple[frozenset[int], frozenset[tuple[int, str]]]"
+"""The calls for which a line runs, and the (call, tensor) pairs that it works on."""
 
 
 class ValueTensors:
@@ -54,15 +59,30 @@ class ValueTensors:
             self._steps[function] = frozenset(found)
         return self._steps[function]
 
-    def of(self, op: Operation) -> tuple[frozenset[int], frozenset[tuple[int, str]]]:
-        """The calls for which an op runs, and the (call, tensor) pairs that its operands of memory are."""
-        number = self._number.get(op)
-        steps = self.steps_of(_function_of(op)) if number is None else frozenset((number,))
-        values = [each for each in (*op.operands, *op.results) if isinstance(each.type, MemRefType)]
-        if not values and not op.regions:
-            values = [*_loaded(op, DEPTH)]
-        found = {pair for value in values for pair in self._tensors(value)}
-        return steps, frozenset(found)
+    def of_lines(self, ops: Mapping[int, Operation]) -> dict[int, LineUse]:
+        """What each line is about, given the op of each, in their order."""
+        found: dict[int, LineUse] = {}
+        steps = frozenset[int]()
+        read: dict[Operation | Block, tuple[int, Sequence[SSAValue]]] = {}
+        pairs: dict[tuple[SSAValue, ...], frozenset[tuple[int, str]]] = {}
+        for line, op in ops.items():
+            if isinstance(op, func.FuncOp):
+                steps = self.steps_of(op.sym_name.data)
+            operands, depth = op.operands, 0
+            memory = [each for each in (*operands, *op.results) if type(each.type) is MemRefType]
+            if not memory and not op.regions:
+                for operand in operands:
+                    before, loaded = read.get(operand.owner, (DEPTH, ()))
+                    if before < DEPTH and type(operand.type) is not IndexType:
+                        memory += loaded
+                        depth = max(depth, before + 1)
+            read[op] = depth, memory
+            key = tuple(dict.fromkeys(memory))
+            if key not in pairs:
+                pairs[key] = frozenset(pair for value in key for pair in self._tensors(value))
+            number = self._number.get(op)
+            found[line] = steps if number is None else frozenset((number,)), pairs[key]
+        return found
 
     def _kernel_calls(self, function: func.FuncOp) -> Iterator[func.CallOp]:
         for op in function.walk():
@@ -107,16 +127,6 @@ class ValueTensors:
     def _is_kernels(self, function: str) -> bool:
         """Whether a function is a kernel or called by one, and not main or a stage of it."""
         return function.startswith(KERNEL) or (bool(self._callers.get(function)) and function != "main")
-
-
-def _loaded(op: Operation, depth: int) -> Iterator[SSAValue]:
-    """The memory from which the operands of arithmetic were loaded, up to so many operations before."""
-    for operand in op.operands:
-        owner = operand.owner
-        if depth == 0 or not isinstance(owner, Operation) or owner.regions or isinstance(operand.type, IndexType):
-            continue
-        memory = [each for each in owner.operands if isinstance(each.type, MemRefType)]
-        yield from memory or _loaded(owner, depth - 1)
 
 
 def _function_of(op: Operation) -> str:
