@@ -59,7 +59,7 @@ def _with_another(
     plot: str | None,
 ) -> Work:
     """The comparison layer by layer with another model, or with the same one under other options."""
-    from ..comparison import layer_errors
+    from ..comparison import layer_comparison
     from ..comparison.tolerances import Tolerances
     from ..option_values import other_options
     from ..reports.figure_files import check_chart
@@ -75,5 +75,5 @@ def _with_another(
     tolerances = Tolerances.of(tolerance)
     options = chosen.options(model, input)
     others = options | other_options("--versus", versus)
-    first, second = layer_errors.Compared(model, options), layer_errors.Compared(other, others, versus or [])
-    return lambda console: layer_errors.compare_layers(first, second, input or [], seed, tolerances, plot, console)
+    first, second = layer_comparison.Compared(model, options), layer_comparison.Compared(other, others, versus or [])
+    return lambda console: layer_comparison.compare_layers(first, second, input or [], seed, tolerances, plot, console)
