@@ -207,14 +207,22 @@ class Emitter:
     def now(self, value: SSAValue) -> Array | None:
         """The current value of a value that depends on sizes only, under a guard that these sizes stay."""
         sizes: set[int] = set()
-        found = self._computed(value, sizes)
+        found = self._computed(value, sizes, {})
         if found is not None:
             for size in sizes:
                 pinned(size)
         return found
 
-    def _computed(self, value: SSAValue, sizes: set[int]) -> Array | None:
-        """The value, and the sizes it was computed from; None if it depends on anything else."""
+    def _computed(self, value: SSAValue, sizes: set[int], done: dict[SSAValue, Array | None]) -> Array | None:
+        """The value, and the sizes it was computed from; None if it depends on anything else.
+
+        Each value is computed once: by the paths through a graph there are exponentially many.
+        """
+        if value not in done:
+            done[value] = self._computed_anew(value, sizes, done)
+        return done[value]
+
+    def _computed_anew(self, value: SSAValue, sizes: set[int], done: dict[SSAValue, Array | None]) -> Array | None:
         known, op = self.known(value), value.owner
         if known is not None:
             dtype = numpy_dtype(element_type_of_value(value))
@@ -228,9 +236,13 @@ class Emitter:
             or any(_elements(each) > FOLD_ELEMENTS for each in op.results)
         ):
             return None
-        arrays = [self._computed(operand, sizes) for operand in op.operands]
-        operands = [array for array in arrays if array is not None]
-        return _evaluated(op, operands)[op.results.index(value)] if len(operands) == len(arrays) else None
+        operands: list[Array] = []
+        for operand in op.operands:
+            array = self._computed(operand, sizes, done)
+            if array is None:
+                return None
+            operands.append(array)
+        return _evaluated(op, operands)[op.results.index(value)]
 
     def bound(self, value: SSAValue, axis: int, count: SSAValue) -> None:
         """Records that only the first `count` (an i64 of rank 0) elements of a value along an axis are valid."""

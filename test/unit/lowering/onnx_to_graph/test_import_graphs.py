@@ -11,6 +11,7 @@ from import_cases import computed, imported, kinds, model_of
 from onnx import ModelProto, TensorProto, helper
 from xdsl.dialects.builtin import ModuleOp
 
+import mini_infer as mi
 from mini_infer.dialects.graph.base import GraphOp, node_name
 from mini_infer.dialects.graph.host import main_of
 from mini_infer.dialects.graph.interpreter import input_names, output_names
@@ -223,3 +224,11 @@ def test_operators_that_onnx_defines_by_others() -> None:
     shifted = X - np.log(np.sum(np.exp(X), 1, keepdims=True))
     expected = -(shifted[0, 0] + shifted[1, 2]) / 2
     np.testing.assert_allclose(found["y"], expected, rtol=1e-6)
+
+
+def test_what_a_size_is_computed_from_is_looked_at_once() -> None:
+    """By the paths through such a chain there are 2^80, as each sum reads the one before twice."""
+    sums = [make("Add", [f"s{number}"] * 2, [f"s{number + 1}"]) for number in range(80)]
+    given = {"x": random(1), "s0": np.array([1])}
+    with pytest.raises(mi.UnknownValueError):
+        imported(model_of([*sums, make("Expand", ["x", "s80"], ["y"])], given, {}, ["y"]))
