@@ -225,6 +225,7 @@ class _StablePrinter(_ModulePrinter):
         super().__init__(stream, generic=generic, elide=elide)
         self._forms: dict[tuple[object, ...], _Form | None] = {}
         self._attributes: dict[int, tuple[Attribute, str]] = {}
+        self._names: dict[SSAValue, str] = {}
 
     @override
     def print_op(self, op: Operation) -> None:
@@ -249,9 +250,14 @@ class _StablePrinter(_ModulePrinter):
             stream.seek(start)
             self._forms[key] = self._form(parts, values, stream.read())
 
+    @override
+    def print_ssa_value(self, value: SSAValue) -> str:
+        name = self._names[value] = super().print_ssa_value(value)
+        return name
+
     def _name_of(self, value: SSAValue) -> str:
         """The name of a value, which is given one if it has none."""
-        name = self._ssa_values.get(value)
+        name = self._names.get(value)
         if name is None:
             stream, self.stream = self.stream, StringIO()
             name = self.print_ssa_value(value)
