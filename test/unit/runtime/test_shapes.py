@@ -15,6 +15,7 @@ from import_cases import reference
 from models.build import ModelBuilder, example_inputs
 from onnx import ModelProto, helper
 from onnx.parser import parse_model
+from onnx.reference import ReferenceEvaluator
 
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
@@ -549,3 +550,17 @@ def test_what_is_left_over_of_dimensions_that_may_be_0() -> None:
     for last in (6, 2):
         assert engine.plan_for({"x": (2, 3, 4, last)}).outputs[0].shape == (2, 3, 4, last // 2, 2)
     assert engine.compiles == 1
+
+
+def test_filters_of_groups_may_have_any_width() -> None:
+    model = parse_model(
+        """<ir_version: 8, opset_import: ["": 17]>
+        filters (float[1,10,5,16] x, float[15,2,2,k] w) => (float[1,15,4,m] y) { y = Conv<group=5>(x, w) }"""
+    )
+    engine = mi.compile(model, threads=1, compile_threads=1, profile=mi.OptimizationProfile(dims={"k": (1, 3, 16)}))
+    random, reference = np.random.default_rng(3), cast("Any", ReferenceEvaluator(model))
+    for width in (3, 1, 16):
+        x = random.standard_normal((1, 10, 5, 16)).astype(np.float32)
+        w = random.standard_normal((15, 2, 2, width)).astype(np.float32)
+        expected = reference.run(None, {"x": x, "w": w})[0]
+        np.testing.assert_allclose(engine(x, w), expected, rtol=1e-4, atol=1e-4)

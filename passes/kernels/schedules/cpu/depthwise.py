@@ -81,8 +81,8 @@ class Depthwise(Schedule[CpuAttr]):
         taps = g.kernel[0] * g.kernel[1]
         lanes = target.lanes(32)
         group = Group.of(g)
-        if not is_fixed(group.channels, group.filters):
-            return None  # which lanes are repeated stands in the code
+        if not is_fixed(group.channels, group.filters, *g.kernel):
+            return None  # which lanes are repeated, and taps, stand in the code, which tiles of other kernels share
         if not group.panel(lanes) or (group.channels > 1 and group.filters * 2 > lanes):
             return None
         registers = target.registers.data
