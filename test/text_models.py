@@ -9,6 +9,23 @@ from onnx import ModelProto, numpy_helper, parser
 
 from mini_infer.dialects.graph.values import Array
 
+LOOPS = """
+    g (float[8,16] x, int64 turns, bool on) => (float[8,16] y) {
+      going = Constant <value = bool {1}> ()
+      z = Relu(x)
+      a = Loop(turns, going, z) <
+        body = b (int64 i, bool before, float[8,16] c) => (bool still, float[8,16] d) {
+          still = Identity(before)
+          d = Softmax(c)
+        }
+      >
+      y = If (on) <
+        then_branch = t () => (float[8,16] e) { e = Exp(a) },
+        else_branch = f () => (float[8,16] h) { h = Tanh(a) }
+      >
+    }"""
+"""A relu, softmax in a loop, and one of two branches, each a kernel of its own."""
+
 
 def model_of(text: str, opset: int = 17) -> ModelProto:
     """A model of which only the graph is given."""

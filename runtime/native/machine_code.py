@@ -63,7 +63,8 @@ def start_compiling(
     run_phases(ctx, module, [phase for phase in phases if phase.level != "llvm"], observer, verify=False)
     main = symbol_named(module, "main")
     assert main is not None  # check_signature tells of a module without
-    roles, calls = argument_roles(main), _kernel_calls(module, main)
+    roles = argument_roles(main)
+    calls = tuple(KernelCall(_callee(op).removeprefix(KERNEL), node_name(op)) for op in kernel_calls(module, main))
     profiled, cancellable = "times" in roles, STOP in roles
     pages_weights = symbol_named(module, MAP) is not None
     # Beside the tensors, the arena and weights, and what there is only for some: see ROLES in module_interface.py.
@@ -88,12 +89,12 @@ def start_compiling(
             if piece.module is module:
                 stages = stages_of(module)
                 link = [runtime_ir(pointers, stages, profiled=profiled, stops=cancellable, advises=pages_weights)]
-            sources: list[Operation | None] | None = None if compilers.listing is None else []
-            text = emit_llvm_ir(piece.module, piece.shared, sources)
-            if compilers.listing is not None and sources is not None:
+            sources: list[Operation | None] = []
+            listed = compilers.listing is not None
+            text = emit_llvm_ir(piece.module, piece.shared, sources if listed else None)
+            if compilers.listing is not None:
                 compilers.listing.add_llvm_ir(text, sources)
             _check_instructions(text, lacking, target)
-            listed = compilers.listing is not None
             parts.append(part_of(text, cpu.machine, link=link, as_written=piece.as_written, listed=listed))
             compilers.add(parts[-1])
     if observer is not None:
@@ -139,22 +140,26 @@ def _objects(
     return [*(code_of(*each, shared) for each in zip(results, parts, strict=True)), *kernels]
 
 
-def _kernel_calls(module: ModuleOp, main: Operation) -> tuple[KernelCall, ...]:
-    """The kernel calls at the loops or the llvm level, in order, those of stages included."""
+def kernel_calls(module: ModuleOp, function: Operation) -> Iterator[Operation]:
+    """A function's kernel calls at the loops or the llvm level, in order, those of stages included."""
     functions = {
         str(name.data): op for op in module.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)
     }
 
-    def calls(function: Operation) -> Iterator[KernelCall]:
+    def calls(function: Operation) -> Iterator[Operation]:
         for op in function.walk():
-            callee = op.properties.get("callee")
-            name = callee.string_value() if isinstance(callee, SymbolRefAttr) else ""
+            name = _callee(op)
             if name.startswith(KERNEL):
-                yield KernelCall(name.removeprefix(KERNEL), node_name(op))
+                yield op
             elif name.startswith(SHARE):
                 yield from calls(functions[name.removeprefix(SHARE)])
 
-    return tuple(calls(main))
+    return calls(function)
+
+
+def _callee(op: Operation) -> str:
+    callee = op.properties.get("callee")
+    return callee.string_value() if isinstance(callee, SymbolRefAttr) else ""
 
 
 def _check_instructions(text: str, lacking: Sequence[str], target: CpuAttr) -> None:

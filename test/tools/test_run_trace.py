@@ -11,27 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from command_runs import complaint, saved, told
-from text_models import model_of
+from text_models import LOOPS, model_of
 
 import mini_infer as mi
 from mini_infer.runtime.profiling import perf_map
-
-LOOPS = """
-    g (float[8,16] x, int64 turns, bool on) => (float[8,16] y) {
-      going = Constant <value = bool {1}> ()
-      z = Relu(x)
-      a = Loop(turns, going, z) <
-        body = b (int64 i, bool before, float[8,16] c) => (bool still, float[8,16] d) {
-          still = Identity(before)
-          d = Softmax(c)
-        }
-      >
-      y = If (on) <
-        then_branch = t () => (float[8,16] e) { e = Exp(a) },
-        else_branch = f () => (float[8,16] h) { h = Tanh(a) }
-      >
-    }"""
-"""A relu, softmax in a loop, and one of two branches, each a kernel of its own."""
 
 
 def given(turns: int, on: bool) -> Mapping[str, Any]:

@@ -18,7 +18,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.graph.fixed_sizes import settle
 from ...dialects.graph.host import kernels_of, main_of
-from ...dialects.kernel.targets import target_of
+from ...dialects.graph.ops.structure import KernelOp
+from ...dialects.kernel.targets import Target, target_of
 from ...dialects.sizes.guards import unguarded
 from ...dialects.sizes.sizes import now, symbols_of, value_at
 from ...lowering.onnx_to_graph.model_file import ModelSource
@@ -104,16 +105,25 @@ class FinalCalls:
         found: list[dict[str, Any]] = []
         for call in calls_of(main_of(module)):
             kernel = kernels[call.callee.string_value()]
-            schedule = schedule_of(kernel, "cpu")
-            with unguarded():
-                work, estimated = work_of_kernel(kernel), schedule.cost(kernel, target)
-            row: dict[str, Any] = {"schedule": schedule.name, "estimated_us": estimated * 1e6}
-            row |= {"flops": work.flops, "bytes": work.nbytes}
+            row = what_is_done(kernel, target)
             if limits is not None:
-                row["limit_us"] = limits.seconds(work.flops, work.nbytes) * 1e6
-                row["limited_by"] = limits.limiting(work.flops, work.nbytes)
+                row["limit_us"] = limits.seconds(row["flops"], row["bytes"]) * 1e6
+                row["limited_by"] = limits.limiting(row["flops"], row["bytes"])
             found.append(row)
         return found
+
+
+def what_is_done(kernel: KernelOp, target: Target) -> dict[str, Any]:
+    """Of one run of a kernel: schedule, operations, bytes, and estimated time."""
+    schedule = schedule_of(kernel, target.device)
+    with unguarded():
+        work, estimated = work_of_kernel(kernel), schedule.cost(kernel, target)
+    return {
+        "schedule": schedule.name,
+        "estimated_us": estimated * 1e6,
+        "flops": work.flops,
+        "bytes": work.nbytes,
+    }
 
 
 @contextmanager

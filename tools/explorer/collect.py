@@ -27,7 +27,6 @@ from ...lowering.levels import level_of
 from ...lowering.onnx_to_graph.model_file import ModelSource
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.report.memory_report import MemoryPlan, memory_plan
-from ...passes.work_bounds import work_of_kernel
 from ...runtime.compile.engine_phases import engine_phases
 from ...runtime.compile.plan_builder import Builder
 from ...runtime.compile.source import ModuleSource, Source, configured_source
@@ -40,7 +39,7 @@ from ...runtime.native.code_listing import CodeListing
 from ...runtime.option_declarations import options_of
 from ...runtime.specs import TensorSpec
 from ..arrays import seeded_inputs
-from ..bench.kernel_times import timed_calls
+from ..bench.kernel_times import timed_calls, what_is_done
 from ..reports.rectangles import blocks_of
 from .compile_record import CompileRecord
 from .pass_recorder import LAUNCHES, LOOPS, PassRecorder, line_of
@@ -125,8 +124,7 @@ class _Collector:
         self._wanted, self._now = inputs, now
         has_clock = config.place != "cuda-emulated"
         self._measured = measure and has_clock
-        self._recorder = PassRecorder(engine_phases(config), self._note_arena)
-        self._recorder.at_code = self._note_code
+        self._recorder = PassRecorder(engine_phases(config), self._note_arena, self._note_code)
         self._arena: _Arena | None = None
         self._inputs: Mapping[str, Any] = {}
         self._loops: dict[int, LineUse] = {}
@@ -156,9 +154,8 @@ class _Collector:
         run_us = outside = None
         if self._measured:
             self._now("measure")
-            on_cpu = plan.config.place == "cpu"
-            probe = LimitProbe(plan.threads) if on_cpu else None
-            limits = [probe.measure()] if probe is not None else []  # before and after: others use the machine, too
+            probe = LimitProbe(plan.threads) if plan.config.place == "cpu" else None
+            before = None if probe is None else probe.measure()  # and after: others use the machine, too
             times, run_us = timed_calls(plan, self._inputs, RUNS)
             outside = run_us - sum(each.nanoseconds for each in times) / 1e3
             called = [step for step, kernel in zip(self._arena.steps, self._arena.kernels, strict=True) if kernel]
@@ -167,7 +164,7 @@ class _Collector:
                 called[call].us = (called[call].us or 0.0) + each.nanoseconds / 1e3
                 called[call].runs = each.runs
             if probe is not None:
-                best = probe.measure().best(probe.measure()).best(limits[0])
+                best = probe.measure().best(probe.measure()).best(before)
                 for step in called:
                     _limit(step, best)
         return self._made(plan, listing, seconds, run_us, outside)
@@ -176,6 +173,7 @@ class _Collector:
         plan = memory_plan(module)
         kernels, target = kernels_of(module), target_of(module)
         live = [each.live for each in plan.step_records()]
+        done = {name: what_is_done(kernel, target) for name, kernel in kernels.items()}
         steps: list[Step] = []
         names: list[str] = []
         for number, name in enumerate(plan.steps):
@@ -183,13 +181,12 @@ class _Collector:
             kernel = kernels.get(name)
             if kernel is not None:
                 schedule = schedule_of(kernel, target.device)
-                work = work_of_kernel(kernel)
                 made.schedule = schedule.name
                 options = {each.name: getattr(schedule, each.name) for each in fields(schedule)}
                 made.options = ", ".join(f"{key} = {value}" for key, value in options.items())
                 made.form = kernel.form.kind.data if isinstance(kernel.form, FormAttr) else ""
-                made.flops, made.bytes = work.flops, work.nbytes
-                made.estimated_us = schedule.cost(kernel, target) * 1e6
+                told = done[name]
+                made.flops, made.bytes, made.estimated_us = told["flops"], told["bytes"], told["estimated_us"]
             names.append(name if kernel is not None else "")
             steps.append(made)
         self._arena = _Arena(plan, model_nodes(module), steps, names, str(target))
@@ -211,9 +208,9 @@ class _Collector:
     ) -> CompileRecord:
         assert self._arena is not None
         memory = self._arena.plan
-        nodes, tensors = graph_of(self._arena.nodes, memory, plan)
+        nodes, tensors, named = graph_of(self._arena.nodes, memory, plan)
         steps = self._arena.steps
-        tie_steps(nodes, tensors, steps, memory, self._recorder.choices)
+        tie_steps(nodes, named, tensors, steps, memory, self._recorder.choices)
         writer = TextWriter(nodes, tensors, steps, self._arena.kernels, self._launches)
         texts = [
             writer.text(level, self._recorder.texts[level])

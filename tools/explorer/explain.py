@@ -35,8 +35,8 @@ def _wrapped(line: str) -> list[str]:
 
 def _short(text: str, most: int) -> str:
     """A text on one line, of which the beginning is left out if it is long."""
-    shown = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return shown if len(shown) <= most else f"…{shown[1 - most :]}"
+    plain = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return plain if len(plain) <= most else f"…{plain[1 - most :]}"
 
 
 def check_question(question: str, name: str | None) -> None:
@@ -209,7 +209,7 @@ def _tensor(record: RecordData, name: str) -> Iterator[str]:
         node = record.nodes[tensor.node]
         yield f"made by node {node.name} ({node.operator})"
     if tensor.readers:
-        yield from wrap("read by nodes " + _some([record.nodes[each].name for each in tensor.readers]), WIDTH)
+        yield "read by nodes " + _some([record.nodes[each].name for each in tensor.readers])
     if tensor.role == "removed":
         yield f"became: {tensor.fate or 'nothing'}"
         if tensor.same is not None:
@@ -290,7 +290,8 @@ def _of_node(node: int) -> About:
 
 
 def _of_steps(steps: Sequence[int]) -> About:
-    return lambda mark: not set(steps).isdisjoint(mark.steps)
+    chosen = frozenset(steps)
+    return lambda mark: not chosen.isdisjoint(mark.steps)
 
 
 def _levels(record: RecordData, *about: About) -> Iterator[str]:

@@ -69,14 +69,20 @@ class RecordedPass:
 class PassRecorder:
     """Called before the first pass by `prepare`, and after each by `after`.
 
-    `at_arena` is called once, with the module whose addresses are final.
+    `at_arena` is called once, with the module whose addresses are final, and `at_code` with the module at the level of
+    loops or launches, while it is whole.
     """
 
-    def __init__(self, phases: Sequence[Phase], at_arena: Callable[[ModuleOp], object]) -> None:
+    def __init__(
+        self,
+        phases: Sequence[Phase],
+        at_arena: Callable[[ModuleOp], object],
+        at_code: Callable[[ModuleOp], object],
+    ) -> None:
         last = {phase.level: parse_passes(phase.passes)[-1].name for phase in phases if phase.passes}
         self._last_of_arena = last.get("arena", "")
         self._last_of_code = last.get(LOOPS, last.get(LAUNCHES, ""))
-        self._at_arena = at_arena
+        self._at_arena, self._at_code = at_arena, at_code
         self._texts = ComparableTexts(Context(), elide=True)
         self._state: list[object] = []
         self._now = RecordedText([], {}, {})
@@ -86,8 +92,6 @@ class PassRecorder:
         """The last text of each level, and the imported module's, as level "import"."""
         self.passes: list[RecordedPass] = []
         self.choices: list[Choice] = []
-        self.at_code: Callable[[ModuleOp], object] = lambda module: None
-        """Called with the module at the level of loops or launches, while it is whole."""
 
     def prepare(self, module: ModuleOp, ctx: MiniContext) -> None:
         """Notes the module that the passes begin with."""
@@ -113,7 +117,7 @@ class PassRecorder:
                 self._now = self.texts[level] = self._text(module, told=level != LOOPS)
                 if level == LOOPS:
                     _number(self._now.ops)
-                self.at_code(module)
+                self._at_code(module)
             return
         state, made.after = _state_of(module)
         if len(state) != len(self._state) or any(a is not b for a, b in zip(state, self._state, strict=True)):
@@ -133,12 +137,10 @@ class PassRecorder:
         text, places = self._texts.numbered_text(module)
         if model is not None:
             module.attributes[MODEL] = model
-        ops: dict[int, Operation] = {}
+        ops = {line: op for op, line in places.items()}
         facts: dict[int, LineFacts] = {}
         kernel, steps = "", 0
-        if not told:
-            return RecordedText(text.rstrip("\n").split("\n"), {line: op for op, line in places.items()}, facts)
-        for op, line in places.items():
+        for line, op in ops.items() if told else ():
             if isinstance(op, KernelOp | gpu.FuncOp):
                 kernel = op.sym_name.data
             elif op.parent_op() is module:
@@ -148,7 +150,6 @@ class PassRecorder:
                 step = int_attribute(op, CALL)
             elif isinstance(op, CallOp | memref.LoadOp) and not kernel:
                 step, steps = steps, steps + 1
-            ops[line] = op
             facts[line] = facts_of(op, kernel, step)
         return RecordedText(text.rstrip("\n").split("\n"), ops, facts)
 

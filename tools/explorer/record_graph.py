@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...dialects.graph.model_nodes import ModelNode
@@ -12,8 +11,10 @@ from ...passes.memory.report.memory_report import MemoryPlan
 from .record_data import Node, Step, Tensor, numbers_of
 
 
-def graph_of(model: Sequence[ModelNode], memory: MemoryPlan, plan: Any) -> tuple[list[Node], list[Tensor]]:
-    """The nodes of the ONNX graph, and its tensors and the plan's."""
+def graph_of(
+    model: Sequence[ModelNode], memory: MemoryPlan, plan: Any
+) -> tuple[list[Node], list[Tensor], Mapping[str, Sequence[int]]]:
+    """The nodes of the ONNX graph, its tensors and the plan's, and the nodes' numbers by their names in the model."""
     records = {each.name: each for each in memory.tensors}
     removed = {each.name: each for each in memory.removed}
     tensors: dict[str, Tensor] = {}
@@ -51,7 +52,7 @@ def graph_of(model: Sequence[ModelNode], memory: MemoryPlan, plan: Any) -> tuple
             tensors[name].same = number[gone.into]
     listed = list(tensors.values())
     nodes: list[Node] = []
-    used: Counter[str] = Counter()
+    named: dict[str, list[int]] = {}
     for node in model:
         if not node.operator:  # an initialiser
             tensors[node.name].role = "weight"
@@ -62,14 +63,16 @@ def graph_of(model: Sequence[ModelNode], memory: MemoryPlan, plan: Any) -> tuple
             listed[each].node = len(nodes)
         for each in inputs:
             listed[each].readers.append(len(nodes))
-        used[node.name] += 1
-        name = node.name if used[node.name] == 1 else f"{node.name}#{used[node.name]}"
+        before = len(named.get(node.name, ()))
+        name = f"{node.name}#{before + 1}" if before else node.name
+        named.setdefault(node.name, []).append(len(nodes))
         nodes.append(Node(name, node.operator, inputs, outputs, []))
-    return nodes, listed
+    return nodes, listed, named
 
 
 def tie_steps(
     nodes: Sequence[Node],
+    named: Mapping[str, Sequence[int]],
     tensors: Sequence[Tensor],
     steps: Sequence[Step],
     memory: MemoryPlan,
@@ -87,13 +90,9 @@ def tie_steps(
         if record.role in ("intermediate", "output", "scratch") and record.kernel:
             tensors[own].steps = [record.birth]
             (steps[record.birth].scratch if record.role == "scratch" else steps[record.birth].writes).append(own)
-    named: dict[str, list[int]] = {}
-    for number, node in enumerate(nodes):
-        named.setdefault(node.name.rpartition("#")[0] or node.name, []).append(number)
-        named.setdefault(node.name, [number])
     for number, (step, names) in enumerate(zip(steps, memory.step_nodes, strict=True)):
         for name in names:
-            known = named.get(name, [])
+            known = named.get(name, ())
             if len(known) > 1:  # of several of one name, that of its results, or else the first that is left
                 own = [each for each in known if set(nodes[each].outputs) & set(step.writes)]
                 known = own or [each for each in known if not nodes[each].steps][:1] or known[:1]

@@ -13,7 +13,7 @@ from ...dialects.graph.host import NAME, argument_texts
 from ...dialects.symbols import symbol_named
 from ...lowering.kernels_to_loops.lower_kernels import KERNEL
 from ...passes.memory.analysis.buffers import label
-from ...passes.memory.share_threads import SHARE
+from ...runtime.native.machine_code import kernel_calls
 
 FOLLOWED = (memref.CastOp, memref.SubviewOp, memref.ReinterpretCastOp, memref.CollapseShapeOp, memref.ExpandShapeOp)
 """Ops whose result lies in their first operand."""
@@ -35,13 +35,10 @@ class ValueTensors:
     """
 
     def __init__(self, module: ModuleOp) -> None:
-        self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
         main = symbol_named(module, "main")
         assert isinstance(main, func.FuncOp)
         self._arguments = dict(enumerate(argument_texts(main, NAME)))
-        self.calls: list[func.CallOp] = [*self._kernel_calls(main)]
-        """The kernel calls, in order."""
-        self._number: dict[Operation, int] = {call: number for number, call in enumerate(self.calls)}
+        self._number = {call: number for number, call in enumerate(kernel_calls(module, main))}
         self._callers: dict[str, list[func.CallOp]] = {}
         for op in module.walk():
             if isinstance(op, func.CallOp):
@@ -50,7 +47,7 @@ class ValueTensors:
         self._roots: dict[SSAValue, frozenset[tuple[int, str]]] = {}
 
     def steps_of(self, function: str) -> frozenset[int]:
-        """The kernel calls for which a function runs: for all of them, if it is main's or a stage's caller."""
+        """The kernel calls for which a function runs."""
         if function not in self._steps:
             self._steps[function] = frozenset()  # of a function that calls itself
             found: set[int] = set()
@@ -83,15 +80,6 @@ class ValueTensors:
             number = self._number.get(op)
             found[line] = steps if number is None else frozenset((number,)), pairs[key]
         return found
-
-    def _kernel_calls(self, function: func.FuncOp) -> Iterator[func.CallOp]:
-        for op in function.walk():
-            if isinstance(op, func.CallOp):
-                name = op.callee.string_value()
-                if name.startswith(KERNEL):
-                    yield op
-                elif name.startswith(SHARE):
-                    yield from self._kernel_calls(self._functions[name.removeprefix(SHARE)])
 
     def _tensors(self, value: SSAValue) -> frozenset[tuple[int, str]]:
         """The tensors that a value may be: (call, name); the call is -1 in main and stages."""
