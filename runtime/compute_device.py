@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from ..dialects.errors import UnsupportedError
+from ..dialects.errors import InvalidInputError, UnsupportedError
 from .asynchronous.cancellation import RunControl
 from .config import EngineConfig
 from .device import Array, Code, Device, Memory, device_named
@@ -58,6 +58,12 @@ Wrong: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 """The value that a run recorded for each of the plan's `checks`, such as an index out of range; or 0."""
 
 
+def check_no_stream(stream: object) -> None:
+    """Raises InvalidInputError for a stream, on a device that has none."""
+    if stream is not None:
+        raise InvalidInputError("streams are for NVIDIA GPUs: the plan runs on another device")
+
+
 class Session(Protocol):
     """A plan's code with an arena and the buffers bound to the plan's inputs and outputs, in this order."""
 
@@ -80,12 +86,22 @@ class Session(Protocol):
         """One inference on the bound buffers, which must be complete; None if there was no error."""
         ...
 
+    def start(self, stream: object) -> Callable[[], Wrong | None]:
+        """Starts `execute` as far as that needs no waiting; what is returned completes it.
+
+        It begins when the work that the caller's `stream` has by now is done, and later work of that stream waits for
+        it; None: nothing waits for it. Raises InvalidInputError for what is no stream, or no stream of the device.
+        """
+        check_no_stream(stream)
+        return self.execute
+
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:
         """One inference on contiguous host arrays; bindings are kept."""
         ...
 
-    def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Wrong | None:
-        """One inference on row-major, aligned device tensors; bindings are kept."""
+    def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], stream: object = None) -> Wrong | None:
+        """One inference on row-major, aligned device tensors, ordered as `start` says; bindings are kept."""
+        check_no_stream(stream)
         return self.run([each.numpy() for each in inputs], [each.numpy() for each in outputs])
 
     def take_ready(self, inputs: Sequence[Any]) -> list[Array] | None:

@@ -146,6 +146,10 @@ class Device(Protocol):
         """Zeroed bytes aligned to `alignment`. Raises MemoryError."""
         ...
 
+    def uninitialised(self, nbytes: int, alignment: int) -> Memory:
+        """Bytes as `allocate`, of any contents."""
+        return self.allocate(nbytes, alignment)
+
     def borrow(self, memory: object) -> Memory:
         """The caller's memory on this device, without a copy. Raises InvalidInputError."""
         ...

@@ -19,9 +19,10 @@ from ..dialects.bounded_crops import cut_shape, trimmed
 from ..dialects.errors import ConfigError, InvalidInputError, OutOfMemoryError
 from .asynchronous.cancellation import RunControl
 from .compute_device import LoadedPlan, Session, Wrong, compute_device
-from .device import Array, Memory, device_named
+from .device import DEFAULT_ALIGNMENT, Array, Memory, device_named
 from .hooks.hook_points import Hook
 from .inputs import checked, typed
+from .limits import memory_for
 from .memory.kv_cache_memory import CacheBuffer, beginning, lies_in, room_of
 from .memory.storage import Storage
 from .memory.tensor import Tensor, lies_on_gpu
@@ -271,8 +272,12 @@ class ExecutionContext(Stationary):
             self._bound[place] = self._session.bind(place, spec, memory, written=True)
             self._bound_are_apart = False
 
-    def execute(self, *, time_limit: float | None = None) -> None:
+    def execute(self, *, time_limit: float | None = None, stream: object = None) -> None:
         """One inference on the bound buffers, which must be over within `time_limit` seconds, if that is given.
+
+        On an NVIDIA GPU it begins when the work that a CUDA `stream` has by now is done: one of CuPy or PyTorch, any
+        object with `__cuda_stream__`, or the integer of one; by default CuPy's current stream. It is over when this
+        returns; `enqueue` does not wait.
 
         Raises InvalidInputError if one is not bound, or if written memory overlaps any other; and, after the run, if an
         index was out of range: then the contents of the outputs are undefined, as after TimeLimitError. Raises
@@ -281,21 +286,28 @@ class ExecutionContext(Stationary):
         with self._run_guard:
             if not self._bound_are_apart:
                 self._check_bound()
-            self._execute(RunControl.of(time_limit))
+            inference = self._session.execute if stream is None else self._session.start(stream)
+            self._execute(inference, RunControl.of(time_limit), is_begun=stream is not None)
 
-    def _execute(self, control: RunControl | None) -> None:
-        self._perform(self._session.execute, control)
+    def _execute(
+        self, inference: Callable[[], Wrong | None], control: RunControl | None, *, is_begun: bool = False
+    ) -> None:
+        self._perform(inference, control, is_begun=is_begun)
         views = self._count_views or [count.to("cpu").numpy() for count in self._counts]
         self._found = [int(view) for view in views]
 
-    def enqueue(self, *, time_limit: float | None = None) -> RunHandle:
+    def enqueue(self, *, time_limit: float | None = None, stream: object = None) -> RunHandle:
         """Starts an inference on the bound buffers in the background, and returns a handle that can wait for it.
 
         A thread of the context's own carries it out, which `close` ends. Until the run is over the context is in use,
         and the buffers are not to be touched. Its result is None. `time_limit` is in seconds from now on. Raises as
         `execute` for what shows before a run; other errors are raised by the handle.
+
+        On an NVIDIA GPU this thread enqueues it, and the other one waits for its end; the first run of a context waits
+        after every launch. It begins when the work that a CUDA `stream` has by now is done, as with `execute`, and work
+        that this stream is given later waits for the run: there is no need to wait for the handle before it.
         """
-        from .asynchronous.run_handle import RunHandle, perform
+        from .asynchronous.run_handle import RunHandle, complete
         from .asynchronous.workers import Workers
 
         control, guard = RunControl(time_limit), self._run_guard
@@ -305,7 +317,11 @@ class ExecutionContext(Stationary):
                 self._check_bound()
             self._workers = self._workers or Workers(1, "context")
             handle = RunHandle(control, guard.leave)
-            self._workers.start(partial(perform, handle, partial(self._execute, control)))
+            inference = self._session.start(stream)
+            handle.claim()
+            is_begun = inference != self._session.execute
+            run = partial(self._execute, inference, control, is_begun=is_begun)
+            self._workers.start(partial(complete, handle, run))
         except BaseException:
             guard.leave()
             raise
@@ -320,9 +336,11 @@ class ExecutionContext(Stationary):
             raise InvalidInputError(f"how large '{name}' is turns out in a run; there was none")
         return tuple(cut_shape(spec.shape, index, self.plan.cuts, self._found)) if spec.bounded else spec.shape
 
-    def _perform(self, inference: Callable[[], Wrong | None], control: RunControl | None) -> None:
+    def _perform(
+        self, inference: Callable[[], Wrong | None], control: RunControl | None, *, is_begun: bool = False
+    ) -> None:
         """An inference of the session under a control. Raises as `execute` does after the run."""
-        wrong = inference() if control is None else control.run(self._session, inference)
+        wrong = inference() if control is None else control.run(self._session, inference, is_begun=is_begun)
         if wrong is not None:
             self._refuse(wrong)
 
@@ -429,34 +447,46 @@ class ExecutionContext(Stationary):
             self._refuse(wrong)
         return outputs
 
-    def run_tensors(self, inputs: Mapping[str, Any], *, time_limit: float | None = None) -> dict[str, Tensor]:
+    def run_tensors(
+        self, inputs: Mapping[str, Any], *, time_limit: float | None = None, stream: object = None
+    ) -> dict[str, Tensor]:
         """`run` that returns fresh tensors on the plan's device by name, which other libraries import by DLPack.
 
-        Inputs on the device, row-major and aligned, are read in place; others are copied. Raises as `run`.
+        Inputs on the device, row-major and aligned, are read in place; others are copied. `stream` is that of
+        `execute`. Raises as `run`.
         """
-        outputs = self.run_ordered_tensors(self.plan.ordered(inputs), RunControl.of(time_limit))
+        outputs = self.run_ordered_tensors(self.plan.ordered(inputs), RunControl.of(time_limit), stream)
         return dict(zip(self.plan.output_names, outputs, strict=True))
 
-    def run_ordered_tensors(self, inputs: Sequence[Any], control: RunControl | None = None) -> list[Tensor]:
+    def run_ordered_tensors(
+        self, inputs: Sequence[Any], control: RunControl | None = None, stream: object = None
+    ) -> list[Tensor]:
         """`run_tensors` on one value for each input, in the model's order; returns tensors in the model's order."""
         with self._run_guard:
-            return self._run_ordered_tensors(inputs, control)
+            return self._run_ordered_tensors(inputs, control, stream)
 
-    def _run_ordered_tensors(self, inputs: Sequence[Any], control: RunControl | None) -> list[Tensor]:
-        plan, place = self.plan, self.plan.config.place
+    def _run_ordered_tensors(self, inputs: Sequence[Any], control: RunControl | None, stream: object) -> list[Tensor]:
+        plan = self.plan
         if plan.caches:
             raise InvalidInputError(
                 "a model with caches is run on arrays, or on tensors that are bound: see bind_input"
             )
         given = [self._placed(spec, value) for spec, value in zip(plan.inputs, inputs, strict=True)]
-        outputs = [Tensor.empty(spec.shape, spec.dtype, device=place) for spec in plan.written]
-        self._perform(partial(self._session.run_tensors, given, outputs), control)
+        outputs = [self._fresh(spec) for spec in plan.written]
+        self._perform(partial(self._session.run_tensors, given, outputs, stream), control)
         shown = len(plan.outputs)
         self._found = [int(count.to("cpu").numpy()) for count in outputs[shown:]]
         return [
             Tensor(each.storage, self.output_shape(spec.name), each.dtype, each.offset, each.strides)
             for spec, each in zip(plan.outputs, outputs, strict=False)
         ]
+
+    def _fresh(self, spec: TensorSpec) -> Tensor:
+        """Memory of an output, which the code writes."""
+        place = self.plan.config.place
+        with memory_for(f"{spec.nbytes} bytes of output '{spec.name}'"):
+            memory = device_named(place).uninitialised(spec.nbytes, DEFAULT_ALIGNMENT)
+        return Tensor(Storage.of_memory(memory, place, owned=True), spec.shape, spec.dtype)
 
     def _placed(self, spec: TensorSpec, value: Any) -> Tensor:
         """An input as a tensor that code on the plan's device can read."""

@@ -53,6 +53,7 @@ class Stream:
     def __init__(self, fake: FakeCupy, ptr: int) -> None:
         self.fake, self.ptr = fake, ptr
         self.waiting: list[Callable[[], object]] = []
+        self.place = 0  # of the first that waits, among all that were put on it
         self.capture: list[Callable[[], object]] | None = None
         fake.streams[ptr] = self
 
@@ -61,14 +62,26 @@ class Stream:
 
     def record(self, event: Event | None = None) -> Event:
         found = Event(self.fake) if event is None else event
-        found.stream = self
+        found.stream, found.place = self, self.place + len(self.waiting)
         self.put(found.reach)
         return found
 
     def wait_event(self, event: Event) -> None:
         assert event.stream is not None, "the event was never recorded"
         self.fake.note("wait_event", self.ptr, event.stream.ptr)
-        self.put(event.stream.synchronize)
+        self.put(partial(event.stream.work_until, event.place + 1))
+
+    def work_until(self, place: int) -> None:
+        """Does what was put on it before."""
+        while self.waiting and self.place < place:
+            self.place += 1
+            self.waiting.pop(0)()
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return (0, self.ptr)
+
+    def is_capturing(self) -> bool:
+        return self.capture is not None
 
     def begin_capture(self, mode: int | None = None) -> None:
         self.fake.note("begin_capture", self.ptr)
@@ -92,9 +105,7 @@ class Stream:
             self.fake.note("synchronize", self.ptr)
         if self.capture is not None:
             raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported")
-        work, self.waiting = self.waiting, []
-        for each in work:
-            each()
+        self.work_until(self.place + len(self.waiting))
 
 
 class Event:
@@ -103,6 +114,7 @@ class Event:
     def __init__(self, fake: FakeCupy) -> None:
         self.fake, self.time = fake, -1
         self.stream: Stream | None = None
+        self.place = 0
 
     def reach(self) -> None:
         self.fake.reached += 1
@@ -186,7 +198,9 @@ class FakeCupy:
     def install(self, patch: pytest.MonkeyPatch) -> None:
         """Puts this where cupy and cupyx are imported from."""
         modules = {"cupy": ModuleType("cupy"), "cupyx": ModuleType("cupyx")}
-        vars(modules["cupy"]).update(cuda=self._cuda(), ndarray=GpuArray, from_dlpack=self._from_dlpack)
+        vars(modules["cupy"]).update(
+            cuda=self._cuda(), ndarray=GpuArray, from_dlpack=self._from_dlpack, asarray=self._asarray
+        )
         vars(modules["cupyx"]).update(empty_pinned=self._empty_pinned)
         for name, module in modules.items():
             patch.setitem(sys.modules, name, module)
@@ -208,9 +222,20 @@ class FakeCupy:
         found: GpuArray = array.__dlpack__(stream=LEGACY)
         return found
 
+    def _asarray(self, array: Any) -> GpuArray:
+        told: Any = array.__cuda_array_interface__
+        address, _ = told["data"]
+        (size,) = told["shape"]
+        memory = UnownedMemory(address, size, array, 0)
+        return GpuArray(told["shape"], told["typestr"], memptr=memory_pointer(memory, 0))
+
     def _empty_pinned(self, shape: int, dtype: Any = float, order: str = "C") -> Array:
         self.note("empty_pinned", shape)
         return np.full(shape, 0xEE, dtype)
+
+    def caller_stream(self) -> Stream:
+        """A stream of the caller's."""
+        return Stream(self, len(self.streams))
 
     def _stream(self, null: bool = False, non_blocking: bool = False, ptds: bool = False) -> Stream:
         self.note("Stream", non_blocking)
@@ -284,6 +309,7 @@ class FakeCupy:
             UnownedMemory=UnownedMemory,
             MemoryPointer=memory_pointer,
             Stream=self._stream,
+            ExternalStream=self.streams.__getitem__,
             Event=partial(Event, self),
             Device=partial(_Device, self),
             get_current_stream=lambda: self.null,

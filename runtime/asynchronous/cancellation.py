@@ -83,12 +83,14 @@ class RunControl:
             limit = "" if self.time_limit is None else f" of {self.time_limit:g} s"
             raise TimeLimitError(f"the run took longer than its time limit{limit}")
 
-    def run(self, session: Stoppable, function: Callable[[], T]) -> T:
+    def run(self, session: Stoppable, function: Callable[[], T], *, is_begun: bool = False) -> T:
         """The result of a function of the session, run under this control.
 
-        Raises RunCancelledError or TimeLimitError if the run is to stop when it ends, or was before it started.
+        Raises RunCancelledError or TimeLimitError if the run is to stop when it ends, or was before it started; what
+        is begun is completed in any case, as the device works on it.
         """
-        self.check()
+        if not is_begun:
+            self.check()
         session.watch(self)
         try:
             result = function()

@@ -142,8 +142,12 @@ def _is_time(value: object) -> bool:
 
 def perform(handle: RunHandle, function: Callable[[], Any]) -> None:
     """Runs a function, unless the run is over already, and ends it with the function's result or error."""
-    if not handle.claim():
-        return
+    if handle.claim():
+        complete(handle, function)
+
+
+def complete(handle: RunHandle, function: Callable[[], Any]) -> None:
+    """`perform`, by who has claimed the run."""
     handle.set_running_or_notify_cancel()
     try:
         result = function()

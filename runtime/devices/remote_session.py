@@ -10,7 +10,7 @@ from typing_extensions import override
 from ...dialects.errors import InvalidInputError
 from ...lowering import call_times
 from ..asynchronous.cancellation import RunControl
-from ..compute_device import LoadedPlan, Session, Wrong
+from ..compute_device import LoadedPlan, Session, Wrong, check_no_stream
 from ..device import DEFAULT_ALIGNMENT, Array, Memory, device_named
 from ..limits import memory_for
 from ..memory.host_memory import bytes_of
@@ -74,12 +74,16 @@ class RemoteSession(Session):
         self._bound[index] = memory.pinned()
         return memory.address, memory.address + spec.nbytes
 
-    @override
-    def execute(self) -> Wrong | None:
-        return self._run([self._bound[index].address for index in range(len(self._specs))])
+    def _bound_addresses(self) -> tuple[int, ...]:
+        return tuple(self._bound[index].address for index in range(len(self._specs)))
 
     @override
-    def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Wrong | None:
+    def execute(self) -> Wrong | None:
+        return self._run(self._bound_addresses())
+
+    @override
+    def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], stream: object = None) -> Wrong | None:
+        check_no_stream(stream)
         return self._run([each.address for each in (*inputs, *outputs)])
 
     @override

@@ -146,9 +146,13 @@ class Cuda(LaunchDevice):
 
     @override
     def allocate(self, nbytes: int, alignment: int) -> Memory:
-        memory = CudaMemory(self.gpu, self.gpu.allocate(nbytes, alignment), nbytes)
+        memory = self.uninitialised(nbytes, alignment)
         memory.zero()
         return memory
+
+    @override
+    def uninitialised(self, nbytes: int, alignment: int) -> Memory:
+        return CudaMemory(self.gpu, self.gpu.allocate(nbytes, alignment), nbytes)
 
     @override
     def borrow(self, memory: object) -> Memory:

@@ -2,15 +2,17 @@
 
 Copies of the caller's arrays through pinned memory, the launches and the copies back are enqueued together. The first
 inference synchronises after every launch, so that a fault is attributed to its kernel; a second one at the same
-addresses is captured as a graph, which later ones replay. Results are complete when an inference returns. Launches
-are enqueued long before they run, so a run that is cancelled, or over its time limit, is completed by the GPU.
+addresses is captured as a graph, which later ones replay. Fresh tensors, which lie elsewhere in every run, are copied
+to and from memory of the session, whose graph is replayed. An inference follows the caller's stream, which in turn
+waits for it if it was named. Launches are enqueued long before they run, so a run that is cancelled, or over its time
+limit, is completed by the GPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from typing_extensions import override
@@ -19,11 +21,25 @@ from ...asynchronous.cancellation import RunControl
 from ...compute_device import LoadedPlan, Wrong
 from ...device import Array, Memory
 from ...memory.host_memory import bytes_of
+from ...memory.tensor import Tensor
 from ..launch_device import describe_launch
 from ..remote_session import RemoteSession
 from .cupy_calls import Gpu, Stream, faults
 
-GRAPHS = 8  # graphs of one session; for other addresses, launches are enqueued one by one
+GRAPHS = 8  # graphs of one session, of the addresses that were used last; others are launched one by one
+SEEN = 64  # addresses that are remembered, so that a second run at them is captured
+
+Addresses: TypeAlias = tuple[int, ...]
+Key: TypeAlias = tuple[int, ...]  # addresses, and the number of pinned arrays that are copied there
+V = TypeVar("V")
+
+
+def _use(kept: dict[Key, V], key: Key, value: V, most: int) -> None:
+    """Keeps a value as the most recently used of `most`."""
+    kept.pop(key, None)
+    kept[key] = value
+    if len(kept) > most:
+        del kept[next(iter(kept))]
 
 
 def _launched_by_itself(_: Sequence[int], __: RunControl | None) -> None:
@@ -42,7 +58,9 @@ class CudaSession(RemoteSession):
         self._stream = Stream(gpu)
         self._wrong = gpu.pinned(8 * len(plan.checks))
         self._pinned: list[Array] = []
-        self._graphs: dict[tuple[int, ...], Any] = {}  # by addresses; None after the first run
+        self._is_tried = False  # whether there was a run, which synchronised after each launch
+        self._graphs: dict[Key, Any] = {}  # the most recently used last, as in:
+        self._seen: dict[Key, None] = {}
         self._profiled, self._marks = plan.profiled, list[Any]()
 
     @override
@@ -50,38 +68,84 @@ class CudaSession(RemoteSession):
         self._pinned = self._pinned or [self._gpu.pinned(spec.nbytes) for spec in self._specs]
         for there, array in zip(self._pinned, inputs, strict=False):
             there[:] = bytes_of(array)
-        wrong = self._infer([memory.address for memory in self._stage()], self._pinned)
+        wrong = self._start(self._staging(), self._pinned)()
         for there, array in zip(self._pinned[self._inputs :], outputs, strict=True):
             bytes_of(array)[:] = there
         return wrong
 
     @override
-    def _run(self, addresses: Sequence[int]) -> Wrong | None:
-        return self._infer(addresses, ())
+    def start(self, stream: object) -> Callable[[], Wrong | None]:
+        return self._start(self._bound_addresses(), stream=stream)
 
-    def _infer(self, addresses: Sequence[int], copied: Sequence[Array]) -> Wrong | None:
-        """One inference at those addresses, with copies to and from pinned arrays if there are any."""
-        key, graphs, stream = tuple(addresses), self._graphs, self._stream
+    @override
+    def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], stream: object = None) -> Wrong | None:
+        addresses = tuple(each.address for each in (*inputs, *outputs))
+        key = (*addresses, 0)
+        if not self._is_tried or self._profiled or key in self._graphs or key in self._seen:
+            return self._start(addresses, stream=stream)()
+        _use(self._seen, key, None, SEEN)
+        return self._start(self._staging(), theirs=addresses, stream=stream)()
+
+    @override
+    def _run(self, addresses: Sequence[int]) -> Wrong | None:
+        return self._start(tuple(addresses))()
+
+    def _staging(self) -> Addresses:
+        return tuple(memory.address for memory in self._stage())
+
+    def _start(
+        self,
+        addresses: Addresses,
+        copied: Sequence[Array] = (),
+        *,
+        theirs: Addresses = (),
+        stream: object = None,
+    ) -> Callable[[], Wrong | None]:
+        """Enqueues an inference at those addresses; what is returned waits for it.
+
+        `copied` are pinned arrays to copy to and from these addresses, `theirs` the caller's addresses on the GPU.
+        """
+        own, inputs = self._stream, self._inputs
+        places = [(there, here, spec.nbytes) for there, here, spec in zip(theirs, addresses, self._specs, strict=False)]
+        with self._gpu.active(), faults("an inference failed"):
+            own.follow(stream)
+            for there, here, nbytes in places[:inputs]:
+                own.copy(there, here, nbytes)
+            self._launch_all(addresses, copied)
+            for there, here, nbytes in places[inputs:]:
+                own.copy(here, there, nbytes)
+            if stream is not None:
+                own.precede(stream)
+
+        def finish() -> Wrong | None:
+            with self._gpu.active(), faults("an inference failed"):
+                own.wait()
+            wrong = self._wrong.view(np.int64)
+            return wrong.copy() if wrong.any() else None
+
+        return finish
+
+    def _launch_all(self, addresses: Addresses, copied: Sequence[Array]) -> None:
+        """Enqueues the operations of an inference: one by one, or as a graph at addresses that were used before."""
+        own, key = self._stream, (*addresses, len(copied))
 
         def enqueue(after: Callable[[], object] | None = None) -> None:
             self._enqueue(addresses, copied, after)
 
-        with self._gpu.active(), faults("an inference failed"):
-            stream.follow()
-            if self._profiled:
-                self._marks = [stream.mark()]
-                enqueue(lambda: self._marks.append(stream.mark()))
-            elif key in graphs:
-                graphs[key] = graphs[key] or stream.captured(enqueue)
-                stream.replay(graphs[key])
-            else:
-                enqueue(None if graphs else stream.wait)
-                graphs[key] = None
-                if len(graphs) > GRAPHS:
-                    del graphs[next(iter(graphs))]
-            stream.wait()
-        wrong = self._wrong.view(np.int64)
-        return wrong.copy() if wrong.any() else None
+        if self._profiled:
+            self._marks = [own.mark()]
+            enqueue(lambda: self._marks.append(own.mark()))
+        elif not self._is_tried:
+            enqueue(own.wait)
+            self._is_tried = True
+            _use(self._seen, key, None, SEEN)
+        elif key in self._graphs or key in self._seen:
+            graph = self._graphs.get(key) or own.captured(enqueue)
+            _use(self._graphs, key, graph, GRAPHS)
+            own.replay(graph)
+        else:
+            _use(self._seen, key, None, SEEN)
+            enqueue()
 
     def _enqueue(self, addresses: Sequence[int], copied: Sequence[Array], after: Callable[[], object] | None) -> None:
         """Enqueues all operations of an inference; calls `after` after each launch."""
@@ -105,7 +169,7 @@ class CudaSession(RemoteSession):
 
     def microseconds(self, count: int, rounds: int) -> list[float]:
         """For each round, the time by the GPU's clock of an inference on the bound buffers: `count` are one graph."""
-        addresses = [self._bound[index].address for index in range(len(self._specs))]
+        addresses = self._bound_addresses()
         stream, found = self._stream, list[float]()
         with self._gpu.active(), faults("an inference failed"):
             stream.follow()

@@ -121,12 +121,14 @@ class Gpu:
             return cupy().ndarray(place.shape, place.dtype, memptr=pointer + place.offset, strides=place.strides)
 
     def taken(self, memory: object) -> tuple[Any, int, ByteLayout]:
-        """DLPack memory: a pointer to its first byte, its size, and the tensor's layout in it."""
+        """DLPack or `__cuda_array_interface__` memory: a pointer to its first byte, its size, and its layout."""
         try:
             with self.active():
-                array = cupy().from_dlpack(memory)
+                # RMM's and Numba's memory has only the older interface.
+                taken = cupy().from_dlpack if hasattr(memory, "__dlpack__") else cupy().asarray
+                array = taken(memory)
         except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise InvalidInputError(f"DLPack memory that CuPy can't take: {error}") from None
+            raise InvalidInputError(f"memory that CuPy can't take: {error}") from None
         if array.data.device_id != self.number:
             raise InvalidInputError(f"the memory is on CUDA device {array.data.device_id} instead of {self.number}")
         reaches = [(size - 1) * step for size, step in zip(array.shape, array.strides, strict=True) if array.size]
@@ -160,6 +162,21 @@ class Gpu:
                 cuda.driver.funcSetAttribute(function.ptr, attribute, nbytes)
 
 
+def stream_handle(stream: Any) -> int:
+    """The cudaStream_t of a caller's stream: an integer, or an object with `__cuda_stream__`.
+
+    Without that, PyTorch's streams have `cuda_stream`, and CuPy's `ptr`. Raises InvalidInputError for anything else.
+    """
+    found: object = stream
+    if hasattr(stream, "__cuda_stream__"):
+        _, found = stream.__cuda_stream__()
+    elif not isinstance(stream, int):
+        found = getattr(stream, "cuda_stream", getattr(stream, "ptr", None))
+    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
+        raise InvalidInputError(f"the stream must be a CUDA stream or the integer of one, got {type(stream).__name__}")
+    return found
+
+
 class Stream:
     """A non-blocking stream: its operations run in order, and wait for no other stream."""
 
@@ -167,9 +184,25 @@ class Stream:
         with gpu.active() as cuda, faults("no stream"):
             self._cuda, self._stream = cuda, cuda.Stream(non_blocking=True)
 
-    def follow(self) -> None:
-        """Makes later operations wait for what CuPy's current stream (by default CUDA's) has enqueued so far."""
-        self._stream.wait_event(self._cuda.get_current_stream().record())
+    def follow(self, stream: object = None) -> None:
+        """Makes later operations wait for what a caller's stream has enqueued so far, by default CuPy's current one.
+
+        That is CUDA's default stream unless it was set. Raises InvalidInputError for a stream that is being captured:
+        runs wait on the host, which a graph can't.
+        """
+        followed = self._callers(stream)
+        if followed.is_capturing():
+            raise InvalidInputError("the stream is being captured as a CUDA graph, which an inference can't be part of")
+        self._stream.wait_event(followed.record())
+
+    def precede(self, stream: object) -> None:
+        """Makes later operations of a caller's stream wait for what this one has enqueued so far."""
+        self._callers(stream).wait_event(self._stream.record())
+
+    def _callers(self, stream: object) -> Any:
+        if stream is None:
+            return self._cuda.get_current_stream()
+        return self._cuda.ExternalStream(stream_handle(stream))
 
     def clear(self, address: int, nbytes: int) -> None:
         """Sets bytes to 0."""
