@@ -55,7 +55,7 @@ def cuda_text(module: ModuleOp) -> str:
     functions = [each for each in kernels if isinstance(each, FuncOp)]
     if not functions:
         raise CompileError("the module holds no kernels for a GPU")
-    types = Types(any(_is_wide(each) for each in functions))
+    types = Types(any(is_wide(each) for each in functions))
     main = symbol_named(module, "main")
     launches = launch_list(module) if isinstance(main, HostFuncOp) else ()
     lines: list[str | NodeMark] = []
@@ -66,7 +66,8 @@ def cuda_text(module: ModuleOp) -> str:
     return "\n".join([*_numbered(lines), ""])
 
 
-def _is_wide(function: FuncOp) -> bool:
+def is_wide(function: FuncOp) -> bool:
+    """Whether `index` has 64 bits, as it counts elements of buffers that 32 bits can't."""
     values = [*function.body.block.args, *(result for op in function.walk() for result in op.results)]
     shapes = [each.type.get_shape() for each in values if isa(each.type, MemRefType)]
     return any(prod(shape) >= _WIDE for shape in shapes)

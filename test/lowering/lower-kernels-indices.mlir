@@ -10,16 +10,16 @@
 // The loop that moves elements then asks no more than before: what it makes of an index is a place inside.
 // CHECK-LABEL: func.func private @kernel_rows(
 // CHECK-SAME:    %{{[0-9]+}}: memref<5xf32>, %[[I:[0-9]+]]: memref<40xi32>, %{{[0-9]+}}: memref<40xf32>, %[[STATUS:[0-9]+]]: memref<1xi64>, %{{.*}}: index, %{{.*}}: index)
-// CHECK-DAG:     %[[LAST:.*]] = arith.constant 4 : index
-// CHECK-DAG:     %[[FIRST:.*]] = arith.constant -5 : index
+// CHECK-DAG:     %[[LAST:.*]] = arith.constant 4 : i64
+// CHECK-DAG:     %[[FIRST:.*]] = arith.constant -5 : i64
 // CHECK:         %[[MIN:.*]], %[[MAX:.*]] = scf.for {{.*}} -> (i32, i32) {
 // CHECK-NOT:       memref.store
 // CHECK:           scf.yield
 // CHECK:         %[[SMALLEST:.*]] = arith.extsi %[[MIN]] : i32 to i64
-// CHECK:         %[[BELOW:.*]] = arith.cmpi slt, %{{.*}}, %[[FIRST]] : index
+// CHECK:         %[[BELOW:.*]] = arith.cmpi slt, %{{.*}}, %[[FIRST]] : i64
 // CHECK-NEXT:    scf.if %[[BELOW]] {
 // CHECK-NEXT:      memref.store %[[SMALLEST]], %[[STATUS]]
-// CHECK:         %[[ABOVE:.*]] = arith.cmpi sgt, %{{.*}}, %[[LAST]] : index
+// CHECK:         %[[ABOVE:.*]] = arith.cmpi sgt, %{{.*}}, %[[LAST]] : i64
 // CHECK-NEXT:    scf.if %[[ABOVE]] {
 // CHECK:         scf.for
 // CHECK-NOT:       scf.if

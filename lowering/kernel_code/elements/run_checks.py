@@ -19,17 +19,18 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from ....dialects.errors import CompileError
-from ....dialects.extensions.arith import IndexCastOp
+from ....dialects.extensions.arith import CmpiOp, IndexCastOp
 from ....dialects.graph.base import describe
 from ....dialects.graph.ops.fail import FailOp
 from ....dialects.graph.ops.indexing import GatherNdOp, ScatterNdOp
 from ....dialects.graph.ops.structure import KernelOp
 from ....dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.sizes.sizes import Size
 from ....passes.memory.insert_checks import IndexCheck, checks_of
 from ..arithmetic import convert, is_unsigned
 from ..index_expr import Expr, delinearize
 from ..instance_base import AnyInstance
-from ..loop_builder import INDEX, memref_type
+from ..loop_builder import memref_type
 from ..reductions import Reduction
 from .element_values import Values
 
@@ -79,6 +80,6 @@ def _note(k: AnyInstance, v: Values, check: IndexCheck, status: SSAValue, place:
     low, high = k.part(total)
     found = v.carry_between(low, high, total, [extreme.start() for extreme in extremes], step)
     for extreme, (_, predicate, bound) in zip(found, wrong, strict=True):
-        index = convert(b, extreme, element, i64)
-        is_wrong = b.compare(predicate, b.insert(IndexCastOp(index, INDEX)), bound)
-        b.when(is_wrong, partial(b.store, index, status, [place]))
+        index = convert(b, extreme, element, i64)  # in which it is compared: a GPU's `index` may have 32 bits
+        limit = b.insert(IndexCastOp(b.index(bound), i64)) if isinstance(bound, Size) else b.constant(bound, i64)
+        b.when(b.make(CmpiOp, index, limit, extra=(predicate,)), partial(b.store, index, status, [place]))

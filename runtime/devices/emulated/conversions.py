@@ -57,14 +57,14 @@ def _truncated(op: Operation) -> Function:
     return _odd if _target(op) == np.bool_ else _plain(op)
 
 
-def _index_cast(op: Operation) -> Function:
+def _index_cast(op: Operation, index: np.dtype[Any]) -> Function:
     convert = _odd if _target(op) == np.bool_ else _signed_source(op)
     if not isinstance(scalar_of(op.results[0].type), IndexType):
         return convert
 
     def to_index(x: Value) -> Value:
-        index = convert(x)
-        return index if varies(index) else int(index)
+        wrapped = cast_to(_target(op), cast_to(index, convert(x)))
+        return wrapped if varies(wrapped) else int(wrapped)
 
     return to_index
 
@@ -93,13 +93,14 @@ _CONVERSIONS: dict[str, Callable[[Operation], Function]] = {
     "arith.fptoui": _unsigned_target,
     "arith.extf": _plain,
     "arith.truncf": _plain,
-    "arith.index_cast": _index_cast,
     "arith.bitcast": _bitcast,
     "vector.bitcast": _bitcast,
 }
 
 
-def conversion(op: Operation) -> Function | None:
-    """The function that computes a conversion; None for any other op."""
+def conversion(op: Operation, index: np.dtype[Any]) -> Function | None:
+    """The function that computes a conversion, with `index` as in C++; None for any other op."""
+    if op.name == "arith.index_cast":
+        return _index_cast(op, index)
     make = _CONVERSIONS.get(op.name)
     return make(op) if make is not None else None

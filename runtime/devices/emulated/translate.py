@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+import numpy as np
 from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -33,12 +34,14 @@ from ....dialects.gpu.kernels import FuncOp
 from ....dialects.gpu.nvgpu import AsyncCopyOp, AsyncWaitOp
 from ....dialects.gpu.shuffle import ShuffleOp
 from ....dialects.graph.base import describe
+from ....lowering.gpu_to_cuda.cuda_text import is_wide
 from .conversions import conversion
 from .memory import element_bytes, site_of
 from .numpy_arithmetic import constant_lanes, function_of, infix
 from .thread_values import constant, is_vector, lanes_of
 from .vectors import vector_function
 
+INDEX_32, INDEX_64 = np.dtype(np.int32), np.dtype(np.int64)
 DEEPEST = 18  # nesting depth of loops; Python allows 20
 
 
@@ -47,7 +50,7 @@ def translate(function: FuncOp) -> tuple[str, dict[str, Any]]:
 
     Raises CompileError for an unsupported op.
     """
-    writer = _Writer()
+    writer = _Writer(INDEX_64 if is_wide(function) else INDEX_32)
     block = function.body.block
     arguments = ", ".join(writer.name(argument) for argument in block.args)
     writer.line(f"def kernel(run, {arguments}):")
@@ -59,8 +62,9 @@ def translate(function: FuncOp) -> tuple[str, dict[str, Any]]:
 
 
 class _Writer:
-    def __init__(self) -> None:
+    def __init__(self, index: np.dtype[Any]) -> None:
         self.lines: list[str] = []
+        self._index = index
         self.depth = 0
         self.given: dict[str, Any] = {}
         self._names: dict[SSAValue, str] = {}
@@ -115,7 +119,7 @@ class _Writer:
             a, b = map(self.name, op.operands)
             self.line(f"{result} = {a} {operator} {b}")
             return
-        function = function_of(op) or conversion(op) or vector_function(op)
+        function = function_of(op) or conversion(op, self._index) or vector_function(op)
         if function is None:
             raise CompileError(f"{describe(op)}: the emulation of GPUs doesn't support this operation")
         self.line(f"{result} = {self.give('f', function)}({self.names(op.operands)})")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gpu_runs import EMULATORS
-from models.build import SMALL_MODELS
+from models.build import SMALL_MODELS, ModelBuilder
 from models.judging import Judge
 from text_models import model_of
 
@@ -44,6 +44,21 @@ def test_a_plan_lists_launches(plan: InferencePlan) -> None:
     assert plan.launches
     assert [call.kernel for call in plan.calls] == [launch.kernel for launch in plan.launches]
     assert all(launch.nodes for launch in plan.launches)
+
+
+@pytest.mark.parametrize("emulator", EMULATORS)
+@pytest.mark.parametrize("operator", ["Gather", "GatherElements", "GatherND", "ScatterND", "ScatterElements"])
+def test_indices_of_64_bits_are_checked_as_such(operator: str, emulator: str) -> None:
+    """An index of a GPU's code has 32 bits, in which these would be 1 and -1."""
+    b = ModelBuilder("far")
+    x, ids = b.input("x", [4, 4]), b.input("ids", [1, 1], np.int64)
+    ones = np.ones((1, 4) if operator == "ScatterND" else (1, 1), np.float32)
+    updates = [b.constant(ones)] if "Scatter" in operator else []
+    engine = mi.compile(b.model([b.node(operator, x, ids, *updates)]), device=EMULATED, emulator=emulator)
+    engine(np.zeros((4, 4), np.float32), np.array([[1]]))
+    for far in (2**32 + 1, -(2**32) - 1, 2**31, 2**63 - 1):
+        with pytest.raises(InvalidInputError, match=rf"index {far} is outside of a dimension of 4 elements"):
+            engine(np.zeros((4, 4), np.float32), np.array([[far]]))
 
 
 def test_contexts_run_in_threads(judge: Judge, plan: InferencePlan) -> None:
