@@ -298,6 +298,7 @@ class FakeCupy:
                 memcpyAsync=self._memcpy,
                 memsetAsync=self._memset,
                 getDeviceCount=lambda: self.devices,
+                driverGetVersion=lambda: 12080,
                 memGetInfo=lambda: (60 << 30, 80 << 30),
             ),
             driver=SimpleNamespace(

@@ -23,8 +23,12 @@ from .cupy_calls import Gpu, Stream, faults
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from ....dialects.graph.blobs import MiniContext
     from ....dialects.kernel.targets import GpuAttr
+    from ....lowering.pipelines import Observer, Phase
     from ...config import EngineConfig
+    from ...native.llvm_processes import Compilers
+    from ...specs import Compilation
 
 
 class CudaMemory(Memory):
@@ -124,12 +128,29 @@ class Cuda(LaunchDevice):
             capability, limits = self.gpu.limits()
         except ConfigError:
             return super().present(precision)
-        # Code for an architecture runs on later ones of its generation, unless its name ends in a letter.
-        own = [name for name in GPUS if name in (f"sm_{capability}", f"sm_{capability}a", f"sm_{capability[:-1]}0")]
+        own = [name for name in GPUS if runs_on(name, capability)]
         if not own:
             raise ConfigError(f"there is no code for a GPU of capability {capability}; there is for {', '.join(GPUS)}")
         named = GpuAttr.named(own[0], precision)
         return GpuAttr.of(architecture=own[0], precision=precision, **{**named.limits(), **limits})
+
+    @override
+    def start_compiling(
+        self,
+        ctx: MiniContext,
+        module: ModuleOp,
+        config: EngineConfig,
+        phases: Sequence[Phase],
+        observer: Observer | None,
+        compilers: Compilers | None,
+    ) -> Compilation:
+        from ....dialects.kernel.targets import gpu_of
+
+        architecture = gpu_of(module).architecture.data
+        capability, _ = self.gpu.limits()
+        if not runs_on(architecture, capability):
+            raise ConfigError(f"code for {architecture} does not run on this GPU, of compute capability {capability}")
+        return super().start_compiling(ctx, module, config, phases, observer, compilers)
 
     @override
     def objects(self, module: ModuleOp, config: EngineConfig) -> Sequence[bytes]:
@@ -178,6 +199,14 @@ class Cuda(LaunchDevice):
 
         assert isinstance(plan.code, CudaCode)
         return CudaSession(self.gpu, plan, arena, plan.code.function)
+
+
+def runs_on(architecture: str, capability: str) -> bool:
+    """Whether a cubin runs on a GPU: on later ones of its generation, too, unless its name ends in a letter."""
+    number = architecture.removeprefix("sm_")
+    if not number.isdecimal():
+        return number.rstrip("af") == capability
+    return number[:-1] == capability[:-1] and int(number) <= int(capability)
 
 
 @cache

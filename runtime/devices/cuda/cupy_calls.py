@@ -143,7 +143,9 @@ class Gpu:
             try:
                 module.load(cubin)
             except cuda.driver.CUDADriverError as error:
-                raise CompileError(f"the kernels can't be loaded: {error}") from None
+                driver = cuda.runtime.driverGetVersion()
+                versions = f"the driver is for CUDA {driver // 1000}.{driver % 1000 // 10}, {_compiler()}"
+                raise CompileError(f"the kernels can't be loaded: {error} ({versions})") from None
             return module
 
     def function(self, module: Any, name: str) -> Any:
@@ -160,6 +162,15 @@ class Gpu:
             with self.active() as cuda, faults(f"no {nbytes} bytes of shared memory"):
                 attribute = cuda.driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
                 cuda.driver.funcSetAttribute(function.ptr, attribute, nbytes)
+
+
+def _compiler() -> str:
+    from .nvrtc import nvrtc
+
+    try:
+        return f"the compiler is NVRTC {'.'.join(map(str, nvrtc().version))}"
+    except ConfigError:
+        return "there is no NVRTC here"
 
 
 def stream_handle(stream: Any) -> int:

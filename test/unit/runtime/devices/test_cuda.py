@@ -458,7 +458,9 @@ def test_more_shared_memory_is_asked_for(fake: FakeCupy) -> None:
 
 def test_what_cannot_be_loaded_or_allocated(fake: FakeCupy) -> None:
     gpu = cuda.Gpu(0)
-    with pytest.raises(mi.CompileError, match=r"^the kernels can't be loaded: CUDA_ERROR_NO_BINARY_FOR_GPU"):
+    with pytest.raises(
+        mi.CompileError, match=r"^the kernels can't be loaded: CUDA_ERROR_NO_BINARY_FOR_GPU .*CUDA 12\.8.*NVRTC"
+    ):
         gpu.load(b"other")
     with pytest.raises(mi.CompileError, match=r"^kernel 'missing' is not there: CUDA_ERROR_NOT_FOUND"):
         gpu.function(gpu.load(b"cubin"), "missing")
@@ -485,6 +487,14 @@ def test_code_is_for_the_gpu_that_there_is(fake: FakeCupy, capability: str, gpu:
     assert (target.architecture.data, target.precision.data, target.multiprocessors.data) == (gpu, "tf32", 114)
     other: Any = compute_device("cuda").target(mi.EngineConfig(device="cuda", gpu="sm_80"))
     assert (other.architecture.data, other.multiprocessors.data) == ("sm_80", 108)
+
+
+@pytest.mark.parametrize(("capability", "gpu"), [("90", "sm_80"), ("86", "sm_90a"), ("103", "sm_100a")])
+def test_code_for_another_gpu_is_refused_before_it_is_made(fake: FakeCupy, capability: str, gpu: str) -> None:
+    fake.capability = capability
+    with pytest.raises(mi.ConfigError, match=rf"^code for {gpu} does not run on .* capability {capability}"):
+        mi.compile(lookup(), device="cuda", gpu=gpu)
+    assert not fake.of("Module.load") and cuda_device.runs_on("sm_80", "86") and not cuda_device.runs_on("sm_86", "80")
 
 
 def test_there_is_no_code_for_some_gpus(fake: FakeCupy) -> None:
