@@ -57,11 +57,11 @@ DEVICE bf16 to_bf16(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
   return y;
 }
-// To 10 bits behind the point, ties away from zero; the 13 bits after them are not specified, and not looked at.
-DEVICE float to_tf32(float x) {
+// The bits of a number rounded to 10 bits behind the point, ties away from zero; the 13 bits after them are any.
+DEVICE u32 tf32_bits(float x) {
   u32 y;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
-  return __uint_as_float(y);
+  return y;
 }
 
 // The larger and the smaller one; NaN where either is NaN, and -0 is below 0.
@@ -158,6 +158,9 @@ DEVICE To bits_as(From x) {
 }
 DEVICE float infinity() { return bits_as<float>(0x7f800000); }
 DEVICE float not_a_number() { return bits_as<float>(0x7fc00000); }
+
+// The last 13 bits are cleared, so that what is computed with it is what tensor cores read.
+DEVICE float to_tf32(float x) { return bits_as<float>(tf32_bits(x) & 0xffffe000); }
 
 DEVICE float to_f32(bf16 x) { return bits_as<float>(u32(x.bits) << 16); }
 

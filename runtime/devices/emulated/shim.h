@@ -405,10 +405,10 @@ static inline bf16 to_bf16(float x) {
   if (x != x) return {0x7fff};
   return {u16((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
 }
-static inline float to_tf32(float x) {
+static inline u32 tf32_bits(float x) {
   u32 bits = emulated_bits<u32>(x);
-  if (!std::isfinite(x)) return x;
-  return emulated_bits<float>((bits + 0x1000) & ~0x1fffu);
+  if (x != x) return 0x7fffffff;
+  return (std::isfinite(x) ? (bits + 0x1000) & ~0x1fffu : bits) | 0x1555;  // the last bits are any
 }
 
 static inline float maximum(float a, float b) {

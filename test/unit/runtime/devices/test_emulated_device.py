@@ -61,6 +61,17 @@ def test_indices_of_64_bits_are_checked_as_such(operator: str, emulator: str) ->
             engine(np.zeros((4, 4), np.float32), np.array([[far]]))
 
 
+@pytest.mark.parametrize("emulator", EMULATORS)
+def test_parts_of_3xtf32_are_what_tensor_cores_read(emulator: str) -> None:
+    """Whatever the last bits of a rounded number are: only the compiled text sets them, as PTX leaves them open."""
+    b, rng = ModelBuilder("product"), np.random.default_rng(7)
+    x, w = rng.standard_normal((64, 64), np.float32), rng.standard_normal((64, 32), np.float32)
+    model = b.model([b.node("MatMul", b.input("x", [64, 64]), b.constant(w))])
+    (y,) = mi.compile(model, device=EMULATED, emulator=emulator, precision="3xtf32")({"x": x}).values()
+    exact = x.astype(np.float64) @ w.astype(np.float64)
+    assert np.abs(y - exact).max() < 2e-6 * np.abs(exact).max()
+
+
 def test_contexts_run_in_threads(judge: Judge, plan: InferencePlan) -> None:
     given, exact = single(judge)
 
