@@ -180,6 +180,14 @@ class _ModulePrinter(Printer):
         self.print_debuginfo = outer
 
     @override
+    def print_operation_type(self, op: Operation) -> None:
+        # xDSL writes the location behind it, also in front of the regions of an scf.while, where it can't be read.
+        own_format = type(op).print is not Operation.print and not self.print_generic_format
+        outer, self.print_debuginfo = self.print_debuginfo, self.print_debuginfo and not own_format
+        super().print_operation_type(op)
+        self.print_debuginfo = outer
+
+    @override
     def print_block_argument(self, arg: BlockArgument, print_type: bool = True) -> None:
         outer, self.print_debuginfo = self.print_debuginfo, not isinstance(arg.location, UnknownLoc)
         super().print_block_argument(arg, print_type)

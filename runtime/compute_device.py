@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 import numpy as np
 
 from ..dialects.errors import InvalidInputError, UnsupportedError
+from ..lowering.gpu_to_cuda.device_program import NO_PROGRAM, DeviceProgram
 from .asynchronous.cancellation import RunControl
 from .config import EngineConfig
 from .device import Array, Code, Device, Memory, device_named
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..dialects.graph.blobs import MiniContext
     from ..dialects.kernel.targets import Target
-    from ..lowering.gpu_to_cuda.launch_list import Launch
+    from ..lowering.gpu_to_cuda.device_program import Launch
     from ..lowering.pipelines import Observer, Phase
     from ..passes.memory.report.memory_plan import MemoryPlan
     from .arena import Arena
@@ -45,8 +46,13 @@ class LoadedPlan(PlanRecord):
     """The planning problem that is solved again for each shape; None if all shapes are static."""
     hook_points: HookPoints = field(default_factory=dict[str, HookPoint])
     """The calls that hooks see; none unless the code was compiled with hook points."""
-    launches: tuple[Launch, ...] = ()
-    """A GPU's launches and copies of an inference, in order; a CPU has a single entry point."""
+    program: DeviceProgram = NO_PROGRAM
+    """A GPU's launches of an inference, and what the host decides between them."""
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """A GPU's launches, in textual order."""
+        return self.program.launches
 
     @cached_property
     def memory(self) -> MemoryPlan:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from math import prod
 from operator import index
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, cast
+from typing import Any, NoReturn, SupportsIndex, cast
 
 import numpy as np
 from typing_extensions import override
@@ -15,9 +15,7 @@ from typing_extensions import override
 from ..dialects.arguments import check_kind, nearest, shown
 from ..dialects.bounded_crops import Cut
 from ..dialects.errors import InvalidInputError, UnsupportedError, out_of_range
-
-if TYPE_CHECKING:
-    from ..lowering.gpu_to_cuda.launch_list import Launch
+from ..lowering.gpu_to_cuda.device_program import NO_PROGRAM, DeviceProgram
 
 
 @dataclass(frozen=True)
@@ -107,8 +105,8 @@ class Compilation:
     calls: tuple[KernelCall, ...]
     objects: Callable[[], Sequence[bytes]]
     """Waits for the code, as `ComputeDevice.load` takes it. Raises CompileError."""
-    launches: tuple[Launch, ...] = ()
-    """A GPU's launches and copies of an inference, in order."""
+    program: DeviceProgram = NO_PROGRAM
+    """A GPU's launches of an inference, and what the host decides between them."""
     threads: int = 1
     profiled: bool = False
     """Whether the code measures the time of each call."""

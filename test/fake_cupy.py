@@ -20,7 +20,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
-from mini_infer.lowering.gpu_to_cuda.launch_list import Argument, Launch
+from mini_infer.lowering.gpu_to_cuda.device_program import Argument, Launch
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.device import Array
 from mini_infer.runtime.devices.cuda import cuda_device

@@ -21,7 +21,8 @@ from mini_infer.dialects.kernel.calls import CallOp
 from mini_infer.dialects.kernel.kernel_attributes import InterfaceAttr, ScheduleAttr
 from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
-from mini_infer.lowering.gpu_to_cuda.launch_list import Launch, launch_list
+from mini_infer.lowering.gpu_to_cuda.device_program import Launch
+from mini_infer.lowering.gpu_to_cuda.launch_list import launch_list
 from mini_infer.lowering.kernels_to_gpu.lower_kernels_to_gpu import LowerKernelsToGpu
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 from mini_infer.passes.kernels.schedules import AnySchedule

@@ -22,7 +22,8 @@ from mini_infer.dialects.graph.ops.structure import KernelOp
 from mini_infer.dialects.graph.values import Array, numpy_dtype
 from mini_infer.dialects.kernel.kernel_attributes import FormAttr
 from mini_infer.dialects.kernel.targets import GpuAttr
-from mini_infer.lowering.gpu_to_cuda.launch_list import Launch, launch_list
+from mini_infer.lowering.gpu_to_cuda.device_program import Launch
+from mini_infer.lowering.gpu_to_cuda.launch_list import launch_list
 from mini_infer.lowering.pipelines import LAUNCHES, Phase, phases, run_phases
 from mini_infer.passes.kernels.schedules import AnySchedule
 from mini_infer.passes.memory.analysis.buffers import memref_type

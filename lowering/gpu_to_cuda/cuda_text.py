@@ -31,8 +31,9 @@ from ...dialects.gpu.kernels import ModuleOp as KernelsOp
 from ...dialects.graph.base import node_name
 from ...dialects.symbols import symbol_named
 from . import arith_ops, control_flow, gpu_ops, math_ops, memref_ops, vector_ops
+from .device_program import Launch
 from .kernel_text import BufferAddress, Handler, KernelText, NodeMark, memref_type
-from .launch_list import Launch, launch_list
+from .launch_list import launch_list
 from .names import prelude
 from .types import Types
 

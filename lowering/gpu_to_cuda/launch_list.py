@@ -1,99 +1,285 @@
-"""The launch list of one inference as plain data, read from `main`.
+"""Reads the device program of one inference off `main` at the launches level.
 
-    0 kernel_conv_0  grid 49x2x1  block 256x1x1  shared 16384 B  arg 3 + 0, arg 4 + 4096, arg 3 + 802816  (/conv1/Conv)
+    %n = memref.load %count[] : memref<i64>                    %0 = read i64 at argument 1 + 0
+    scf.for %i = %c0 to %last step %c1 {                       for %1 = 0 to %0 step 1
+      gpu.launch_func @kernels::@step_0 ... args(%x, %w)         launches 0 to 1
 
-A kernel's argument is an argument of main (an address) plus an offset in bytes.
+A kernel's argument is an argument of main (an address) plus an offset in bytes; that of a window may depend on the
+turns of loops. Scalars are integers: those that loops and branches hand on are registers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, IntegerType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
 from ...dialects.errors import CompileError
 from ...dialects.gpu.kernels import LaunchFuncOp, check_grid
 from ...dialects.graph.base import describe
+from ...dialects.kernel.calls import WindowOp
 from ...dialects.symbols import symbol_named
-from ...passes.memory.analysis.buffers import Places
+from ...passes.memory.analysis.buffers import VIEWS, Places, itemsize_of, memref_type
+from .device_program import (
+    OPERATIONS,
+    Argument,
+    Assign,
+    Compute,
+    DeviceProgram,
+    For,
+    If,
+    Launch,
+    Launches,
+    LaunchWith,
+    Number,
+    Program,
+    Read,
+    Register,
+    Step,
+    While,
+    computed,
+    wrapped,
+)
 
 NODES = "onnx.nodes"
 """Attribute of a launch: the names of its ONNX nodes."""
 CALL = "kernel.call"
 """Attribute of a launch: the number of its kernel call."""
 
-
-@dataclass(frozen=True)
-class Argument:
-    """The address `offset` bytes behind argument `root` of main."""
-
-    root: int
-    offset: int
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One kernel launch: grid, block, and bytes of shared memory per block."""
-
-    kernel: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    shared: int
-    arguments: tuple[Argument, ...]
-    nodes: tuple[str, ...] = ()
-    call: int = 0
-    """The number of its kernel call in the plan; one call may be several launches."""
+_SILENT = (memref.ViewOp, WindowOp, ReturnOp, scf.YieldOp, scf.ConditionOp, *VIEWS)
+"""Ops without a step: addresses are computed where they are used."""
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")  # arith.cmpi's predicates, without its four unsigned ones
+_WIDER = 128  # bits that hold every integer of the IR, signed or unsigned
 
 
 def launch_list(module: ModuleOp) -> tuple[Launch, ...]:
-    """The launches of `main`, in order. Raises CompileError for any other operation, and for too large a grid."""
+    """The launches of `main`, in textual order. Raises as `device_program`."""
+    return device_program(module).launches
+
+
+def device_program(module: ModuleOp) -> DeviceProgram:
+    """The program of `main`. Raises CompileError for any other operation, and for too large a grid."""
     main = symbol_named(module, "main")
     assert isinstance(main, FuncOp)
-    return tuple(_launches(main))
+    reader = _Reader(main)
+    steps = reader.block(main.body.block)
+    return DeviceProgram(tuple(reader.launches), steps, reader.registers)
 
 
-def _launches(main: FuncOp) -> Iterator[Launch]:
-    places = Places()
-    for op in main.body.block.ops:
-        if isinstance(op, LaunchFuncOp):
-            nodes, call = op.attributes.get(NODES), op.attributes.get(CALL)
-            sizes = (op.gridSizeX, op.gridSizeY, op.gridSizeZ, op.blockSizeX, op.blockSizeY, op.blockSizeZ)
-            x, y, z, *block = map(_number, sizes)
-            try:
-                check_grid((x, y, z))
-            except VerifyException as error:
-                raise CompileError(f"{describe(op)}: {error}") from None
-            shared = 0 if op.dynamicSharedMemorySize is None else _number(op.dynamicSharedMemorySize)
-            yield Launch(
-                op.kernel.string_value().rpartition(".")[2],
-                (x, y, z),
-                (block[0], block[1], block[2]),
-                shared,
-                tuple(_argument(value, places) for value in op.kernelOperands),
-                tuple(each.data for each in cast("ArrayAttr[StringAttr]", nodes)) if nodes is not None else (),
-                cast("IntegerAttr", call).value.data if call is not None else 0,
-            )
-        elif not isinstance(op, arith.ConstantOp | memref.ViewOp | memref.CastOp | memref.ReinterpretCastOp | ReturnOp):
-            raise CompileError(f"{describe(op)}: main can launch kernels only")
+class _Reader:
+    """Collects launches, and appends steps to the block that is being read."""
+
+    def __init__(self, main: FuncOp) -> None:
+        self.launches: list[Launch] = []
+        self.registers = 0
+        self._main = main.body.block
+        self._places = Places()
+        self._numbers: dict[SSAValue, Number] = {}
+        self._steps: list[Step] = []
+
+    def block(self, block: Block) -> Program:
+        """The steps of a block."""
+        outer, self._steps = self._steps, []
+        for op in block.ops:
+            self._op(op)
+        made, self._steps = self._steps, outer
+        return tuple(made)
+
+    def _op(self, op: Operation) -> None:
+        match op:
+            case LaunchFuncOp():
+                self._launch(op)
+            case memref.LoadOp():
+                self._read(op)
+            case scf.IfOp():
+                self._branch(op)
+            case scf.ForOp():
+                self._for(op)
+            case scf.WhileOp():
+                self._while(op)
+            case arith.ConstantOp():
+                if isinstance(op.value, IntegerAttr):
+                    number = op.value.value.data
+                    self._numbers[op.result] = wrapped(number, 1) if _bits(op.result.type) == 1 else number
+            case _ if op.name.startswith("arith."):
+                self._numbers[op.results[0]] = self._computed(op)
+            case _ if not isinstance(op, _SILENT):
+                raise CompileError(f"{describe(op)}: main can launch kernels, loop and branch only")
+            case _:
+                pass
+
+    def _launch(self, op: LaunchFuncOp) -> None:
+        grid = [self._number(each) for each in (op.gridSizeX, op.gridSizeY, op.gridSizeZ)]
+        block = [_constant(each) for each in (op.blockSizeX, op.blockSizeY, op.blockSizeZ)]
+        places = [self._address(value) for value in op.kernelOperands]
+        nodes, call = op.attributes.get(NODES), op.attributes.get(CALL)
+        offsets = [offset for _, offset in places]
+        launch = Launch(
+            op.kernel.string_value().rpartition(".")[2],
+            cast("tuple[int, int, int]", tuple(map(_known, grid))),
+            (block[0], block[1], block[2]),
+            0 if op.dynamicSharedMemorySize is None else _constant(op.dynamicSharedMemorySize),
+            tuple(Argument(root, _known(offset)) for root, offset in places),
+            tuple(each.data for each in cast("ArrayAttr[StringAttr]", nodes)) if nodes is not None else (),
+            cast("IntegerAttr", call).value.data if call is not None else 0,
+        )
+        try:
+            check_grid(launch.grid)
+        except VerifyException as error:
+            raise CompileError(f"{describe(op)}: {error}") from None
+        number = len(self.launches)
+        self.launches.append(launch)
+        last = self._steps[-1] if self._steps else None
+        if any(isinstance(each, Register) for each in (*grid, *offsets)):
+            self._steps.append(LaunchWith(number, (grid[0], grid[1], grid[2]), tuple(offsets)))
+        elif isinstance(last, Launches) and last.end == number:
+            self._steps[-1] = Launches(last.first, number + 1)
+        else:
+            self._steps.append(Launches(number, number + 1))
+
+    def _read(self, op: memref.LoadOp) -> None:
+        root, offset = self._address(op.memref)
+        type = memref_type(op.memref)
+        for index, stride in zip(op.indices, self._places[op.memref].box.strides, strict=True):
+            offset = self._sum(offset, self._product(self._number(index), stride * itemsize_of(type)))
+        (result,) = self._fresh([op.res])
+        self._steps.append(Read(result, root, offset, _bits(op.res.type, op)))
+
+    def _branch(self, op: scf.IfOp) -> None:
+        condition, results = self._number(op.cond), self._fresh(op.results)
+        sides = [self._handing_on(each.block, results) if each.blocks else () for each in op.regions]
+        self._steps.append(If(condition, sides[0], sides[1]))
+
+    def _for(self, op: scf.ForOp) -> None:
+        bounds = [self._number(each) for each in (op.lb, op.ub, op.step)]
+        (counter,), carried = self._fresh(op.body.block.args[:1]), self._fresh(op.body.block.args[1:])
+        self._numbers.update(zip(op.results, carried, strict=True))
+        self._assign(carried, op.iter_args)
+        body = self._handing_on(op.body.block, carried)
+        self._steps.append(For(counter, bounds[0], bounds[1], bounds[2], body))
+
+    def _while(self, op: scf.WhileOp) -> None:
+        before, after = op.before_region.block, op.after_region.block
+        tested, carried = self._fresh(before.args), self._fresh(after.args)
+        self._numbers.update(zip(op.results, carried, strict=True))
+        self._assign(tested, op.arguments)
+        last = before.last_op
+        assert isinstance(last, scf.ConditionOp)
+        test = self.block(before)
+        handed = tuple(map(self._number, last.operands[1:]))
+        test = (*test, Assign(tuple(carried), handed)) if carried else test
+        self._steps.append(While(test, self._number(last.operands[0]), self._handing_on(after, tested)))
+
+    def _handing_on(self, block: Block, targets: Sequence[Register]) -> Program:
+        """The steps of a block that ends by giving the targets what it yields."""
+        steps, last = self.block(block), block.last_op
+        if not targets or last is None:
+            return steps
+        return (*steps, Assign(tuple(targets), tuple(map(self._number, last.operands))))
+
+    def _assign(self, targets: Sequence[Register], values: Sequence[SSAValue]) -> None:
+        if targets:
+            self._steps.append(Assign(tuple(targets), tuple(map(self._number, values))))
+
+    def _fresh(self, values: Sequence[SSAValue]) -> list[Register]:
+        """New registers for scalars."""
+        made = [self._register() for _ in values]
+        self._numbers.update(zip(values, made, strict=True))
+        return made
+
+    def _register(self) -> Register:
+        self.registers += 1
+        return Register(self.registers - 1)
+
+    def _number(self, value: SSAValue) -> Number:
+        known = self._numbers.get(value)
+        if known is None:
+            owner = value.owner
+            where = f"{describe(owner)}: " if isinstance(owner, Operation) else "main: "
+            raise CompileError(f"{where}on a GPU, loops and branches hang on integers only, got {value.type}")
+        return known
+
+    def _computed(self, op: Operation) -> Number:
+        """The result of an op on integers. Casts to more bits are none, as registers have any number of them."""
+        name, operands = op.name.removeprefix("arith."), [self._number(each) for each in op.operands]
+        bits, before = _bits(op.results[0].type, op), _bits(op.operands[-1].type, op)
+        match op:
+            case arith.ExtUIOp():
+                return self._unsigned(operands[0], before)
+            case arith.ExtSIOp() | arith.IndexCastOp() | arith.TruncIOp():
+                if before == 1:
+                    return self._compute("subi", (0, operands[0]), bits)
+                return operands[0] if bits >= before else self._compute("addi", (operands[0], 0), bits)
+            case arith.CmpiOp():
+                predicate = op.predicate.value.data
+                if predicate >= len(_COMPARISONS):
+                    predicate -= 4  # an unsigned one
+                    operands = [self._unsigned(each, before) for each in operands]
+                return self._compute(_COMPARISONS[predicate], operands, 1)
+            case _ if name in OPERATIONS:
+                return self._compute(name, operands, bits)
+            case _:
+                raise CompileError(f"{describe(op)}: the host of a GPU has no operation {op.name}")
+
+    def _unsigned(self, value: Number, bits: int) -> Number:
+        return value if bits == 1 else self._compute("andi", (value, (1 << bits) - 1), _WIDER)
+
+    def _compute(self, operation: str, operands: Sequence[Number], bits: int) -> Number:
+        """The result of an operation: a constant where all operands are."""
+        if not any(isinstance(each, Register) for each in operands):
+            return computed(operation, [_known(each) for each in operands], bits)
+        result = self._register()
+        self._steps.append(Compute(result, operation, tuple(operands), bits))
+        return result
+
+    def _sum(self, a: Number, b: Number) -> Number:
+        return self._compute("addi", (a, b), 64) if a != 0 and b != 0 else b if a == 0 else a
+
+    def _product(self, a: Number, factor: int) -> Number:
+        return a if factor == 1 else self._compute("muli", (a, factor), 64)
+
+    def _address(self, value: SSAValue) -> tuple[int, Number]:
+        """The argument of main that a buffer lies in, and its offset there in bytes."""
+        op = value.owner
+        if isinstance(op, memref.ViewOp):
+            root, offset = self._address(op.source)
+            return root, self._sum(offset, self._number(op.byte_shift))
+        if isinstance(op, WindowOp):
+            root, offset = self._address(op.source)
+            return root, self._sum(offset, self._product(self._number(op.offset), itemsize_of(memref_type(value))))
+        if isinstance(op, VIEWS):
+            root, offset = self._address(op.operands[0])
+            behind = self._places[value].bytes.offset - self._places[op.operands[0]].bytes.offset
+            return root, self._sum(offset, behind)
+        if not isinstance(value, BlockArgument) or value.owner is not self._main:
+            raise CompileError("main: kernels can be launched on arguments of main only")
+        return value.index, 0
 
 
-def _number(value: SSAValue) -> int:
+def _bits(type: Attribute, op: Operation | None = None) -> int:
+    """The bits of an integer type; an index has 64."""
+    if isinstance(type, IndexType):
+        return 64
+    if not isa(type, IntegerType):
+        where = "main" if op is None else describe(op)
+        raise CompileError(f"{where}: on a GPU, loops and branches hang on integers only, got {type}")
+    return type.width.data
+
+
+def _known(number: Number) -> int:
+    """A constant; 0 for a register."""
+    return 0 if isinstance(number, Register) else number
+
+
+def _constant(value: SSAValue) -> int:
     """The value of a constant of main."""
     op = value.owner
     if not isinstance(op, arith.ConstantOp) or not isinstance(op.value, IntegerAttr):
-        raise CompileError("main: the grid of a launch and the offsets of its buffers must be constants")
+        raise CompileError("main: the blocks of a launch must be constants")
     return op.value.value.data
-
-
-def _argument(value: SSAValue, places: Places) -> Argument:
-    """The address of a buffer of main."""
-    place = places[value]
-    if not isinstance(place.root, BlockArgument):
-        raise CompileError("main: kernels can be launched on arguments of main only")
-    return Argument(place.root.index, place.bytes.offset)

@@ -1,4 +1,4 @@
-"""lower-kernels-to-gpu: kernels become GPU functions, and `main` a list of launches.
+"""lower-kernels-to-gpu: kernels become GPU functions, and their calls in `main` launches.
 
 before:  func.func @main(%x: ..., %y: ..., %arena: ..., %weights: ...) {
            kernel.call @conv_0 ins(%x, %w : ...) outs(%b : ...)
@@ -8,40 +8,41 @@ after:   func.func @main(%x: ..., %y: ..., %arena: ..., %weights: ...) {
 
 A kernel whose schedule needs grid-wide synchronisation becomes several launches, which run one after the other; those
 of one function differ in their window arguments. Calls of one kernel on buffers of the same types, sharing and
-alignment launch the same functions. A buffer that a call both reads and writes is one argument.
+alignment launch the same functions. A buffer that a call both reads and writes is one argument. Loops and branches of
+`main` stay, with launches inside of them, and so do the scalars that control them, which the host computes.
 
 The schedule alone selects the code: the file of its name in families/. Needs choose-schedule, bufferize and plan-arena.
-Raises CompileError for loops and branches of main, naming the first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import cast
 
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr, i8, i32
-from xdsl.dialects.func import FuncOp as HostFuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.errors import CompileError
 from ...dialects.gpu.kernels import LaunchFuncOp
 from ...dialects.gpu.kernels import ModuleOp as GpuModuleOp
-from ...dialects.graph.base import describe, node_name
-from ...dialects.graph.host import kernels_of, main_of, state_level
+from ...dialects.graph.base import node_name
+from ...dialects.graph.host import blocks_of, kernels_of, main_of, state_level
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import int_attr
-from ...dialects.kernel.calls import BarrierOp, CallOp
+from ...dialects.kernel.calls import BarrierOp, CallOp, WindowOp
 from ...dialects.kernel.targets import GpuAttr, gpu_of
 from ...dialects.modules import module_named
 from ...passes.geometry.boxes import Box, row_major
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, Places, cast_to, memref_type
+from ...passes.memory.analysis.main_steps import calls_of
+from ...passes.memory.analysis.turn_numbers import numbers_of
 from ...passes.statistics import count
 from ..gpu_to_cuda.launch_list import CALL, NODES
 from ..kernel_code.call_types import anywhere, cast_before, sharing_of
@@ -94,14 +95,18 @@ def _insert_checks(k: GpuKernel, status: int) -> None:
         k.launch(blocks, CHECK_BLOCK, lambda grid: write_checks(grid, grid.b.block.args[status]), part="check_indices")
 
 
-def _alignment(offset: int) -> int:
-    """The alignment in bytes of an offset, up to a thread's widest access."""
-    return ACCESS if offset == 0 else min(ACCESS, offset & -offset)
+def _alignment(value: SSAValue, places: Places) -> int:
+    """The alignment in bytes of a buffer, up to a thread's widest access, in all turns of the loops that move it."""
+    place, window, moved = places[value], value.owner, 0
+    if not place.exact and isinstance(window, WindowOp):
+        (elements,) = numbers_of(window.offset)
+        moved = gcd(*elements.flat) * place.itemsize
+    return 1 if not place.exact and not moved else gcd(place.bytes.offset, moved, ACCESS)
 
 
 @dataclass(frozen=True)
 class LowerKernelsToGpu(ModulePass):
-    """Kernels become GPU functions, and `main` a list of launches."""
+    """Kernels become GPU functions, and their calls in `main` launches."""
 
     name = "lower-kernels-to-gpu"
 
@@ -112,11 +117,14 @@ class LowerKernelsToGpu(ModulePass):
         taken: set[str] = set()
         constants, places = IndexConstants(main), Places()
         region = Region(Block())
-        for number, inner in enumerate(_steps(main)):
+        blocks_of(main, self.name)
+        for barrier in [each for each in main.walk() if isinstance(each, BarrierOp)]:
+            Rewriter.erase_op(barrier)  # launches run one after the other
+        for number, inner in enumerate(list(calls_of(main))):
             kernel = kernels[inner.callee.string_value()]
             buffers = [*inner.ins, *inner.outs, *inner.scratch, *inner.status]
             sharing = _all_sharing(inner)
-            aligned = tuple(_alignment(places[value].bytes.offset) for value in buffers)
+            aligned = tuple(_alignment(value, places) for value in buffers)
             key = (kernel.sym_name.data, tuple(anywhere(value.type) for value in buffers), sharing, aligned)
             if key not in functions:
                 functions[key] = _build(kernel, inner, key, target, lambda stem: _fresh(stem, taken))
@@ -135,19 +143,6 @@ class LowerKernelsToGpu(ModulePass):
         op.body.block.add_op(GpuModuleOp(MODULE, region))
         op.attributes["gpu.container_module"] = UnitAttr()
         state_level(op, "launches")
-
-
-def _steps(main: HostFuncOp) -> list[CallOp]:
-    """The calls in main. Raises CompileError for an op that a list of launches can't express."""
-    calls: list[CallOp] = []
-    for op in list(main.body.block.ops):
-        if op.regions:
-            raise CompileError(f"{describe(op)}: loops and branches have no code on a GPU yet")
-        if isinstance(op, BarrierOp):  # launches run one after the other
-            Rewriter.erase_op(op)
-        if isinstance(op, CallOp):
-            calls.append(op)
-    return calls
 
 
 def _fresh(stem: str, taken: set[str]) -> str:

@@ -263,7 +263,7 @@ def build_plan(
         pages_weights=compilation.pages_weights,
         weights=weights,
         code=code,
-        launches=compilation.launches,
+        program=compilation.program,
     )
 
 

@@ -1,4 +1,4 @@
-"""Base of devices that run launch lists: translates a module to launches and objects with kernels."""
+"""Base of devices that run device programs: translates a module to a program and objects with kernels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ...dialects.graph.blobs import MiniContext
     from ...dialects.kernel.targets import GpuAttr, Target
-    from ...lowering.gpu_to_cuda.launch_list import Launch
+    from ...lowering.gpu_to_cuda.device_program import Launch
     from ...lowering.pipelines import Observer, Phase
     from ..config import EngineConfig
     from ..native.llvm_processes import Compilers
@@ -66,18 +66,18 @@ class LaunchDevice(ComputeDevice):
         observer: Observer | None,
         compilers: Compilers | None,
     ) -> Compilation:
-        from ...lowering.gpu_to_cuda.launch_list import launch_list
+        from ...lowering.gpu_to_cuda.launch_list import device_program
         from ...lowering.pipelines import run_phases
         from ...passes.statistics import timed
 
         if config.enable_profiling:
             self.check_profiling(config)
         run_phases(ctx, module, phases, observer)
-        launches = launch_list(module)
+        program = device_program(module)
         with timed(ctx, "kernels"):
-            made: Sequence[bytes] = self.objects(module, config) if launches else ()
-        calls = tuple(KernelCall(each.kernel, each.nodes[0] if each.nodes else "") for each in launches)
-        return Compilation(calls=calls, objects=lambda: made, launches=launches, profiled=config.enable_profiling)
+            made: Sequence[bytes] = self.objects(module, config) if program.launches else ()
+        calls = tuple(KernelCall(each.kernel, each.nodes[0] if each.nodes else "") for each in program.launches)
+        return Compilation(calls=calls, objects=lambda: made, program=program, profiled=config.enable_profiling)
 
 
 def describe_launch(launch: Launch) -> str:

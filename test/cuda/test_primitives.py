@@ -17,7 +17,7 @@ from xdsl.ir import Attribute
 
 from mini_infer.dialects.gpu.kernels import FuncOp
 from mini_infer.dialects.graph.values import numpy_dtype
-from mini_infer.lowering.gpu_to_cuda.launch_list import Launch
+from mini_infer.lowering.gpu_to_cuda.device_program import Launch
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.device import device_named
 from mini_infer.runtime.devices.cuda.cuda_device import CudaCode

@@ -17,7 +17,7 @@ from ...dialects.errors import UnsupportedError
 from ...dialects.graph.host import kernels_of, main_of
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.kernel.targets import GpuAttr, gpu_of
-from ...lowering.gpu_to_cuda.launch_list import Launch
+from ...lowering.gpu_to_cuda.device_program import Launch
 from ...lowering.onnx_to_graph.model_file import ModelSource
 from ...passes.kernels.schedules import schedule_of
 from ...passes.kernels.schedules.cuda.cost import limit_seconds

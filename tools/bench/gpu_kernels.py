@@ -23,7 +23,8 @@ from ...dialects.graph.blobs import MiniContext
 from ...dialects.graph.host import kernels_of, main_of
 from ...dialects.kernel.targets import GpuAttr
 from ...lowering.gpu_to_cuda.cuda_text import cuda_text
-from ...lowering.gpu_to_cuda.launch_list import Launch, launch_list
+from ...lowering.gpu_to_cuda.device_program import Launch
+from ...lowering.gpu_to_cuda.launch_list import launch_list
 from ...lowering.pipelines import phases, remaining_phases, run_phases
 from ...passes.kernels.schedules import schedule_of
 from ...passes.kernels.schedules.cuda.cost import limit_seconds

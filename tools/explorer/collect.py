@@ -22,7 +22,7 @@ from ...dialects.graph.host import kernels_of
 from ...dialects.graph.model_nodes import ModelNode, model_nodes
 from ...dialects.kernel.kernel_attributes import FormAttr
 from ...dialects.kernel.targets import target_of
-from ...lowering.gpu_to_cuda.launch_list import Launch
+from ...lowering.gpu_to_cuda.device_program import Launch
 from ...lowering.levels import level_of
 from ...lowering.onnx_to_graph.model_file import ModelSource
 from ...passes.kernels.schedules import schedule_of

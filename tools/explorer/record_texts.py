@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from ...lowering.gpu_to_cuda.launch_list import Launch
+from ...lowering.gpu_to_cuda.device_program import Launch
 from ...runtime.native.code_listing import CodeListing
 from .pass_recorder import LineFacts, RecordedText
 from .record_data import Marks, Node, Step, Tensor, Text, numbers_of

@@ -17,7 +17,7 @@ from ....dialects.errors import CompileError, ConfigError, DeviceError, InvalidI
 from ...device import Array, ByteLayout
 
 if TYPE_CHECKING:
-    from ....lowering.gpu_to_cuda.launch_list import Launch
+    from ....lowering.gpu_to_cuda.device_program import Launch
 
 INSTALL = "pip install 'mini-infer[cuda13]', or 'mini-infer[cuda12]' where the driver has CUDA 12"
 SHARED_UNASKED = 48 << 10  # bytes of shared memory that a block gets without raising the limit

@@ -22,8 +22,12 @@ _DIMENSIONS = "xyz"
 
 @dataclass
 class Traffic:
-    """Bytes of global memory that the threads of a launch load and store, each access of each thread by itself."""
+    """Bytes of global memory that the threads of a launch load and store, each access of each thread by itself.
 
+    They are added up over the runs of a launch.
+    """
+
+    runs: int = 0
     loaded: int = 0
     stored: int = 0
 

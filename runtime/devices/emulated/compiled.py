@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ....dialects.errors import CompileError, ConfigError, KernelError
-from ....lowering.gpu_to_cuda.launch_list import Launch
+from ....lowering.gpu_to_cuda.device_program import Launch
 
 COMPILERS = ("g++", "clang++", "c++")
 OPTIONS = (

@@ -16,12 +16,14 @@ from weakref import WeakValueDictionary
 import numpy as np
 from typing_extensions import override
 
-from ....dialects.errors import CompileError, InvalidInputError, UnsupportedError
+from ....dialects.errors import CompileError, InvalidInputError, KernelError, UnsupportedError
+from ....lowering.gpu_to_cuda.device_program import Launch
 from ...asynchronous.cancellation import RunControl
 from ...compute_device import LoadedPlan, Session, Wrong
 from ...device import Array, Code, Memory
 from ...memory.host_memory import HostMemory, aligned_bytes
 from ..launch_device import LaunchDevice
+from ..program_run import DueRead, ProgramRun
 from ..remote_session import RemoteSession
 from .batch import Traffic
 from .checked_memory import GlobalRange
@@ -72,13 +74,43 @@ class EmulatedCode(Code):
             raise CompileError(f"there is no kernel '{name}'")
         return self._names.index(name)
 
-    def launch(
-        self, plan: LoadedPlan, counted: list[Traffic], addresses: Sequence[int], control: RunControl | None
+    def run(
+        self,
+        plan: LoadedPlan,
+        program: ProgramRun,
+        counted: Sequence[Traffic],
+        addresses: Sequence[int],
+        control: RunControl | None,
     ) -> None:
-        """Runs a plan's launches, possibly none, up to where the control says that the run is over.
+        """Runs a plan's program, up to where the control says that the run is over.
 
-        For a profiled plan, what each of them loads and stores is appended to `counted`.
+        For a profiled plan, what each launch loads and stores is added to its entry in `counted`.
         """
+        roots = self.roots(plan, addresses)
+        for each in program.due():
+            if control is not None and control.is_over:
+                return
+            if isinstance(each, DueRead):
+                scalar = _scalar(roots[each.root].behind(each.offset), each)
+                program.slots[each.slot : each.slot + each.nbytes] = scalar
+            else:
+                self.launch(each.launch, roots, counted[each.number] if plan.profiled else None)
+
+    def roots(self, plan: LoadedPlan, addresses: Sequence[int]) -> list[GlobalRange]:
+        """The arguments of main."""
+        del plan
+        return [GlobalRange(*located(address)) for address in addresses]
+
+    def launch(self, launch: Launch, roots: Sequence[GlobalRange], traffic: Traffic | None) -> None:
+        """Runs one launch, and adds it to `traffic`."""
+
+
+def _scalar(place: GlobalRange, read: DueRead) -> Array:
+    """The bytes of a scalar. Raises KernelError if nobody has written them."""
+    bytes = slice(place.offset, place.offset + read.nbytes)
+    if place.written is not None and not place.written[bytes].all():
+        raise KernelError(f"main: the host reads uninitialised bytes from {read.offset} on in argument {read.root}")
+    return place.allocation[bytes]
 
 
 class InterpretedCode(EmulatedCode):
@@ -93,25 +125,23 @@ class InterpretedCode(EmulatedCode):
         super().__init__(list(self._kernels))
 
     @override
-    def launch(
-        self, plan: LoadedPlan, counted: list[Traffic], addresses: Sequence[int], control: RunControl | None
-    ) -> None:
+    def roots(self, plan: LoadedPlan, addresses: Sequence[int]) -> list[GlobalRange]:
         first, last = len(plan.inputs), len(plan.inputs) + len(plan.written)
         status = last + 1 if plan.checks else None
-        roots: list[GlobalRange] = []
+        found: list[GlobalRange] = []
         for number, address in enumerate(addresses):
             allocation, offset = located(address)
             written = np.zeros(len(allocation), np.uint8) if first <= number <= last else None
-            roots.append(GlobalRange(allocation, offset, written, number == status))
-        for each in plan.launches:
-            if control is not None and control.is_over:
-                return
-            places = [roots[argument.root].behind(argument.offset) for argument in each.arguments]
-            traffic = Traffic() if plan.profiled else None
-            kernel = self._kernels[each.kernel]
-            kernel.run(each.grid, each.block, each.shared, places, nodes=each.nodes, traffic=traffic)
-            if traffic is not None:
-                counted.append(traffic)
+            found.append(GlobalRange(allocation, offset, written, number == status))
+        return found
+
+    @override
+    def launch(self, launch: Launch, roots: Sequence[GlobalRange], traffic: Traffic | None) -> None:
+        places = [roots[each.root].behind(each.offset) for each in launch.arguments]
+        kernel = self._kernels[launch.kernel]
+        kernel.run(launch.grid, launch.block, launch.shared, places, nodes=launch.nodes, traffic=traffic)
+        if traffic is not None:
+            traffic.runs += 1
 
 
 class CompiledCode(EmulatedCode):
@@ -124,15 +154,8 @@ class CompiledCode(EmulatedCode):
         super().__init__(self._program.names)
 
     @override
-    def launch(
-        self, plan: LoadedPlan, counted: list[Traffic], addresses: Sequence[int], control: RunControl | None
-    ) -> None:
-        places = [located(address) for address in addresses]
-        pointers = [allocation.ctypes.data + offset for allocation, offset in places]
-        for each in plan.launches:
-            if control is not None and control.is_over:
-                return
-            self._program.run(each, pointers)
+    def launch(self, launch: Launch, roots: Sequence[GlobalRange], traffic: Traffic | None) -> None:
+        self._program.run(launch, [each.allocation.ctypes.data + each.offset for each in roots])
 
 
 class EmulatedSession(RemoteSession):
@@ -141,19 +164,18 @@ class EmulatedSession(RemoteSession):
     has_clock = False
 
     def __init__(self, plan: LoadedPlan, arena: Memory, code: EmulatedCode) -> None:
-        self._counted: list[Traffic] = []
-        super().__init__(plan, arena, partial(code.launch, plan, self._counted))
-        self._launches = len(plan.launches)
+        self._counted = [Traffic() for _ in plan.launches]
+        super().__init__(plan, arena, partial(code.run, plan, ProgramRun(plan.program), self._counted))
 
     @override
     def _run(self, addresses: Sequence[int]) -> Wrong | None:
-        self._counted.clear()
+        for each in self._counted:
+            each.runs = each.loaded = each.stored = 0
         return super()._run(addresses)
 
     @override
     def times(self) -> Array:
-        done = len(self._counted)
-        return np.array([(0, int(number < done)) for number in range(self._launches)], np.int64).reshape(-1, 2)
+        return np.array([(0, each.runs) for each in self._counted], np.int64).reshape(-1, 2)
 
     @override
     def turns(self) -> Array:
@@ -161,8 +183,7 @@ class EmulatedSession(RemoteSession):
 
     @override
     def traffic(self) -> list[tuple[int, int]]:
-        found = [(each.loaded, each.stored) for each in self._counted]
-        return found + [(0, 0)] * (self._launches - len(found))
+        return [(each.loaded, each.stored) for each in self._counted]
 
 
 class Emulation(LaunchDevice):

@@ -16,7 +16,7 @@ from gpu_text import parse
 from llvm_jit import DTYPES, Code
 
 from mini_infer.lowering.gpu_to_cuda.cuda_text import HANDLERS, cuda_text
-from mini_infer.lowering.gpu_to_cuda.launch_list import Argument, Launch
+from mini_infer.lowering.gpu_to_cuda.device_program import Argument, Launch
 from mini_infer.runtime.devices.emulated.compiled import COMPILERS, Program, load
 
 pytestmark = pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")

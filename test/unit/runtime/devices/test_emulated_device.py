@@ -17,7 +17,7 @@ from text_models import model_of
 import mini_infer as mi
 from mini_infer.dialects.errors import ConfigError, InvalidInputError, KernelError, UnsupportedError
 from mini_infer.dialects.graph.values import Array
-from mini_infer.lowering.gpu_to_cuda.launch_list import Argument
+from mini_infer.lowering.gpu_to_cuda.device_program import Argument
 from mini_infer.runtime.devices.emulated.emulated_device import EmulatedMemory
 from mini_infer.runtime.plan import InferencePlan
 
@@ -119,10 +119,11 @@ def test_an_arena_offset_that_moved_is_found(judge: Judge) -> None:
     number, launch = next((n, each) for n, each in enumerate(plan.launches) if each.arguments[0].root == arena)
     moved = replace(launch, arguments=(Argument(arena, launch.arguments[0].offset + 256), *launch.arguments[1:]))
     launches = (*plan.launches[:number], moved, *plan.launches[number + 1 :])
+    program = replace(plan.program, launches=launches)
     with pytest.raises(
         KernelError, match=f"^{launch.kernel}: .*mlp/.* reads bytes of global memory that are uninitialised"
     ):
-        replace(plan, launches=launches).create_execution_context().run(judge.inputs)
+        replace(plan, program=program).create_execution_context().run(judge.inputs)
 
 
 def test_what_is_refused(judge: Judge) -> None:

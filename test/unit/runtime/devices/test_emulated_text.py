@@ -14,7 +14,7 @@ from gpu_text import parse
 
 from mini_infer.dialects.errors import CompileError, ConfigError, KernelError
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
-from mini_infer.lowering.gpu_to_cuda.launch_list import Argument, Launch
+from mini_infer.lowering.gpu_to_cuda.device_program import Argument, Launch
 from mini_infer.runtime.devices.emulated import compiled
 from mini_infer.runtime.devices.emulated.compiled import COMPILERS, Program, load
 
