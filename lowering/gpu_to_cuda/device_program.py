@@ -147,6 +147,11 @@ class DeviceProgram:
     registers: int = 0
     """How many there are."""
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether all that the host does is known before a run: it reads nothing from the device."""
+        return not any(isinstance(each, Read) for each in steps_of(self.steps))
+
 
 NO_PROGRAM = DeviceProgram()
 """That of a CPU, whose code has a single entry point."""
@@ -171,11 +176,6 @@ def inner_steps(step: Step) -> tuple[Program, ...]:
             return step.test, step.body
         case _:
             return ()
-
-
-def is_decided(program: Program) -> bool:
-    """Whether all that the host does is known before a run: it reads nothing from the device."""
-    return not any(isinstance(each, Read) for each in steps_of(program))
 
 
 def wrapped(value: int, bits: int) -> int:

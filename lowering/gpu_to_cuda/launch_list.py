@@ -209,15 +209,15 @@ class _Reader:
         """The result of an op on integers. Casts to more bits are none, as registers have any number of them."""
         name, operands = op.name.removeprefix("arith."), [self._number(each) for each in op.operands]
         bits, before = _bits(op.results[0].type, op), _bits(op.operands[-1].type, op)
-        match op:
-            case arith.ExtUIOp():
+        match name:
+            case "extui":
                 return self._unsigned(operands[0], before)
-            case arith.ExtSIOp() | arith.IndexCastOp() | arith.TruncIOp():
+            case "extsi" | "index_cast" | "trunci":
                 if before == 1:
                     return self._compute("subi", (0, operands[0]), bits)
                 return operands[0] if bits >= before else self._compute("addi", (operands[0], 0), bits)
-            case arith.CmpiOp():
-                predicate = op.predicate.value.data
+            case "cmpi":
+                predicate = cast("IntegerAttr", op.properties["predicate"]).value.data
                 if predicate >= len(_COMPARISONS):
                     predicate -= 4  # an unsigned one
                     operands = [self._unsigned(each, before) for each in operands]

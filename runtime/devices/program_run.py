@@ -45,6 +45,11 @@ class DueLaunch:
     computed: tuple[int, ...] = ()
     """The numbers in which it may differ from other runs of it."""
 
+    @property
+    def key(self) -> tuple[int, ...]:
+        """Equal for runs that do the same."""
+        return self.number, *self.computed
+
 
 @dataclass(frozen=True)
 class DueRead:

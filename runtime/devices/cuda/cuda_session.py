@@ -1,32 +1,38 @@
-"""A session on an NVIDIA GPU: runs a plan's launches on a stream of its own, replayed as a CUDA graph.
+"""A session on an NVIDIA GPU: runs a plan's program on a stream of its own, replayed as a CUDA graph.
 
 Copies of the caller's arrays through pinned memory, the launches and the copies back are enqueued together. The first
 inference synchronises after every launch, so that a fault is attributed to its kernel; a second one at the same
-addresses is captured as a graph, which later ones replay. Fresh tensors, which lie elsewhere in every run, are copied
-to and from memory of the session, whose graph is replayed. An inference follows the caller's stream, which in turn
-waits for it if it was named. Launches are enqueued long before they run, so a run that is cancelled, or over its time
-limit, is completed by the GPU.
+addresses is captured as a graph, which later ones replay. Where the host decides during an inference, what lies between
+its decisions is (stretches.py). Fresh tensors, which lie elsewhere in every run, are copied to and from memory of the
+session, whose graph is replayed. An inference follows the caller's stream, which in turn waits for it if it was named.
+Launches are enqueued long before they run, so a run that is cancelled, or over its time limit, is completed by the GPU
+up to the host's next decision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from typing_extensions import override
 
+from ....dialects.errors import UnsupportedError
 from ...asynchronous.cancellation import RunControl
 from ...compute_device import LoadedPlan, Wrong
 from ...device import Array, Memory
 from ...memory.host_memory import bytes_of
 from ...memory.tensor import Tensor
 from ..launch_device import describe_launch
+from ..program_run import SLOT, Due, DueRead, ProgramRun
 from ..remote_session import RemoteSession
 from .cupy_calls import Gpu, Stream, faults
+from .launch_times import LaunchTimes
+from .stretches import Stretches
 
 GRAPHS = 8  # graphs of one session, of the addresses that were used last; others are launched one by one
+MOST = 16384  # launches of an inference that is one graph
 SEEN = 64  # addresses that are remembered, so that a second run at them is captured
 
 Addresses: TypeAlias = tuple[int, ...]
@@ -47,11 +53,11 @@ def _launched_by_itself(_: Sequence[int], __: RunControl | None) -> None:
 
 
 class CudaSession(RemoteSession):
-    """Runs a plan's launches, with kernels by name."""
+    """Runs a plan's program, with kernels by name."""
 
     def __init__(self, gpu: Gpu, plan: LoadedPlan, arena: Memory, functions: Callable[[str], Any]) -> None:
         super().__init__(plan, arena, _launched_by_itself)
-        self._gpu, self._launches, self._inputs = gpu, plan.launches, len(plan.inputs)
+        self._gpu, self._inputs = gpu, len(plan.inputs)
         self._functions = {each.kernel: functions(each.kernel) for each in plan.launches}
         for name, function in self._functions.items():
             gpu.allow_shared(function, max(each.shared for each in plan.launches if each.kernel == name))
@@ -61,7 +67,10 @@ class CudaSession(RemoteSession):
         self._is_tried = False  # whether there was a run, which synchronised after each launch
         self._graphs: dict[Key, Any] = {}  # the most recently used last, as in:
         self._seen: dict[Key, None] = {}
-        self._profiled, self._marks = plan.profiled, list[Any]()
+        self._program = ProgramRun(plan.program, self._decide, gpu.pinned(plan.program.registers * SLOT))
+        self._is_one = plan.program.is_decided and sum(1 for _ in islice(self._program.due(), MOST + 1)) <= MOST
+        self._stretches = Stretches(self._stream, self._issue)
+        self._profile = LaunchTimes(self._stream, len(plan.launches)) if plan.profiled else None
 
     @override
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:
@@ -81,7 +90,7 @@ class CudaSession(RemoteSession):
     def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], stream: object = None) -> Wrong | None:
         addresses = tuple(each.address for each in (*inputs, *outputs))
         key = (*addresses, 0)
-        if not self._is_tried or self._profiled or key in self._graphs or key in self._seen:
+        if not self._is_tried or self._profile is not None or key in self._graphs or key in self._seen:
             return self._start(addresses, stream=stream)()
         _use(self._seen, key, None, SEEN)
         return self._start(self._staging(), theirs=addresses, stream=stream)()
@@ -119,7 +128,7 @@ class CudaSession(RemoteSession):
 
         def finish() -> Wrong | None:
             with self._gpu.active(), faults("an inference failed"):
-                own.wait()
+                self._decide()
             wrong = self._wrong.view(np.int64)
             return wrong.copy() if wrong.any() else None
 
@@ -127,19 +136,19 @@ class CudaSession(RemoteSession):
 
     def _launch_all(self, addresses: Addresses, copied: Sequence[Array]) -> None:
         """Enqueues the operations of an inference: one by one, or as a graph at addresses that were used before."""
-        own, key = self._stream, (*addresses, len(copied))
+        own, key, profile = self._stream, (*addresses, len(copied)), self._profile
 
-        def enqueue(after: Callable[[], object] | None = None) -> None:
+        def enqueue(after: Callable[[int], object] | None = None) -> None:
             self._enqueue(addresses, copied, after)
 
-        if self._profiled:
-            self._marks = [own.mark()]
-            enqueue(lambda: self._marks.append(own.mark()))
+        if profile is not None:
+            profile.start()
+            enqueue(profile.note)
         elif not self._is_tried:
-            enqueue(own.wait)
+            enqueue(lambda _: own.wait())
             self._is_tried = True
             _use(self._seen, key, None, SEEN)
-        elif key in self._graphs or key in self._seen:
+        elif self._is_one and (key in self._graphs or key in self._seen):
             graph = self._graphs.get(key) or own.captured(enqueue)
             _use(self._graphs, key, graph, GRAPHS)
             own.replay(graph)
@@ -147,28 +156,62 @@ class CudaSession(RemoteSession):
             _use(self._seen, key, None, SEEN)
             enqueue()
 
-    def _enqueue(self, addresses: Sequence[int], copied: Sequence[Array], after: Callable[[], object] | None) -> None:
-        """Enqueues all operations of an inference; calls `after` after each launch."""
+    def _decide(self) -> None:
+        """Waits for what is due so far."""
+        self._stretches.flush()
+        self._stream.wait()
+        if self._profile is not None:
+            self._profile.pause()
+
+    def _enqueue(
+        self, addresses: Sequence[int], copied: Sequence[Array], after: Callable[[int], object] | None
+    ) -> None:
+        """Enqueues all operations of an inference; calls `after` after each launch, with its number.
+
+        Where the host decides, this waits for what decides, and ends early if the run is over.
+        """
         stream, status = self._stream, self._status
         places = [*zip(addresses, copied, strict=False)]
         for address, there in places[: self._inputs]:
             stream.send(there, address)
         if status is not None:
             stream.clear(status.address, status.nbytes)
-        roots = [*addresses, *(memory.address for memory in self._own)]
-        for launch in self._launches:
-            with faults(describe_launch(launch)):
-                given = [roots[each.root] + each.offset for each in launch.arguments]
-                stream.launch(self._functions[launch.kernel], launch, given)
-                if after is not None:
-                    after()
+        roots = (*addresses, *(memory.address for memory in self._own))
+        for each in self._program.due():
+            if self._is_one or after is not None:
+                self._issue(each, roots, after)
+            else:
+                self._stretches.add(each, roots)
+            if not self._is_one and self._control is not None and self._control.is_over:
+                break
+        self._stretches.flush()
         if status is not None:
             stream.fetch(status.address, self._wrong)
         for address, there in places[self._inputs :]:
             stream.fetch(address, there)
 
+    def _issue(self, due: Due, roots: Sequence[int], after: Callable[[int], object] | None = None) -> None:
+        """Enqueues a launch or a read of main's arguments at these addresses."""
+        if isinstance(due, DueRead):
+            slot = self._program.slots[due.slot : due.slot + due.nbytes]
+            self._stream.fetch(roots[due.root] + due.offset, slot)
+            return
+        launch = due.launch
+        with faults(describe_launch(launch)):
+            given = [roots[each.root] + each.offset for each in launch.arguments]
+            self._stream.launch(self._functions[launch.kernel], launch, given)
+            if after is not None:
+                after(due.number)
+
     def microseconds(self, count: int, rounds: int) -> list[float]:
-        """For each round, the time by the GPU's clock of an inference on the bound buffers: `count` are one graph."""
+        """For each round, the time by the GPU's clock of an inference on the bound buffers: `count` are one graph.
+
+        Raises UnsupportedError if an inference is more than one graph.
+        """
+        if not self._is_one:
+            raise UnsupportedError(
+                "an inference with loops or branches that hang on its values is no single CUDA graph"
+            )
         addresses = self._bound_addresses()
         stream, found = self._stream, list[float]()
         with self._gpu.active(), faults("an inference failed"):
@@ -185,11 +228,10 @@ class CudaSession(RemoteSession):
 
     @override
     def times(self) -> Array:
-        if not self._marks:  # nothing has been run
-            return np.zeros((len(self._launches), 2))
-        return np.array([(self._stream.milliseconds(*pair) * 1e6, 1) for pair in pairwise(self._marks)])
+        assert self._profile is not None, "the plan is not profiled"
+        return self._profile.totals
 
     @override
     def turns(self) -> Array:
-        taken = self.times()[:, 0] if self._marks else np.zeros(0)
-        return np.stack([np.arange(len(taken)), np.cumsum(taken) - taken, taken], axis=1).astype(np.int64)
+        assert self._profile is not None, "the plan is not profiled"
+        return self._profile.turns
