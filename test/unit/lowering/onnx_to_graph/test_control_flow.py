@@ -25,6 +25,7 @@ WAYS: list[dict[str, Any]] = [
     {"threads": 1},
     {"threads": 1, "enable_graph_optimization": False, "enable_memory_planning": False},
     {"threads": 2, "check_memory": True},
+    {"device": "cuda-emulated"},
 ]
 
 

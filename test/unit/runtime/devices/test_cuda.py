@@ -534,38 +534,6 @@ def test_a_model_without_kernels_loads_nothing(fake: FakeCupy) -> None:
     assert output.shape == (0, 3) and not fake.of("Module.load")
 
 
-REGION = """
-func.func @main(%x: tensor<4xf32> {graph.name = "x"}) -> (tensor<4xf32> {graph.name = "y"}) {
-  %zero = arith.constant 0 : index
-  %one = arith.constant 1 : index
-  %four = arith.constant 4 : index
-  %yes = arith.cmpi slt, %zero, %four : index
-  BEGIN {
-    %t = graph.relu %x : tensor<4xf32>
-    scf.yield %t : tensor<4xf32>
-  } END
-  func.return %y : tensor<4xf32>
-}
-"""
-
-
-@pytest.mark.parametrize("device", ["cuda", "cuda-emulated"])
-@pytest.mark.parametrize(
-    "region",
-    [
-        ("%y = scf.for %i = %zero to %four step %one iter_args(%s = %x) -> (tensor<4xf32>)", ""),
-        ("%y = scf.if %yes -> (tensor<4xf32>)", "else { scf.yield %x : tensor<4xf32> }"),
-    ],
-)
-def test_loops_and_branches_are_refused(fake: FakeCupy, tmp_path: Path, device: str, region: tuple[str, str]) -> None:
-    path = tmp_path / "region.mlir"
-    path.write_text(REGION.replace("BEGIN", region[0]).replace("END", region[1]))
-    assert mi.compile(path, 1).plan.arena_bytes >= 0
-    name = region[0].split()[2]
-    with pytest.raises(mi.CompileError, match=rf"^{name}: loops and branches have no code on a GPU yet"):
-        mi.compile(path, device=device)
-
-
 WITHOUT = """
 import sys
 sys.modules["cupy"] = None
