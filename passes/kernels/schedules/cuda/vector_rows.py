@@ -81,9 +81,9 @@ class VectorRows(Schedule[GpuAttr]):
 
 
 def runs_along_depth(form: ContractionForm) -> bool:
-    """Whether the right-hand side is contiguous along the depth."""
+    """Whether lanes go along the depth of the right-hand side: its elements in a row are no neighbours."""
     if not isinstance(form.root, MatmulOp):
         return False
     strides = strided_view(form.root.rhs).strides
     column, depth = (strides[-2], strides[-1]) if form.root.transpose_b is not None else (strides[-1], strides[-2])
-    return depth == 1 and column != 1
+    return depth == 1 or column != 1 or product_shape(form.root).columns == 1

@@ -224,6 +224,14 @@ def test_vector_rows_along_the_depth(case: Case, schedule: AnySchedule) -> None:
     check_launches(case, schedule, bound=EXACT)
 
 
+def one_column(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(2, 4, 8, 8), m.input(2, 4, 8, 1), transpose_a=True))
+
+
+def test_a_single_column_has_code_for_what_is_chosen() -> None:
+    check_launches(one_column, bound=EXACT)
+
+
 @pytest.mark.parametrize("schedule", [SMALL, SPLIT, *WARPS, VectorRows(8, 128)])
 def test_halves_are_widened(schedule: AnySchedule) -> None:
     case = few_halves if isinstance(schedule, VectorRows) else halves
