@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import prod
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp as HostFuncOp
@@ -31,9 +32,9 @@ from ...dialects.gpu.kernels import ModuleOp as KernelsOp
 from ...dialects.graph.base import node_name
 from ...dialects.symbols import symbol_named
 from . import arith_ops, control_flow, gpu_ops, math_ops, memref_ops, vector_ops
-from .device_program import Launch
+from .device_program import DeviceProgram, Launch, LaunchWith, Number, Register, steps_of
 from .kernel_text import BufferAddress, Handler, KernelText, NodeMark, memref_type
-from .launch_list import launch_list
+from .launch_list import device_program
 from .names import prelude
 from .types import Types
 
@@ -45,7 +46,11 @@ HANDLERS: dict[str, Handler] = {
     **control_flow.HANDLERS,
     **gpu_ops.HANDLERS,
 }
+_ALL = 2**63
+"""The end of what may lie behind an argument of main, in bytes."""
 _WIDE = 2**31  # number of elements beyond which int is too small for an index
+_MovedLaunch: TypeAlias = tuple[Launch, Sequence[Number]]
+"""A launch, and its arguments' offsets where a run computes them."""
 _HARMLESS = ("arith.", "math.", "vector.", "memref.", "gpu.thread_id", "gpu.block_id")
 _STORES = {"memref.store": 1, "vector.store": 1, "nvgpu.device_async_copy": -1}
 
@@ -58,11 +63,13 @@ def cuda_text(module: ModuleOp) -> str:
         raise CompileError("the module holds no kernels for a GPU")
     types = Types(any(is_wide(each) for each in functions))
     main = symbol_named(module, "main")
-    launches = launch_list(module) if isinstance(main, HostFuncOp) else ()
+    program = device_program(module) if isinstance(main, HostFuncOp) else DeviceProgram()
+    moved = {each.launch: each.offsets for each in steps_of(program.steps) if isinstance(each, LaunchWith)}
+    launches = [(each, moved.get(number, ())) for number, each in enumerate(program.launches)]
     lines: list[str | NodeMark] = []
     lines += prelude().splitlines()
     for function in functions:
-        mine = [each for each in launches if each.kernel == function.sym_name.data]
+        mine = [each for each in launches if each[0].kernel == function.sym_name.data]
         _kernel(function, mine, types, lines)
     return "\n".join([*_numbered(lines), ""])
 
@@ -74,7 +81,7 @@ def is_wide(function: FuncOp) -> bool:
     return any(prod(shape) >= _WIDE for shape in shapes)
 
 
-def _kernel(function: FuncOp, launches: Sequence[Launch], types: Types, lines: list[str | NodeMark]) -> None:
+def _kernel(function: FuncOp, launches: Sequence[_MovedLaunch], types: Types, lines: list[str | NodeMark]) -> None:
     name = function.sym_name.data
     kernel = KernelText(types, HANDLERS, _dead(function), lines)
     kernel.written.update(_written(function))
@@ -86,7 +93,7 @@ def _kernel(function: FuncOp, launches: Sequence[Launch], types: Types, lines: l
         kernel.put(argument, BufferAddress(variable, strides, kernel.space_of(argument)))
         restrict = "__restrict__ " if argument.index in apart else ""
         parameters.append(f"{kernel.pointer_type(argument)}* {restrict}{variable}")
-    nodes = list(dict.fromkeys((*(node for each in launches for node in each.nodes), *_nodes(function))))
+    nodes = list(dict.fromkeys((*(node for each, _ in launches for node in each.nodes), *_nodes(function))))
     lines += ["", *_comment(nodes or [name])]
     if nodes:
         lines.append(NodeMark(nodes[0]))
@@ -151,15 +158,18 @@ def _dead(function: FuncOp) -> set[Operation]:
     return dead
 
 
-def _apart(function: FuncOp, launches: Sequence[Launch], written: set[SSAValue]) -> set[int]:
+def _apart(function: FuncOp, launches: Sequence[_MovedLaunch], written: set[SSAValue]) -> set[int]:
     """The arguments for `__restrict__`: no other argument of any launch writes their bytes, nor reads written ones."""
     if not launches:
         return set()
     arguments = function.body.block.args
     spans = [_span(each) for each in arguments]
     apart = set(range(len(arguments)))
-    for launch in launches:
+    for launch, moved in launches:
         places = [(at.root, at.offset, at.offset + span) for at, span in zip(launch.arguments, spans, strict=True)]
+        for i, offset in enumerate(moved):
+            if isinstance(offset, Register):  # it may lie anywhere
+                places[i] = places[i][0], 0, _ALL
         for i, (root, start, end) in enumerate(places):
             for j, (other, first, last) in enumerate(places[:i]):
                 met = root == other and start < last and first < end

@@ -55,6 +55,7 @@ CALL = "kernel.call"
 _SILENT = (memref.ViewOp, WindowOp, ReturnOp, scf.YieldOp, scf.ConditionOp, *VIEWS)
 """Ops without a step: addresses are computed where they are used."""
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")  # arith.cmpi's predicates, without its four unsigned ones
+_NEUTRAL = {"addi": 0, "muli": 1}
 _WIDER = 128  # bits that hold every integer of the IR, signed or unsigned
 
 
@@ -147,7 +148,7 @@ class _Reader:
         root, offset = self._address(op.memref)
         type = memref_type(op.memref)
         for index, stride in zip(op.indices, self._places[op.memref].box.strides, strict=True):
-            offset = self._sum(offset, self._product(self._number(index), stride * itemsize_of(type)))
+            offset = self._sum(offset, self._number(index), stride * itemsize_of(type))
         (result,) = self._fresh([op.res])
         self._steps.append(Read(result, root, offset, _bits(op.res.type, op)))
 
@@ -215,7 +216,7 @@ class _Reader:
             case "extsi" | "index_cast" | "trunci":
                 if before == 1:
                     return self._compute("subi", (0, operands[0]), bits)
-                return operands[0] if bits >= before else self._compute("addi", (operands[0], 0), bits)
+                return operands[0] if bits >= before else self._compute("ori", (operands[0], 0), bits)
             case "cmpi":
                 predicate = cast("IntegerAttr", op.properties["predicate"]).value.data
                 if predicate >= len(_COMPARISONS):
@@ -231,18 +232,17 @@ class _Reader:
         return value if bits == 1 else self._compute("andi", (value, (1 << bits) - 1), _WIDER)
 
     def _compute(self, operation: str, operands: Sequence[Number], bits: int) -> Number:
-        """The result of an operation: a constant where all operands are."""
+        """The result of an operation: a constant where all operands are, an operand where the other one is neutral."""
         if not any(isinstance(each, Register) for each in operands):
             return computed(operation, [_known(each) for each in operands], bits)
+        if _NEUTRAL.get(operation) in operands:
+            return operands[1] if isinstance(operands[1], Register) else operands[0]
         result = self._register()
         self._steps.append(Compute(result, operation, tuple(operands), bits))
         return result
 
-    def _sum(self, a: Number, b: Number) -> Number:
-        return self._compute("addi", (a, b), 64) if a != 0 and b != 0 else b if a == 0 else a
-
-    def _product(self, a: Number, factor: int) -> Number:
-        return a if factor == 1 else self._compute("muli", (a, factor), 64)
+    def _sum(self, a: Number, b: Number, factor: int = 1) -> Number:
+        return self._compute("addi", (a, self._compute("muli", (b, factor), 64)), 64)
 
     def _address(self, value: SSAValue) -> tuple[int, Number]:
         """The argument of main that a buffer lies in, and its offset there in bytes."""
@@ -252,7 +252,7 @@ class _Reader:
             return root, self._sum(offset, self._number(op.byte_shift))
         if isinstance(op, WindowOp):
             root, offset = self._address(op.source)
-            return root, self._sum(offset, self._product(self._number(op.offset), itemsize_of(memref_type(value))))
+            return root, self._sum(offset, self._number(op.offset), itemsize_of(memref_type(value)))
         if isinstance(op, VIEWS):
             root, offset = self._address(op.operands[0])
             behind = self._places[value].bytes.offset - self._places[op.operands[0]].bytes.offset
