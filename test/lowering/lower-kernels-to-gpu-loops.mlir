@@ -30,7 +30,7 @@
 // HOST: for %[[J:.*]] = 0 to 3 step 1:
 // HOST-NEXT: %[[ROW:.*]] = muli %[[J]], 2
 // HOST: %[[BYTES:.*]] = muli %[[ROW]], 4
-// HOST-NEXT: launch {{.*}} at %[[BYTES]],
+// HOST: launch {{.*}} at %[[BYTES]],
 builtin.module attributes {kernel.target = #kernel.gpu<"sm_80">} {
   func.func @main(%x: tensor<6xf32> {graph.name = "x"}, %count: tensor<i64> {graph.name = "count"})
       -> (tensor<6xf32> {graph.name = "y"}, tensor<6xf32> {graph.name = "z"}) {
