@@ -1,7 +1,7 @@
 """nvgpu: asynchronous copies to shared memory, and matrix multiply-accumulate (mma) by a warp.
 
 Unlike MLIR's dialect, copies, groups and waits carry no tokens: as in PTX, they refer to each other by each thread's
-program order.
+program order. Fragments are vectors of one dimension.
 """
 
 from __future__ import annotations
@@ -12,18 +12,22 @@ from typing import cast
 from typing_extensions import override
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    BoolAttr,
+    FixedBitwidthType,
     Float16Type,
     IndexType,
     IntegerAttr,
     MemRefType,
     VectorType,
     f32,
+    i1,
     i32,
 )
 from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
+    ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -182,4 +186,57 @@ class MmaOp(IRDLOperation):
                 raise VerifyException(f"{name} is {value.type}; it must be {VectorType(kind, [count])}")
 
 
-NvGpu = Dialect("nvgpu", [AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, RoundToTf32Op, MmaOp], [])
+TILES = (1, 2, 4)  # matrices that one ldmatrix may load
+LINE_BYTES = 16  # of a row of such a matrix, which has 8
+
+
+@irdl_op_definition
+class LdMatrixOp(IRDLOperation):
+    """Loads `numTiles` matrices of 8 rows of 16 bytes from shared memory, spread over the lanes of a warp.
+
+        %f = nvgpu.ldmatrix %s[%i, %j] {numTiles = 4 : i32, transpose = false} : memref<16x40xf16, #gpu...>
+            -> vector<8xf16>
+
+    Lane 8 * m + r gives the place of row r of matrix m; other lanes' indices are ignored. With g = lane / 4 and t =
+    lane % 4, a lane gets 4 bytes of each matrix, one after the other: the elements of row g from byte 4 * t on; if
+    transposed, which 16-bit elements can be, those of column g in rows 2 * t and 2 * t + 1. (PTX ISA: "ldmatrix".)
+    """
+
+    name = "nvgpu.ldmatrix"
+    source = operand_def(MemRefType)
+    indices = var_operand_def(IndexType)
+    transpose = prop_def(BoolAttr)
+    tiles = prop_def(IntegerAttr.constr(i32), prop_name="numTiles")
+    result = result_def(VectorType)
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(MemoryReadEffect())
+    assembly_format = "$source `[` $indices `]` attr-dict `:` type($source) `->` type($result)"
+
+    def __init__(self, source: SSAValue, indices: Sequence[SSAValue], tiles: int, *, transpose: bool = False) -> None:
+        element = cast("MemRefType[Attribute]", source.type).element_type
+        super().__init__(
+            operands=[source, indices],
+            properties={"transpose": IntegerAttr(transpose, i1), "numTiles": IntegerAttr(tiles, i32)},
+            result_types=[VectorType(element, [tiles * 4 // cast("FixedBitwidthType", element).size])],
+        )
+
+    @override
+    def verify_(self) -> None:
+        source, tiles = cast("MemRefType[Attribute]", self.source.type), self.tiles.value.data
+        size = getattr(source.element_type, "size", 0)
+        if source.memory_space != WORKGROUP:
+            raise VerifyException("matrices are loaded from shared memory")
+        if size not in (1, 2, 4):
+            raise VerifyException(f"matrices of {source.element_type}; elements may have 1, 2, 4 bytes")
+        if self.transpose.value.data and size != 2:
+            raise VerifyException(f"matrices of {source.element_type} can't be transposed; elements of 2 bytes can")
+        if tiles not in TILES:
+            raise VerifyException(f"{tiles} matrices; there may be {', '.join(map(str, TILES))}")
+        if len(self.indices) != source.get_num_dims():
+            raise VerifyException(f"expected {source.get_num_dims()} indices for {source}, got {len(self.indices)}")
+        expected = VectorType(source.element_type, [tiles * 4 // size])
+        if self.result.type != expected:
+            raise VerifyException(f"the result is {self.result.type}; it must be {expected}")
+
+
+NvGpu = Dialect("nvgpu", [AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, RoundToTf32Op, LdMatrixOp, MmaOp], [])

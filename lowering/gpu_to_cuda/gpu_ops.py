@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.gpu.kernels import BlockIdOp, ThreadIdOp
-from ...dialects.gpu.nvgpu import AsyncCopyOp, AsyncWaitOp, MmaOp
+from ...dialects.gpu.nvgpu import AsyncCopyOp, AsyncWaitOp, LdMatrixOp, MmaOp
 from ...dialects.gpu.shuffle import ShuffleOp
 from .expressions import Expression, Lanes, binary, call, literal
 from .kernel_text import GLOBAL, SHARED, WARP, Handler, KernelText, memref_type
@@ -70,6 +70,14 @@ def _round(kernel: KernelText, op: Operation) -> None:
     kernel.define(op.results[0], call("to_tf32", kernel.scalar(op.operands[0])), op)
 
 
+def _ldmatrix(kernel: KernelText, op: LdMatrixOp) -> None:
+    place, indices = kernel.place(op.source), indices_of(kernel, op.indices)
+    function = "ldmatrix_transposed" if op.transpose.value.data else "ldmatrix"
+    text = f"{function}<{op.tiles.value.data}>({place.address(indices)})"
+    loaded = Expression(text, depends=place.element(indices).depends | {WARP})
+    kernel.define(op.result, Lanes(whole=loaded), op)
+
+
 def _mma(kernel: KernelText, op: MmaOp) -> None:
     product = call("mma", *(kernel.whole(each) for each in op.operands))
     product = Expression(product.text, product.level, product.depends | {WARP})
@@ -85,5 +93,6 @@ HANDLERS: dict[str, Handler] = {
     "nvgpu.device_async_create_group": _group,
     "nvgpu.device_async_wait": _wait,
     "nvgpu.round_to_tf32": _round,
+    "nvgpu.ldmatrix": _ldmatrix,
     "nvgpu.mma.sync": _mma,
 }

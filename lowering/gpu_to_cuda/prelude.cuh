@@ -123,6 +123,41 @@ DEVICE void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;" :: "n"(Groups) : "memory");
 }
 
+// The lane's part of 1, 2 or 4 matrices of 8 rows of 16 bytes, each of which a lane points to.
+template <class T, int Tiles>
+using part_of_tiles = vec<T, Tiles * 4 / sizeof(T)>;
+#define LDMATRIX(name, modifier)                                                                                   \
+  template <int Tiles>                                                                                             \
+  DEVICE vec<u32, Tiles> name##_words(u32 row) {                                                                   \
+    vec<u32, Tiles> x;                                                                                             \
+    if constexpr (Tiles == 4)                                                                                      \
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4" modifier ".shared.b16 {%0, %1, %2, %3}, [%4];"                  \
+                   : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(row) : "memory");                        \
+    else if constexpr (Tiles == 2)                                                                                 \
+      asm volatile("ldmatrix.sync.aligned.m8n8.x2" modifier ".shared.b16 {%0, %1}, [%2];"                          \
+                   : "=r"(x[0]), "=r"(x[1]) : "r"(row) : "memory");                                                \
+    else                                                                                                           \
+      asm volatile("ldmatrix.sync.aligned.m8n8.x1" modifier ".shared.b16 {%0}, [%1];"                              \
+                   : "=r"(x[0]) : "r"(row) : "memory");                                                            \
+    return x;                                                                                                      \
+  }
+LDMATRIX(ldmatrix, "")
+LDMATRIX(ldmatrix_transposed, ".trans")
+template <int Tiles, class T>
+DEVICE part_of_tiles<T, Tiles> ldmatrix(const T* row) {
+  part_of_tiles<T, Tiles> part;
+  const vec<u32, Tiles> words = ldmatrix_words<Tiles>(shared_address(row));
+  memcpy(&part, &words, sizeof part);
+  return part;
+}
+template <int Tiles, class T>
+DEVICE part_of_tiles<T, Tiles> ldmatrix_transposed(const T* row) {
+  part_of_tiles<T, Tiles> part;
+  const vec<u32, Tiles> words = ldmatrix_transposed_words<Tiles>(shared_address(row));
+  memcpy(&part, &words, sizeof part);
+  return part;
+}
+
 // a * b + c of small matrices, parts of which each lane of the warp holds.
 DEVICE vec<float, 4> mma(vec<float, 4> a, vec<float, 2> b, vec<float, 4> c) {
   asm volatile(

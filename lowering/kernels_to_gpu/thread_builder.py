@@ -14,7 +14,7 @@ from ...dialects.extensions.arith import ExtUIOp, TruncIOp
 from ...dialects.extensions.replace import scalar_of
 from ...dialects.gpu.kernels import BarrierOp, BlockIdOp, ThreadIdOp
 from ...dialects.gpu.memory_spaces import PRIVATE, WORKGROUP, DynamicSharedMemoryOp
-from ...dialects.gpu.nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, MmaOp, RoundToTf32Op
+from ...dialects.gpu.nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, LdMatrixOp, MmaOp, RoundToTf32Op
 from ...dialects.gpu.shuffle import ShuffleOp
 from ...dialects.graph.values import numpy_dtype
 from ...dialects.kernel.targets import GpuAttr
@@ -132,6 +132,10 @@ class ThreadBuilder(LoopBuilder):
         high = self.from_lane(self.insert(TruncIOp(self.insert(arith.ShRUIOp(bits, half)), i32)), by, mode, width)
         high = self.insert(arith.ShLIOp(self.insert(ExtUIOp(high, i64)), half))
         return self.insert(arith.BitcastOp(self.insert(arith.OrIOp(high, self.insert(ExtUIOp(low, i64)))), f64))
+
+    def ldmatrix(self, source: SSAValue, at: Sequence[Index], tiles: int, *, transpose: bool = False) -> SSAValue:
+        """The lane's part of 8 x 8 matrices in shared memory, one row of which each lane points to; see LdMatrixOp."""
+        return self.insert(LdMatrixOp(source, [self.index(i) for i in at], tiles, transpose=transpose))
 
     def mma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
         """a b + c of warp-level matrix fragments; see MmaOp."""

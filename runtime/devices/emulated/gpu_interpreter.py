@@ -22,7 +22,7 @@ from . import checked_memory, memory, warps
 from .batch import Batch, Sizes, Traffic
 from .checked_memory import CheckedGlobal, CheckedShared, GlobalRange, Tracked
 from .copies import Copies
-from .memory import GlobalMemory, MemoryView, PrivateMemory, SharedMemory, element_bytes, strides_of
+from .memory import GlobalMemory, MemoryView, PrivateMemory, SharedMemory, Site, element_bytes, strides_of
 from .races import GlobalRaces
 from .thread_values import Mask, Value, joined, joined_lanes, merged, merged_lanes, split, trips
 from .translate import translate
@@ -30,7 +30,7 @@ from .translate import translate
 MOST_THREADS = 1 << 16
 """Threads of a batch: their values should stay in a core's caches."""
 _STORES = ("memref.store", "vector.store")
-_BUFFERS = ("memref.load", "vector.load", *_STORES, "nvgpu.device_async_copy")
+_BUFFERS = ("memref.load", "vector.load", *_STORES, "nvgpu.device_async_copy", "nvgpu.ldmatrix")
 
 
 class Kernel:
@@ -163,6 +163,15 @@ class _Run:
     ) -> tuple[Value, Value]:
         """gpu.shuffle"""
         return warps.shuffle(self._batch, op, mode, value, offset, width, mask, self._checked)
+
+    def ldmatrix(self, row: Site, window: MemoryView, indices: Sequence[Value], mask: Mask) -> Value:
+        """nvgpu.ldmatrix"""
+        access = checked_memory if self._checked else memory
+
+        def rows(pointing: Mask) -> Value:
+            return access.load(row, window, indices, pointing)
+
+        return warps.load_matrices(self._batch, row, rows, mask, self._checked)
 
     def sync(self, op: Operation, a: Value, b: Value, c: Value, mask: Mask) -> Value:
         """nvgpu.mma.sync"""

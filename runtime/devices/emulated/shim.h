@@ -478,6 +478,34 @@ static void copy_async_wait() {
   copies.erase(copies.begin(), copies.begin() + done);
 }
 
+// The lanes hand over the addresses of rows, and each takes its part of the matrices that they are of.
+template <int Tiles, bool Transposed, class T>
+static vec<T, Tiles * 4 / sizeof(T)> emulated_ldmatrix(const T* row) {
+  const int lane = emulated::fiber->number % emulated::WARP, group = lane / 4, place = lane % 4;
+  if (lane < 8 * Tiles && reinterpret_cast<uintptr_t>(row) % 16)
+    emulated::fail("a row of a matrix at an address that is no multiple of 16");
+  emulated::Exchange mine = {};
+  memcpy(mine.words, &row, sizeof row);
+  const emulated::Exchange* all = emulated::exchange("loads matrices", mine);
+  constexpr int count = 4 / sizeof(T);  // elements of a lane, of each matrix
+  vec<T, Tiles * count> part;
+  for (int i = 0; i < Tiles * count; ++i) {
+    const int matrix = i / count, at = place * count + i % count;
+    const T* from;
+    memcpy(&from, all[matrix * 8 + (Transposed ? at : group)].words, sizeof from);
+    part[i] = from[Transposed ? group : at];
+  }
+  return part;
+}
+template <int Tiles, class T>
+static auto ldmatrix(const T* row) {
+  return emulated_ldmatrix<Tiles, false>(row);
+}
+template <int Tiles, class T>
+static auto ldmatrix_transposed(const T* row) {
+  return emulated_ldmatrix<Tiles, true>(row);
+}
+
 // Tensor cores add up exact products and cut the sum off, rounding it toward zero.
 static float rounded_toward_zero(double sum) {
   const float near = float(sum);

@@ -31,7 +31,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.gpu.kernels import FuncOp
-from ....dialects.gpu.nvgpu import AsyncCopyOp, AsyncWaitOp
+from ....dialects.gpu.nvgpu import LINE_BYTES, AsyncCopyOp, AsyncWaitOp, LdMatrixOp
 from ....dialects.gpu.shuffle import ShuffleOp
 from ....dialects.graph.base import describe
 from ....lowering.gpu_to_cuda.cuda_text import is_wide
@@ -320,6 +320,12 @@ class _Writer:
         valid = None if op.valid is None else self.name(op.valid)
         self.line(f"run.copies.begin({site}, {', '.join(places)}, {valid}, {mask})")
 
+    def ldmatrix(self, op: LdMatrixOp, mask: str) -> None:
+        element, (base, *indices) = _type(op.source).element_type, op.operands
+        row = site_of(op, element, LINE_BYTES // element_bytes(_type(op.source)))
+        what = f"{self.give('s', row)}, {self.name(base)}, ({self.names(indices)})"
+        self.line(f"{self.name(op.result)} = run.ldmatrix({what}, {mask})")
+
     def group(self, _: Operation, mask: str) -> None:
         self.line(f"run.copies.group({mask})")
 
@@ -376,5 +382,6 @@ _HANDLERS: dict[str, Callable[[_Writer, Any, str], None]] = {
     "nvgpu.device_async_copy": _Writer.copy,
     "nvgpu.device_async_create_group": _Writer.group,
     "nvgpu.device_async_wait": _Writer.wait,
+    "nvgpu.ldmatrix": _Writer.ldmatrix,
     "nvgpu.mma.sync": _Writer.step,
 }

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
 from xdsl.ir import Operation
 
+from ....dialects.gpu.nvgpu import LdMatrixOp
 from ....dialects.kernel.targets import GpuAttr
 from ...device import Array
 from .batch import Batch, active
-from .thread_values import Mask, Value, broadcast_to, varies, where
+from .memory import Site
+from .thread_values import Mask, Value, broadcast_to, split, varies, where
 
 WARP = GpuAttr.WARP
 _TF32 = np.uint32(0xFFFFE000)  # the bits of an f32 that a tensor core reads
@@ -56,6 +59,23 @@ def shuffle(
     rows = max(len(source), len(value))
     whole = broadcast_to(value, (rows, batch.threads))
     return np.take_along_axis(whole, broadcast_to(source, whole.shape), axis=1), valid
+
+
+def load_matrices(batch: Batch, row: Site, load: Callable[[Mask], Value], mask: Mask, checked: bool) -> Value:
+    """nvgpu.ldmatrix: loads the row that each lane points to, and hands out its elements."""
+    op = cast("LdMatrixOp", row.op)
+    if checked:
+        whole_warps(batch, op, mask)
+    tiles, count = op.tiles.value.data, row.lanes // 4
+    pointing, _ = split((np.arange(batch.threads) % WARP < 8 * tiles)[None], mask)
+    rows = load(pointing)
+    rows = broadcast_to(rows, (len(rows), batch.threads, row.lanes)).reshape(len(rows), -1, 4, 8, row.lanes)
+    matrices = rows[:, :, :tiles]
+    if op.transpose.value.data:
+        matrices = matrices.swapaxes(-1, -2)
+    # [block, warp, matrix, g, t, number] -> [block, thread, matrix, number]
+    parts = matrices.reshape(*matrices.shape[:4], 4, count).transpose(0, 1, 3, 4, 2, 5)
+    return parts.reshape(len(rows), batch.threads, tiles * count)
 
 
 def round_to_tf32(value: Value) -> Value:

@@ -95,6 +95,54 @@ func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref
 
 // -----
 
+func.func @f(%n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %w: memref<8xf64, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{matrices are loaded from shared memory}}
+  %p = nvgpu.ldmatrix %m[%n] {numTiles = 4 : i32, transpose = false} : memref<8xf32> -> vector<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %w: memref<8xf64, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{matrices of f64; elements may have 1, 2, 4 bytes}}
+  %p = nvgpu.ldmatrix %w[%n] {numTiles = 4 : i32, transpose = false} : memref<8xf64, #gpu.address_space<workgroup>> -> vector<2xf64>
+  func.return
+}
+
+// -----
+
+func.func @f(%n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %w: memref<8xf64, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{matrices of f32 can't be transposed; elements of 2 bytes can}}
+  %p = nvgpu.ldmatrix %t[%n] {numTiles = 4 : i32, transpose = true} : memref<8xf32, #gpu.address_space<workgroup>> -> vector<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %w: memref<8xf64, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{3 matrices; there may be 1, 2, 4}}
+  %p = nvgpu.ldmatrix %t[%n] {numTiles = 3 : i32, transpose = false} : memref<8xf32, #gpu.address_space<workgroup>> -> vector<3xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %w: memref<8xf64, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{expected 1 indices for memref<8xf32, #gpu.address_space<workgroup>>, got 2}}
+  %p = nvgpu.ldmatrix %t[%n, %n] {numTiles = 4 : i32, transpose = false} : memref<8xf32, #gpu.address_space<workgroup>> -> vector<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %w: memref<8xf64, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{the result is vector<2xf32>; it must be vector<4xf32>}}
+  %p = nvgpu.ldmatrix %t[%n] {numTiles = 4 : i32, transpose = false} : memref<8xf32, #gpu.address_space<workgroup>> -> vector<2xf32>
+  func.return
+}
+
+// -----
+
 gpu.module @kernels {
   // expected-error @below {{the arguments of a gpu.func differ from its type}}
   "gpu.func"() <{function_type = (f32) -> (), kernel}> ({

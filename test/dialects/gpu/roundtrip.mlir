@@ -47,9 +47,10 @@ gpu.module @kernels {
 
 // CHECK:           gpu.shuffle xor %v, %o, %w : f32
 // CHECK-NEXT:      nvgpu.round_to_tf32 %v : f32
+// CHECK-NEXT:      nvgpu.ldmatrix %h[%i, %i] {numTiles = 4 : i32, transpose = true} : memref<16x40xf16, #gpu.address_space<workgroup>> -> vector<8xf16>
 // CHECK-NEXT:      nvgpu.mma.sync(%a, %b, %c) : (vector<8xf16>, vector<4xf16>, vector<4xf32>) -> vector<4xf32>
 gpu.module @warps {
-  gpu.func @warp(%m: memref<4xf32>) kernel {
+  gpu.func @warp(%h: memref<16x40xf16, #gpu.address_space<workgroup>>, %i: index) kernel {
     %v = arith.constant 1.0 : f32
     %o = arith.constant 16 : i32
     %w = arith.constant 32 : i32
@@ -58,6 +59,7 @@ gpu.module @warps {
     %c = arith.constant dense<1.0> : vector<4xf32>
     %r, %valid = gpu.shuffle xor %v, %o, %w : f32
     %t = nvgpu.round_to_tf32 %v : f32
+    %l = nvgpu.ldmatrix %h[%i, %i] {numTiles = 4 : i32, transpose = true} : memref<16x40xf16, #gpu.address_space<workgroup>> -> vector<8xf16>
     %d = nvgpu.mma.sync(%a, %b, %c) : (vector<8xf16>, vector<4xf16>, vector<4xf32>) -> vector<4xf32>
     gpu.return
   }

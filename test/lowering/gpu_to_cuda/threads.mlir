@@ -73,6 +73,24 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Matrices in shared memory, spread over the lanes; of a later store they see nothing.
+  // CHECK-LABEL: void matrices(
+  // CHECK:         const vec<f16, 4> half = ldmatrix<2>(&tile[thread * 8]);
+  // CHECK-NEXT:    store(tile, ldmatrix_transposed<4>(&tile[thread * 8]));
+  // CHECK-NEXT:    store(&tile[8], half);
+  gpu.func @matrices() kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %thread = gpu.thread_id x
+    %bytes = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
+    %tile = memref.view %bytes[%c0][] : memref<?xi8, #gpu.address_space<workgroup>> to memref<32x8xf16, #gpu.address_space<workgroup>>
+    %part = nvgpu.ldmatrix %tile[%thread, %c0] {numTiles = 4 : i32, transpose = true} : memref<32x8xf16, #gpu.address_space<workgroup>> -> vector<8xf16>
+    %half = nvgpu.ldmatrix %tile[%thread, %c0] {numTiles = 2 : i32, transpose = false} : memref<32x8xf16, #gpu.address_space<workgroup>> -> vector<4xf16>
+    vector.store %part, %tile[%c0, %c0] : memref<32x8xf16, #gpu.address_space<workgroup>>, vector<8xf16>
+    vector.store %half, %tile[%c1, %c0] : memref<32x8xf16, #gpu.address_space<workgroup>>, vector<4xf16>
+    gpu.return
+  }
+
   // Products of small matrices; what they are added to may be a thread's own array.
   // CHECK-LABEL: void products(
   // CHECK:         vec<float, 4> sums[2];

@@ -60,13 +60,13 @@ class Mma(Schedule[GpuAttr]):
     wm: TileSize
     """Rows of a warp: a multiple of 16."""
     wn: TileSize
-    """Columns of a warp: a multiple of 8."""
+    """Columns of a warp: a multiple of 16."""
     stages: TileSize
     """Tiles of each operand in shared memory, at least two."""
     splits: TileSize = 1
     """Parts of the depth that are summed up by themselves."""
     turned: bool = False
-    """Whether filters lie along the depth, as pairs of 16 bits are read."""
+    """Whether filters lie along the depth, as fragments of 32 bits are loaded."""
 
     @property
     def threads(self) -> int:
@@ -82,7 +82,7 @@ class Mma(Schedule[GpuAttr]):
             return
         shape = product_shape(form.root)
         narrow = WIDTH[precision] == 2
-        turned = narrow and shape.depth % 4 == 0
+        turned = shape.depth % 4 == 0
         for bm, bn, bk, wm, wn in SIZES:
             if shape.batch > MOST_ALONG_Z or -(-shape.columns // bn) > MOST_ALONG_Z:
                 continue

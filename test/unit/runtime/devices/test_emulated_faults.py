@@ -38,6 +38,7 @@ STORE = f"memref.store %v, %y[%tid] : {X}\n"
 PUT = f"memref.store %v, %s[%tid] : {SHARED}\n"
 STORE_BACK = f"memref.store %v, %y[%back] : {X}\n"
 GET = f"%w = memref.load %s[%back] : {SHARED}\nmemref.store %w, %y[%tid] : {X}\n"
+ROWS = "memref<32x4xf32, #gpu.address_space<workgroup>>"
 BARRIER = "gpu.barrier\n"
 COPY = f"nvgpu.device_async_copy %x[%tid], %s[%tid], 1 : {X} to {SHARED}\n"
 GROUP = "nvgpu.device_async_create_group\n"
@@ -45,6 +46,21 @@ WAIT = "nvgpu.device_async_wait 0\n"
 SHUFFLE = """%off = arith.constant 1 : i32
     %width = arith.constant 32 : i32
     %u, %valid = gpu.shuffle xor %v, %off, %width : f32
+"""
+
+
+def matrices(index: str = "tid") -> str:
+    """32 rows of 16 bytes, to one of which each lane points."""
+    return f"""%t = memref.view %bytes[%c0][] : memref<?xi8, #gpu.address_space<workgroup>> to {ROWS}
+    %p = nvgpu.ldmatrix %t[%{index}, %c0] {{numTiles = 4 : i32, transpose = false}} : {ROWS} -> vector<4xf32>
+    %e = vector.extract %p[0] : f32 from vector<4xf32>
+    memref.store %e, %y[%tid] : {X}
+    """
+
+
+ROW = f"""%v = vector.load %x[%c0] : {X}, vector<4xf32>
+    %r = memref.view %bytes[%c0][] : memref<?xi8, #gpu.address_space<workgroup>> to {ROWS}
+    vector.store %v, %r[%tid, %c0] : {ROWS}, vector<4xf32>
 """
 
 
@@ -79,6 +95,7 @@ class Fault:
     threads: int = 64
     blocks: int = 1
     unwritten: tuple[int, ...] = ()
+    shared: int = 256
 
 
 def indexed(index: str) -> str:
@@ -196,6 +213,27 @@ FAULTS = {
     "a shuffle that some lanes miss": Fault(
         LOAD + every_other(SHUFFLE), r"some threads of the warp take no part", LOAD + when("first", SHUFFLE)
     ),
+    "matrices that some lanes don't load": Fault(
+        ROW + BARRIER + every_other(matrices()),
+        r"some threads of the warp take no part",
+        ROW + BARRIER + matrices(),
+        threads=32,
+        shared=512,
+    ),
+    "a row of a matrix beyond the end": Fault(
+        ROW + BARRIER + f"%i = arith.addi %tid, %c1 : index\n{matrices('i')}",
+        r"index 32 is outside of dimension 0 of 32; .*thread \(31, 0, 0\)",
+        ROW + BARRIER + f"%i = arith.addi %tid, %c0 : index\n{matrices('i')}",
+        threads=32,
+        shared=512,
+    ),
+    "matrices loaded without a barrier": Fault(
+        ROW + f"%i = arith.subi %c31, %tid : index\n{matrices('i')}",
+        r"reads bytes of shared memory that thread \d+ of block 0.* writes too",
+        ROW + BARRIER + f"%i = arith.subi %c31, %tid : index\n{matrices('i')}",
+        threads=32,
+        shared=512,
+    ),
     "a private array that nobody wrote": Fault(
         OWN + TAKE + STORE,
         r"element 1 of a private array was not written",
@@ -212,7 +250,7 @@ def execute(body: str, fault: Fault, checked: bool = True) -> list[Array]:
         arrays,
         threads=fault.threads,
         blocks=fault.blocks,
-        shared=256,
+        shared=fault.shared,
         checked=checked,
         unwritten=fault.unwritten,
     )

@@ -10,9 +10,11 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from gpu_runs import run as interpret
 from gpu_text import parse
 
 from mini_infer.dialects.errors import CompileError, ConfigError, KernelError
+from mini_infer.dialects.gpu.kernels import FuncOp
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.lowering.gpu_to_cuda.device_program import Argument, Launch
 from mini_infer.runtime.devices.emulated import compiled
@@ -144,6 +146,31 @@ def product(element: str) -> str:
     return "\n".join(lines)
 
 
+MATRICES = [("i8", 4, False), ("f16", 4, True), ("bf16", 2, False), ("f16", 1, True), ("f32", 4, False)]
+NUMPY = {"i8": np.int8, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}
+
+
+def matrices(element: str, tiles: int, transpose: bool) -> tuple[str, str]:
+    """A warp stores 32 rows of 16 bytes, from the last to the first, and loads `tiles` matrices of them."""
+    per_row = 16 // np.dtype(NUMPY[element]).itemsize
+    tile, part = (
+        f"memref<32x{per_row}x{element}, #gpu.address_space<workgroup>>",
+        f"vector<{tiles * per_row // 4}x{element}>",
+    )
+    given, got = f"memref<32x{per_row}x{element}>", f"memref<32x{tiles * per_row // 4}x{element}>"
+    how = f"{{numTiles = {tiles} : i32, transpose = {str(transpose).lower()}}}"
+    body = f"""
+      %t = memref.view %shared[%c0][] : memref<?xi8, #gpu.address_space<workgroup>> to {tile}
+      %row = vector.load %in[%i, %c0] : {given}, vector<{per_row}x{element}>
+      %c31 = arith.constant 31 : index
+      %other = arith.subi %c31, %i : index
+      vector.store %row, %t[%other, %c0] : {tile}, vector<{per_row}x{element}>
+      gpu.barrier
+      %part = nvgpu.ldmatrix %t[%other, %c0] {how} : {tile} -> {part}
+      vector.store %part, %out[%i, %c0] : {got}, {part}"""
+    return f"%in: {given}, %out: {got}", body
+
+
 ROWS = "%in: memref<4x64xf32>, %out: memref<4x64xf32>"
 HALF = "%low = arith.cmpi slt, %i, %c16 : index\n"
 KERNELS = {
@@ -187,6 +214,7 @@ KERNELS = {
     "product_f32": ("%a: memref<16x8xf32>, %b: memref<8x8xf32>, %c: memref<16x8xf32>", product("f32")),
     "product_f16": ("%a: memref<16x16xf16>, %b: memref<16x8xf16>, %c: memref<16x8xf32>", product("f16")),
     "product_bf16": ("%a: memref<16x16xbf16>, %b: memref<16x8xbf16>, %c: memref<16x8xf32>", product("bf16")),
+    **{f"matrices_{'_'.join(map(str, each))}": matrices(*each) for each in MATRICES},
 }
 
 
@@ -293,6 +321,26 @@ def test_a_warp_that_does_different_things_is_told(program: Program) -> None:
         KernelError, match="lanes of a warp do different things: one shuffles by xor, another shuffles up"
     ):
         run(program, "mixed_warp", *rows())
+
+
+@pytest.mark.parametrize(("element", "tiles", "transpose"), MATRICES)
+def test_matrices_are_spread_over_the_lanes(program: Program, element: str, tiles: int, transpose: bool) -> None:
+    """Lane (g, t) has elements t, t + 1, ... of row g of each matrix, or of column g."""
+    dtype = np.dtype(NUMPY[element])
+    per_row, per_lane = 16 // dtype.itemsize, 4 // dtype.itemsize
+    given = np.arange(32 * per_row).reshape(32, per_row).astype(np.int8).astype(dtype)
+    of_matrices = given.reshape(4, 8, per_row)[:tiles]
+    lines = of_matrices.swapaxes(1, 2) if transpose else of_matrices
+    expected = lines.reshape(tiles, 32, per_lane).swapaxes(0, 1).reshape(32, tiles * per_lane)
+    name = f"matrices_{element}_{tiles}_{transpose}"
+    got, interpreted = (np.zeros(expected.shape, dtype) for _ in range(2))
+    run(program, name, given, got, threads=32, seed=3)
+    np.testing.assert_array_equal(got, expected)
+    function = next(
+        op for op in parse(f"gpu.module @m {{ {kernel(name, *KERNELS[name])} }}").walk() if isinstance(op, FuncOp)
+    )
+    interpret(function, [given, interpreted], threads=32, shared=1024)
+    np.testing.assert_array_equal(interpreted, expected)
 
 
 @pytest.mark.parametrize(("element", "dtype"), [("f32", np.float32), ("f16", np.float16), ("bf16", ml_dtypes.bfloat16)])
