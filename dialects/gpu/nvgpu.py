@@ -216,7 +216,7 @@ class LdMatrixOp(IRDLOperation):
         element = cast("MemRefType[Attribute]", source.type).element_type
         super().__init__(
             operands=[source, indices],
-            properties={"transpose": IntegerAttr(transpose, i1), "numTiles": IntegerAttr(tiles, i32)},
+            properties={"numTiles": IntegerAttr(tiles, i32), "transpose": IntegerAttr(transpose, i1)},
             result_types=[VectorType(element, [tiles * 4 // cast("FixedBitwidthType", element).size])],
         )
 
