@@ -1,12 +1,13 @@
-"""A builder for chains of movement ops on one value."""
+"""A builder for chains of movement ops, and casts, on one value."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
+from .ops.conversion import CastOp
 from .ops.movement import PadOp, ReshapeOp, TransposeOp
 from .values import shape_of
 
@@ -39,6 +40,10 @@ class MovementChain:
         if width:
             none = [0] * len(self.shape)
             self._add(PadOp(self._value, none, [*none[:-1], width], location=self._location))
+
+    def cast(self, element: Attribute) -> None:
+        """Appends a conversion."""
+        self._add(CastOp(self._value, element, location=self._location))
 
     def _add(self, op: Operation) -> None:
         self.ops.append(op)

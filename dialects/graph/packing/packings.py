@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
+from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ...errors import CompileError
 from ..base import require
 from ..movement_steps import MovementChain
-from ..values import Array
+from ..values import Array, numpy_dtype
 
 
 @dataclass(frozen=True)
@@ -225,8 +227,84 @@ class DepthwisePacking(ColumnPacking):
         return self._cut(steps)
 
 
+def rounded_to_tf32(numbers: Array) -> Array:
+    """f32 rounded to 10 mantissa bits, to nearest with ties away from zero; infinities and NaN as they are."""
+    rounded = (numbers.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+    return np.where(np.isfinite(numbers), rounded.view(np.float32), numbers)
+
+
 @dataclass(frozen=True)
-class FilterPacking(Packing):
+class RoundedPacking(Packing):
+    """A layout whose numbers of f32 are also rounded if one of `f16`, `bf16` and `tf32` is set, as a GPU rounds them.
+
+    16-bit numbers are kept as such, to nearest with ties to even; tf32 stays f32.
+    """
+
+    f16: bool = field(default=False, kw_only=True)
+    bf16: bool = field(default=False, kw_only=True)
+    tf32: bool = field(default=False, kw_only=True)
+
+    @override
+    def packed_type(self, element: Attribute) -> Attribute:
+        return f16 if self.f16 else bf16 if self.bf16 else element
+
+    @override
+    def plain_type(self, packed: Attribute) -> Attribute:
+        return f32 if self.f16 or self.bf16 else packed
+
+    def _put(self, laid: Array, shape: Sequence[int], out: Array | None) -> Array:
+        """The packed array of a shape, of numbers in its order."""
+        narrow = self.f16 or self.bf16
+        dtype = numpy_dtype(self.packed_type(f32)) if narrow else laid.dtype
+        packed = np.empty(tuple(shape), dtype) if out is None else out
+        with np.errstate(over="ignore"):
+            packed.reshape(laid.shape)[...] = rounded_to_tf32(laid) if self.tf32 else laid
+        return packed
+
+    def _plain(self, packed: Array) -> Array:
+        """The numbers of a packed array in their plain type."""
+        return packed.astype(np.float32) if self.f16 or self.bf16 else packed
+
+    def _rounded(self, steps: MovementChain) -> list[Operation]:
+        """The ops of `steps`, and those that round."""
+        if self.tf32:
+            raise CompileError("only constants are rounded to tf32 when they are packed")
+        if self.f16 or self.bf16:
+            steps.cast(self.packed_type(f32))
+        return steps.ops
+
+
+@dataclass(frozen=True)
+class MatrixPacking(RoundedPacking):
+    """Right-hand sides [..., K, N] of products as they are; `transposed`: as [..., N, K]."""
+
+    kind = "matrices"
+    transposed: bool = False
+
+    @override
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        require(len(shape) >= 2, f"matrices have at least 2 dimensions, not shape {list(shape)}")
+        return (*shape[:-2], shape[-1], shape[-2]) if self.transposed else tuple(shape)
+
+    @override
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        laid = np.swapaxes(weight, -1, -2) if self.transposed else weight
+        return self._put(laid, laid.shape, out)
+
+    @override
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        plain = self._plain(packed)
+        return np.ascontiguousarray(np.swapaxes(plain, -1, -2) if self.transposed else plain)
+
+    @override
+    def ops(self, value: SSAValue) -> list[Operation]:
+        steps = MovementChain(value)
+        steps.transpose(self.packed_shape(range(len(steps.shape))))
+        return self._rounded(steps)
+
+
+@dataclass(frozen=True)
+class FilterPacking(RoundedPacking):
     """[Cout, Cin / g, kernel...] as one matrix per group: [g, kernel * Cin / g, Cout / g], channels last in its rows.
 
     `transposed`: [g, Cout / g, kernel * Cin / g].
@@ -252,15 +330,13 @@ class FilterPacking(Packing):
     def pack(self, weight: Array, out: Array | None = None) -> Array:
         outputs, inputs, *kernel = weight.shape
         grouped = weight.reshape(self.groups, outputs // self.groups, inputs, prod(kernel)).transpose(self._order)
-        packed = np.empty(self.packed_shape(weight.shape), weight.dtype) if out is None else out
-        packed.reshape(grouped.shape)[...] = grouped
-        return packed
+        return self._put(grouped, self.packed_shape(weight.shape), out)
 
     @override
     def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
         outputs, inputs, *kernel = shape
         plain = (self.groups, outputs // self.groups, inputs, prod(kernel))
-        laid = packed.reshape([plain[axis] for axis in self._order])
+        laid = self._plain(packed).reshape([plain[axis] for axis in self._order])
         return np.ascontiguousarray(laid.transpose(np.argsort(self._order))).reshape(shape)
 
     @override
@@ -271,7 +347,7 @@ class FilterPacking(Packing):
         steps.reshape((self.groups, outputs // self.groups, inputs, prod(kernel)))
         steps.transpose(self._order)
         steps.reshape(self.packed_shape(shape))
-        return steps.ops
+        return self._rounded(steps)
 
 
 def _columns_to_panels(columns: Array, leading: int, nr: int, out: Array | None) -> Array:

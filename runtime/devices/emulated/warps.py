@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from ....dialects.gpu.nvgpu import LdMatrixOp
+from ....dialects.graph.packing.packings import rounded_to_tf32
 from ....dialects.kernel.targets import GpuAttr
 from ...device import Array
 from .batch import Batch, active
@@ -17,7 +18,6 @@ from .thread_values import Mask, Value, broadcast_to, split, varies, where
 
 WARP = GpuAttr.WARP
 _TF32 = np.uint32(0xFFFFE000)  # the bits of an f32 that a tensor core reads
-_HALF_UNIT = np.uint32(0x1000)
 
 
 def whole_warps(batch: Batch, op: Operation, mask: Mask) -> None:
@@ -79,10 +79,8 @@ def load_matrices(batch: Batch, row: Site, load: Callable[[Mask], Value], mask: 
 
 
 def round_to_tf32(value: Value) -> Value:
-    """nvgpu.round_to_tf32; non-finite numbers are unchanged."""
-    bits = np.asarray(value).view(np.uint32)
-    rounded = ((bits + _HALF_UNIT) & _TF32).view(np.float32)
-    return where(np.isfinite(value), rounded, value)[()]
+    """nvgpu.round_to_tf32"""
+    return rounded_to_tf32(np.asarray(value))[()]
 
 
 def product(batch: Batch, op: Operation, a: Value, b: Value, c: Value, mask: Mask, checked: bool) -> Value:

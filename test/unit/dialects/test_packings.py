@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
 from graph_runs import Model
-from xdsl.dialects.builtin import bf16, f32
+from xdsl.dialects.builtin import bf16, f16, f32
+from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
 from mini_infer.dialects.errors import CompileError
@@ -25,9 +28,12 @@ from mini_infer.dialects.graph.packing.packings import (
     ConvPacking,
     DepthwisePacking,
     FilterPacking,
+    MatrixPacking,
     Packing,
     PairedPanelPacking,
     PanelPacking,
+    RoundedPacking,
+    rounded_to_tf32,
 )
 from mini_infer.dialects.graph.packing.unpack import UnpackOp
 from mini_infer.dialects.graph.packing.winograd_filters import WinogradPacking
@@ -49,6 +55,8 @@ CASES: list[tuple[Packing, tuple[int, ...]]] = [
     (FilterPacking(), (6, 3, 2, 5)),
     (FilterPacking(3), (6, 2, 3)),
     (FilterPacking(2, transposed=True), (6, 5, 3, 1)),
+    (MatrixPacking(), (5, 7)),
+    (MatrixPacking(transposed=True), (3, 5, 7)),
     (BytePanelPacking(4), (5, 7)),
     (BytePanelPacking(4), (2, 8, 8)),
     (BytePanelPacking(8, transposed=True), (7, 5)),
@@ -77,6 +85,40 @@ def test_pairs_of_a_column_lie_side_by_side() -> None:
     assert packed.ravel()[:8].tolist() == [0, 3, 1, 4, 6, 0, 7, 0]
     packed = PairedBf16PanelPacking(2).pack(np.arange(12, dtype=np.float32).reshape(3, 4))
     assert packed.ravel()[:8].tolist() == [0, 4, 2, 6, 8, 0, 10, 0]
+
+
+@pytest.mark.parametrize(("how", "element"), [("f16", f16), ("bf16", bf16)])
+@pytest.mark.parametrize("make", [partial(MatrixPacking, transposed=True), FilterPacking])
+def test_numbers_are_rounded_as_they_are_packed(
+    make: Callable[..., RoundedPacking], how: str, element: Attribute
+) -> None:
+    packing = make(**{how: True})
+    assert (packing.packed_type(f32), packing.plain_type(element)) == (element, f32)
+    weight = np.array([1 + 2.0**-11, 1 + 3 * 2.0**-11, 65519, 65520, 2.0**-25, -(2.0**-24), np.inf, np.nan], np.float32)
+    weight = weight.reshape(2, 2, 2)
+    with np.errstate(over="ignore"):
+        expected = weight.astype(numpy_dtype(element))
+    packed = packing.pack(weight)
+    assert packed.dtype == expected.dtype
+    np.testing.assert_array_equal(packed.astype(np.float32), make().pack(expected.astype(np.float32)))
+    np.testing.assert_array_equal(packing.unpack(packed, weight.shape), expected.astype(np.float32))
+    by_ops = weight
+    for op in packing.ops(Model().input(2, 2, 2)):
+        assert isinstance(op, GraphOp)
+        (by_ops,) = op.evaluate(by_ops)
+    np.testing.assert_array_equal(by_ops.astype(np.float32), packed.astype(np.float32))
+
+
+def test_rounding_to_tf32() -> None:
+    half, largest = 2.0**-11, np.finfo(np.float32).max
+    given = np.array([1 + half, 1 + half - 2.0**-23, -1 - half, largest, np.inf, 2.0**-149], np.float32)
+    expected = np.array([1 + 2 * half, 1, -1 - 2 * half, np.inf, np.inf, 0], np.float32)
+    np.testing.assert_array_equal(rounded_to_tf32(given), expected)
+    np.testing.assert_array_equal(
+        MatrixPacking(transposed=True, tf32=True).pack(given.reshape(2, 3)).T.ravel(), expected
+    )
+    with pytest.raises(CompileError, match="only constants are rounded to tf32 when they are packed"):
+        MatrixPacking(tf32=True).ops(Model().input(2, 2))
 
 
 def test_transforms_of_bf16_are_wide() -> None:

@@ -12,7 +12,7 @@ from .....passes.kernels.schedules.cuda.products import PARTIALS
 from ....kernel_code.loop_builder import Index
 from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import ACCESS, ThreadBuilder
-from .operands import Operand, left_operand, right_operand
+from .operands import WIDEST, Operand, left_operand, right_operand
 from .outputs import Output, PartialWriter, Writer
 from .tile_copies import TileCopy
 
@@ -38,8 +38,8 @@ class Blocks:
         """Number of tiles of the depth that a block processes."""
         return ceil(ceil(self.output.depth / self.bk) / self.splits)
 
-    def here(self, k: GpuKernel, grid: Grid) -> Block:
-        """The tile of this launch's block."""
+    def here(self, k: GpuKernel, grid: Grid, widest: int = WIDEST) -> Block:
+        """The tile of this launch's block; operands are read in at most `widest` elements."""
         b, batch = grid.b, self.output.sizes[0]
         number: Index = b.block_id(2) if batch * self.splits > 1 else 0
         product: Index = 0
@@ -56,8 +56,8 @@ class Blocks:
             first_row=b.named(b.mul(b.block_id(0), self.bm), "first_row"),
             first_column=b.named(b.mul(b.block_id(1), self.bn), "first_column"),
             first_depth=b.named(b.mul(split, self.tiles * self.bk), "first_depth"),
-            left=left_operand(k, grid, form, product),
-            right=right_operand(k, grid, form, product),
+            left=left_operand(k, grid, form, product, widest),
+            right=right_operand(k, grid, form, product, widest),
         )
 
     def where_row(self, b: ThreadBuilder, row: Index, write: Callable[[], None]) -> None:

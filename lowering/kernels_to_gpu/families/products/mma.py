@@ -14,9 +14,10 @@ from xdsl.ir import Attribute, SSAValue
 
 from .....passes.kernels.forms.contraction import contraction_form
 from .....passes.kernels.schedules.cuda.mma import Mma
+from ....kernel_code.arithmetic import bits_of
 from ....kernel_code.loop_builder import Index
 from ...gpu_kernel import GpuKernel, Grid
-from ...thread_builder import WARP, ThreadBuilder
+from ...thread_builder import ACCESS, WARP, ThreadBuilder
 from .blocks import Blocks
 from .operand_fragments import COLUMNS, ROWS, OperandFragment
 from .outputs import Output, add_partials
@@ -41,7 +42,7 @@ def _write(k: GpuKernel, grid: Grid, schedule: Mma, blocks: Blocks) -> None:
     element = ELEMENTS[precision]
     narrow = element != f32
     # Lanes read 8 lines of 16 bytes at a time, or 4 depths of 8 rows: padding of lines puts these into different banks.
-    here = blocks.here(k, grid)
+    here = blocks.here(k, grid, ACCESS * 8 // bits_of(element))
     copies = here.copies(element, schedule.stages, by_depth_pad=8 if narrow else 4, by_row_pad=8)
     piece = 16 if narrow else 8
     warp, lane = b.named(b.div(grid.lane, WARP), "warp"), b.named(b.rem(grid.lane, WARP), "lane")
@@ -50,8 +51,8 @@ def _write(k: GpuKernel, grid: Grid, schedule: Mma, blocks: Blocks) -> None:
     top, start = b.named(b.mul(y, schedule.wm), "warp_row"), b.named(b.mul(x, schedule.wn), "warp_column")
     down, along = schedule.wm // ROWS, schedule.wn // COLUMNS
     split = precision == "3xtf32"
-    left = OperandFragment(b, copies[0], top, down, lane, True, split)
-    right = OperandFragment(b, copies[1], start, schedule.wn // ROWS, lane, False, split)
+    left = OperandFragment(b, copies[0], top, down, lane, is_left=True, split=split)
+    right = OperandFragment(b, copies[1], start, schedule.wn // ROWS, lane, split=split, rounded=schedule.tf32)
     sums = b.private(f32, (down, along, 4), "sums")
     zero = b.constant(0.0, f32)
     b.unrolled(down, lambda i: b.unrolled(along, lambda j: b.unrolled(4, lambda e: b.store(zero, sums, [i, j, e]))))

@@ -30,8 +30,10 @@ class OperandFragment:
     first: Index
     groups: int
     lane: Index
-    is_left: bool
-    split: bool
+    is_left: bool = False
+    split: bool = False
+    rounded: bool = False
+    """Whether numbers of f32 have been rounded before."""
 
     def __post_init__(self) -> None:
         b, shape, name = self.b, (self.groups, 4 * self._word), self.copy.name
@@ -62,7 +64,7 @@ class OperandFragment:
             line, at = (row, depth) if by_depth else (depth, row)
             place = [stage, b.add(line, self._line), b.add(at, self._across)]
             numbers = b.ldmatrix(self.copy.shared, place, 4, transpose=not by_depth)
-            if self.copy.element == f32:
+            if self.copy.element == f32 and not self.rounded:
                 for e in range(4):
                     self._round(b.extract(numbers, e), [i, e])
             else:
@@ -80,7 +82,7 @@ class OperandFragment:
             self._round(b.load(self.copy.shared, at), [i, e])
 
     def _round(self, value: SSAValue, at: list[Index]) -> None:
-        b, large = self.b, self.b.to_tf32(value)
+        b, large = self.b, value if self.rounded else self.b.to_tf32(value)
         b.store(large, self._large, at)
         if self.split:
             b.store(b.to_tf32(Arithmetic(b, f32).sub(value, large)), self._small, at)

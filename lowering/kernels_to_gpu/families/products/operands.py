@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 from .....dialects.errors import CompileError
 from .....dialects.graph.base import describe
 from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
-from .....dialects.graph.packing.packings import FilterPacking
+from .....dialects.graph.packing.packings import FilterPacking, MatrixPacking
 from .....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, conv_geometry
 from .....passes.kernels.forms.product import never_leaves, product_shape
 from ....kernel_code.arithmetic import bits_of
@@ -27,7 +27,7 @@ from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import ACCESS, ThreadBuilder
 
 WIDEST = 4
-"""The most elements in one load."""
+"""The most elements in one load that are computed with."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,8 @@ class PictureOperand(Operand):
         return b.add(row[0], tap[0]), condition
 
 
-def left_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index) -> Operand:
-    """The left-hand side, or the image, of the batch's product."""
+def left_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index, widest: int = WIDEST) -> Operand:
+    """The left-hand side, or the image, of the batch's product, read in at most `widest` elements."""
     b, root, shape = grid.b, form.root, product_shape(form.root)
     if isinstance(root, MatmulOp):
         view = grid.window(form.lhs)
@@ -156,15 +156,16 @@ def left_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index) 
             strides[-1], strides[-2] = strides[-2], strides[-1]
         outer = StridedDims(shape.outer_sizes, tuple(strides[axis] for axis in shape.outer))
         rows = StridedDims.of(shape.inner_sizes, [strides[axis] for axis in shape.inner])
-        return _matrix(k, grid, view.base, view.offset, outer, batch, rows, (shape.rows, shape.depth), strides[-1])
+        sizes = shape.rows, shape.depth
+        return _matrix(k, grid, view.base, view.offset, outer, batch, rows, sizes, strides[-1], widest)
     g, buffer = conv_geometry(root), _buffer(grid, form.lhs)
     image, row, column = picture_strides(buffer)
     groups = StridedDims((g.groups,), (g.channels // g.groups,))
     if g.pointwise:
         rows = StridedDims.of((g.batch, g.out_height, g.out_width), (image, row * g.stride[0], column * g.stride[1]))
-        return _matrix(k, grid, buffer, 0, groups, batch, rows, (shape.rows, shape.depth), 1)
+        return _matrix(k, grid, buffer, 0, groups, batch, rows, (shape.rows, shape.depth), 1, widest)
     strides = (image, row, column)
-    lanes = _lanes(k, grid, buffer)
+    lanes = _lanes(k, grid, buffer, widest)
     while lanes > 1 and (g.channels // g.groups % lanes or any(stride % lanes for stride in strides)):
         lanes //= 2
     start = groups.offset(b, batch)
@@ -172,27 +173,27 @@ def left_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index) 
     return PictureOperand(line, start, shape.rows, shape.depth, lanes, True, g, strides, never_leaves(root))
 
 
-def right_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index) -> Operand:
-    """The right-hand side, or the packed filters, of the batch's product."""
+def right_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index, widest: int = WIDEST) -> Operand:
+    """The right-hand side, or the packed filters, of the batch's product, read in at most `widest` elements."""
     root, shape = form.root, product_shape(form.root)
     sizes = shape.columns, shape.depth
+    packing = None if form.unpack is None else form.unpack.packing.packing
+    turned = isinstance(packing, FilterPacking | MatrixPacking) and packing.transposed
     if isinstance(root, ConvOp):
         if form.unpack is None:
             raise CompileError(f"{describe(root)}: its weight is not packed; run pack-weights first")
         buffer = _buffer(grid, form.rhs)
         group, first, second = strides_of(memref_type(buffer))
-        packing = form.unpack.packing.packing
-        turned = isinstance(packing, FilterPacking) and packing.transposed
         depth, column = (second, first) if turned else (first, second)
         outer, rows = StridedDims(shape.outer_sizes, (group,)), StridedDims((shape.columns,), (column,))
-        return _matrix(k, grid, buffer, 0, outer, batch, rows, sizes, depth)
+        return _matrix(k, grid, buffer, 0, outer, batch, rows, sizes, depth, widest)
     view = grid.window(form.rhs)
     strides = _aligned(view.sizes, view.strides, len(shape.outer) + len(shape.inner) + 1)
-    if root.transpose_b is not None:
+    if turned != (root.transpose_b is not None):
         strides[-1], strides[-2] = strides[-2], strides[-1]
     outer = StridedDims(shape.outer_sizes, tuple(strides[axis] for axis in shape.outer))
     rows = StridedDims((shape.columns,), (strides[-1],))
-    return _matrix(k, grid, view.base, view.offset, outer, batch, rows, sizes, strides[-2])
+    return _matrix(k, grid, view.base, view.offset, outer, batch, rows, sizes, strides[-2], widest)
 
 
 def _aligned(sizes: Sequence[int], strides: Sequence[int], rank: int) -> list[int]:
@@ -211,9 +212,10 @@ def _matrix(
     rows: StridedDims,
     sizes: tuple[int, int],
     depth_stride: int,
+    widest: int,
 ) -> MatrixOperand:
     """A matrix operand, read in the widest vectors that its layout allows."""
-    lanes = _lanes(k, grid, buffer)
+    lanes = _lanes(k, grid, buffer, widest)
     by_depth = depth_stride == 1 or rows.strides[-1] != 1
     while lanes > 1 and not (
         outer.keeps(lanes)
@@ -229,11 +231,11 @@ def _matrix(
     return MatrixOperand(_line(grid, buffer), start, *sizes, lanes, by_depth, rows, depth_stride)
 
 
-def _lanes(k: GpuKernel, grid: Grid, buffer: SSAValue) -> int:
-    """The most elements of a buffer that one load can have."""
+def _lanes(k: GpuKernel, grid: Grid, buffer: SSAValue, widest: int) -> int:
+    """The most elements of a buffer that one load can have, up to `widest`."""
     type = memref_type(buffer)
     aligned = k.aligned[k.operands[grid.operands.index(buffer)]]
-    return max(1, min(WIDEST, min(aligned, ACCESS) * 8 // bits_of(type.element_type)))
+    return max(1, min(widest, min(aligned, ACCESS) * 8 // bits_of(type.element_type)))
 
 
 def _line(grid: Grid, buffer: SSAValue) -> SSAValue:

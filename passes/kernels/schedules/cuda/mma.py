@@ -1,8 +1,8 @@
 """The mma schedule: products on tensor cores, each warp with a tile of sums in registers.
 
 Tiles lie in shared memory as with `tiles`; a warp multiplies its wm x wn part in pieces of 16 x 8. Numbers are rounded
-as the target's precision says: to tf32 on their way to registers, or to 16 bits on their way to shared memory; as
-`3xtf32` each is split in two numbers of tf32, and of the four products all but the
+as the target's precision says: constants when they are packed, others to tf32 on their way to registers, or to 16 bits
+on their way to shared memory. As `3xtf32` each is split in two numbers of tf32, and of the four products all but the
 smallest are summed up: that of infinity and anything is no number then. Sums are f32.
 """
 
@@ -14,6 +14,7 @@ from typing import Self
 
 from typing_extensions import override
 
+from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
@@ -21,7 +22,16 @@ from ...forms.product import product_shape
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 from .cost import product_gflops
-from .products import MOST_ALONG_Z, Tiled, code_for, interface_of, partial_sums, splits_for
+from .products import (
+    MOST_ALONG_Z,
+    Tiled,
+    code_for,
+    interface_of,
+    partial_sums,
+    rounding_of,
+    runs_along_depth,
+    splits_for,
+)
 from .tuning import MMA_REACHED, MMA_READS
 
 SIZES = (
@@ -66,7 +76,11 @@ class Mma(Schedule[GpuAttr]):
     splits: TileSize = 1
     """Parts of the depth that are summed up by themselves."""
     turned: bool = False
-    """Whether filters lie along the depth, as fragments of 32 bits are loaded."""
+    """Whether filters, and constant matrices of tf32, lie along the depth, as fragments of 32 bits are loaded."""
+    f16: bool = False
+    bf16: bool = False
+    tf32: bool = False
+    """How constants are rounded when they are packed."""
 
     @property
     def threads(self) -> int:
@@ -82,12 +96,15 @@ class Mma(Schedule[GpuAttr]):
             return
         shape = product_shape(form.root)
         narrow = WIDTH[precision] == 2
-        turned = shape.depth % 4 == 0
+        rounding = rounding_of(kernel, target)
+        across = rounding == "tf32" and not runs_along_depth(form)
+        turned = shape.depth % 4 == 0 and (isinstance(form.root, ConvOp) or across)
+        packed = {rounding: True} if rounding else {}
         for bm, bn, bk, wm, wn in SIZES:
             if shape.batch > MOST_ALONG_Z or -(-shape.columns // bn) > MOST_ALONG_Z:
                 continue
             for splits in splits_for(kernel, bm, bn, bk, target):
-                found = cls(bm, bn, bk, wm, wn, 2 if narrow else STAGES, splits, turned)
+                found = cls(bm, bn, bk, wm, wn, 2 if narrow else STAGES, splits, turned, **packed)
                 if found._tiled(target).resident(target):
                     yield found
 
@@ -106,6 +123,7 @@ class Mma(Schedule[GpuAttr]):
             registers,
             WIDTH[precision] * self.stages * lines,
             product_gflops(target) * MMA_REACHED,
+            2 if self.f16 or self.bf16 else 4,
             read / MMA_READS,
         )
 
@@ -115,7 +133,9 @@ class Mma(Schedule[GpuAttr]):
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
-        return interface_of(kernel, transposed=self.turned, scratch=self.scratch(kernel).together)
+        rounding = "f16" if self.f16 else "bf16" if self.bf16 else "tf32" if self.tf32 else ""
+        scratch = self.scratch(kernel).together
+        return interface_of(kernel, transposed=self.turned, rounding=rounding, scratch=scratch)
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:

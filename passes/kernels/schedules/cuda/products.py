@@ -8,16 +8,17 @@ from math import ceil
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
 
 from .....dialects.gpu.kernels import MOST_BLOCKS
-from .....dialects.graph.ops.contraction import ConvOp
+from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
 from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.packing.packings import FilterPacking, Packing
+from .....dialects.graph.packing.packings import FilterPacking, MatrixPacking, Packing
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
+from ....geometry.strided_views import strided_view
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, contraction_form
 from ...forms.product import product_shape, reads_windows
-from ...kernel_facts import argument_index, plain_operands
+from ...kernel_facts import argument_index, constant_operands, plain_operands
 from ..scratch import ScratchLayout
 from .cost import bytes_of, memory_seconds
 from .tuning import (
@@ -59,13 +60,45 @@ def code_for(kernel: KernelOp) -> ContractionForm | None:
     return form if reads_windows(kernel, form) else None
 
 
-def interface_of(kernel: KernelOp, *, transposed: bool = False, scratch: int = 0) -> InterfaceAttr:
-    """Filters as matrices of depth by columns, or `transposed`; all other operands with any strides."""
+def runs_along_depth(form: ContractionForm) -> bool:
+    """Whether the right-hand side is contiguous along the depth."""
+    if not isinstance(form.root, MatmulOp):
+        return False
+    strides = strided_view(form.root.rhs).strides
+    column, depth = (strides[-2], strides[-1]) if form.root.transpose_b is not None else (strides[-1], strides[-2])
+    return depth == 1 and column != 1
+
+
+ROUNDED = {"tf32": "tf32", "fp16": "f16", "bf16": "bf16"}
+"""How a RoundedPacking rounds, by precision; 3xtf32 needs all bits."""
+
+
+def rounding_of(kernel: KernelOp, target: GpuAttr) -> str:
+    """How a constant right-hand side of f32 is rounded when it is packed, as the precision says; "" if it isn't."""
+    rhs = contraction_form(kernel).rhs
+    is_packed = is_constant_matrix(kernel) and element_type_of_value(rhs) == f32
+    return ROUNDED.get(target.precision.data, "") if is_packed else ""
+
+
+def is_constant_matrix(kernel: KernelOp) -> bool:
+    """Whether the right-hand side is a weight that nothing else of the kernel reads, and can be packed."""
+    rhs = contraction_form(kernel).rhs
+    return any(kernel.arguments[each] is rhs for each in constant_operands(kernel)) and rhs.has_one_use()
+
+
+def interface_of(kernel: KernelOp, *, transposed: bool = False, rounding: str = "", scratch: int = 0) -> InterfaceAttr:
+    """Filters as matrices of depth by columns, or `transposed`; all other operands with any strides.
+
+    With `rounding`, a constant right-hand side is packed too. It must be as `rounding_of` says.
+    """
     form = contraction_form(kernel)
     packed: dict[int, Packing] = {}
+    flags = {rounding: True} if rounding else {}
     if isinstance(form.root, ConvOp):
         position = argument_index(kernel, form.rhs)
-        packed[position] = FilterPacking(form.root.groups.value.data, transposed)
+        packed[position] = FilterPacking(form.root.groups.value.data, transposed, **flags)
+    elif rounding:
+        packed[argument_index(kernel, form.rhs)] = MatrixPacking(transposed, **flags)
     readers = [form.root, *form.epilogue]
     return InterfaceAttr.of(
         strided_operands=[each for each in plain_operands(kernel, readers) if each not in packed],
@@ -99,6 +132,8 @@ class Tiled:
     """Bytes of shared memory of a block."""
     gflops: float
     """Operations of products per nanosecond that the whole device reaches."""
+    right_bytes: int = 4
+    """Bytes of a number of the right-hand side in memory."""
     reads: float = 0
     """Nanoseconds in which a block reads its operands of one step from shared memory, where that is not hidden."""
 
@@ -122,11 +157,11 @@ class Tiled:
         products = 2 * self.bm * self.bn * self.bk / (self.gflops / machines) * 1e-9
         step = (products + self.reads * 1e-9) * together + PRODUCTS_STEP
         work = most / together * steps * step + most * self.bm * self.bn * 4 / PRODUCTS_STORED * 1e-9
-        copied = blocks * steps * (self.bm + self.bn) * self.bk * 4
+        copied = blocks * steps * (self.bm * 4 + self.bn * self.right_bytes) * self.bk
         time = max(
             work,
             memory_seconds(copied / PRODUCTS_CACHE_SPEED, target),
-            memory_seconds(bytes_of(kernel), target),
+            memory_seconds(packed_bytes_of(kernel, self.right_bytes), target),
         )
         return LAUNCH + LATENCY + time + self._adding(shape.batch * shape.rows * shape.columns * 4, target)
 
@@ -135,6 +170,12 @@ class Tiled:
         if self.splits == 1:
             return 0.0
         return PRODUCTS_ADDING + memory_seconds(2 * self.splits * nbytes / PRODUCTS_CACHE_SPEED, target)
+
+
+def packed_bytes_of(kernel: KernelOp, right_bytes: int) -> int:
+    """Bytes that a kernel must read and write, if numbers of its right-hand side of f32 are kept in so many."""
+    shape = product_shape(contraction_form(kernel).root)
+    return bytes_of(kernel) - (4 - right_bytes) * shape.batch * shape.columns * shape.depth
 
 
 def splits_for(kernel: KernelOp, bm: int, bn: int, bk: int, target: GpuAttr) -> list[int]:

@@ -14,16 +14,14 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.ops.contraction import MatmulOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
-from ....geometry.strided_views import strided_view
-from ...forms.contraction import ContractionForm, contraction_form
+from ...forms.contraction import contraction_form
 from ...forms.product import product_shape
 from ..schedule import Schedule, TileSize
-from .cost import arithmetic_seconds, bytes_of, memory_seconds
-from .products import MOST_ALONG_Z, code_for, interface_of
+from .cost import arithmetic_seconds, memory_seconds
+from .products import MOST_ALONG_Z, code_for, interface_of, packed_bytes_of, rounding_of, runs_along_depth
 from .tuning import LATENCY, LAUNCH, PER_MULTIPROCESSOR, VECTOR_ROWS_MOST_ROWS, VECTOR_ROWS_SERIAL
 
 UNROLLED = 4
@@ -45,6 +43,9 @@ class VectorRows(Schedule[GpuAttr]):
     """Columns of a block."""
     block: TileSize
     """Threads of a block."""
+    f16: bool = False
+    bf16: bool = False
+    """How a constant right-hand side is rounded when it is packed; sums and the left-hand side are f32."""
 
     @override
     @classmethod
@@ -56,8 +57,10 @@ class VectorRows(Schedule[GpuAttr]):
         shape = product_shape(form.root)
         if shape.rows > VECTOR_ROWS_MOST_ROWS or shape.batch > MOST_ALONG_Z:
             return
+        rounding = rounding_of(kernel, target)
+        packed = {rounding: True} if rounding in ("f16", "bf16") else {}
         for columns, block in BY_DEPTH if runs_along_depth(form) else BY_COLUMNS:
-            yield cls(columns, block)
+            yield cls(columns, block, **packed)
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
@@ -68,16 +71,17 @@ class VectorRows(Schedule[GpuAttr]):
         machines = target.multiprocessors.data
         most = ceil(blocks / machines)
         together = min(GpuAttr.THREADS // self.block, most)
-        under_way = together * self.block * UNROLLED * 16
-        busiest = most * self.columns * shape.depth * 4
+        right_bytes = 2 if self.f16 or self.bf16 else 4
+        under_way = together * self.block * UNROLLED * 4 * right_bytes
+        busiest = most * self.columns * shape.depth * right_bytes
         reading = busiest / min(PER_MULTIPROCESSOR, under_way / LATENCY)
         share = min(1.0, blocks / machines)
         work = arithmetic_seconds(kernel, target, share) * VECTOR_ROWS_SERIAL
-        return LAUNCH + LATENCY + max(memory_seconds(bytes_of(kernel), target), reading, work)
+        return LAUNCH + LATENCY + max(memory_seconds(packed_bytes_of(kernel, right_bytes), target), reading, work)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
-        return interface_of(kernel)
+        return interface_of(kernel, rounding="f16" if self.f16 else "bf16" if self.bf16 else "")
 
 
 def runs_along_depth(form: ContractionForm) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from contraction_cases import GROUPS
-from gpu_models import check_launches
+from gpu_models import check_launches, lowered, run_launches
 from graph_runs import Case, Model, build
 from xdsl.ir import SSAValue
 
@@ -137,6 +137,16 @@ def whole_numbers(m: Model) -> SSAValue:
     return m(MatmulOp(m.input(data=x), m.weight(data=w)))
 
 
+def few_whole_numbers(m: Model) -> SSAValue:
+    x, w = (np.rint(m.random(*shape, scale=3)).astype(np.float32) for shape in ((3, 52), (52, 36)))
+    return m(MatmulOp(m.input(data=x), m.weight(data=w)))
+
+
+def few_whole_numbers_transposed(m: Model) -> SSAValue:
+    x, w = (np.rint(m.random(*shape, scale=3)).astype(np.float32) for shape in ((3, 52), (36, 52)))
+    return m(MatmulOp(m.input(data=x), m.weight(data=w), transpose_b=True))
+
+
 def whole_filters(m: Model) -> SSAValue:
     x, w = (np.rint(m.random(*shape, scale=3)).astype(np.float32) for shape in ((1, 7, 6, 12), (20, 12, 3, 3)))
     return m(ConvOp(m.input(data=x), m.weight(data=w), pads=(1, 1, 1, 1), layout="NHWC"))
@@ -153,6 +163,37 @@ WARPS = (Mma(32, 32, 32, 16, 16, 3), Mma(64, 32, 16, 32, 16, 2, splits=2))
 def test_tensor_units_round_nothing_that_is_whole(case: Case, precision: str) -> None:
     for schedule in (WARPS[1], replace(WARPS[0], turned=True)):
         check_launches(case, schedule, target=GpuAttr.named("sm_80", precision), bound=1e-12)
+
+
+def hard_to_round(m: Model, *shape: int) -> SSAValue:
+    """Weights among which are ties, what overflows 16 bits, subnormal numbers, infinity and NaN."""
+    data = m.random(*shape)
+    data.ravel()[:8] = [1 + 2.0**-11, 1 + 3 * 2.0**-11, 1 + 2.0**-8, 65520, 3.4e38, 2.0**-25, np.inf, np.nan]
+    return m.weight(data=np.random.default_rng(0).permuted(data, axis=0))
+
+
+def matrix_to_round(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(20, 52), hard_to_round(m, 52, 36)))
+
+
+def turned_matrix_to_round(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(20, 52), hard_to_round(m, 36, 52), transpose_b=True))
+
+
+def filters_to_round(m: Model) -> SSAValue:
+    return m(ConvOp(m.input(1, 7, 6, 24), hard_to_round(m, 20, 12, 3, 3), groups=2, pads=(1, 1, 1, 1), layout="NHWC"))
+
+
+@pytest.mark.thinned(4)
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("precision", "how"), [("fp16", "f16"), ("bf16", "bf16"), ("tf32", "tf32")])
+@pytest.mark.parametrize("case", [matrix_to_round, turned_matrix_to_round, filters_to_round])
+def test_constants_rounded_when_packed_give_the_same_bits(case: Case, precision: str, how: str, turned: bool) -> None:
+    m, target = build([case]), GpuAttr.named("sm_80", precision)
+    before, after = replace(WARPS[0], turned=turned), replace(WARPS[0], turned=turned, **{how: True})
+    (expected,), (got,) = (run_launches(m, lowered(m, target, [each])) for each in (before, after))
+    assert np.isnan(expected).any() and np.isfinite(expected).any()
+    np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.thinned(2)
@@ -216,6 +257,12 @@ def rows_of_each_batch(m: Model) -> SSAValue:
 @pytest.mark.parametrize("case", [one_row, odd_row, one_pixel, some_pixels, rows_of_each_batch])
 def test_vector_rows(case: Case, schedule: AnySchedule) -> None:
     check_launches(case, schedule, bound=EXACT)
+
+
+@pytest.mark.parametrize("how", ["f16", "bf16"])
+@pytest.mark.parametrize("case", [few_whole_numbers, few_whole_numbers_transposed])
+def test_vector_rows_of_narrow_weights(case: Case, how: str) -> None:
+    check_launches(case, VectorRows(8, 128, **{how: True}), bound=1e-12)
 
 
 @pytest.mark.parametrize("schedule", [VectorRows(4, 128), VectorRows(32, 256)])
