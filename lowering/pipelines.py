@@ -125,8 +125,6 @@ ASKED_FOR = (
 """Passes that run only where a change names them."""
 BELOW: dict[str, dict[Level, str]] = {"cpu": {"loops": LOOPS, "llvm": LLVM}, "cuda": {"launches": LAUNCHES}}
 """The passes of each device below the arena. Above it only targets differ, and with them rules and schedules."""
-CHANGES = {"cpu": "", "cuda": "-recompose-quantized"}
-"""Changes of the phases by device: on a GPU, quantised products are computed in floats."""
 PATHS: dict[str, tuple[Level, ...]] = {
     device: (*LEVELS[: LEVELS.index("arena") + 1], *BELOW[device]) for device in BELOW
 }
@@ -174,7 +172,7 @@ def phases(
     pipeline, or leaves out the pass whose name follows a "-".
     """
     options: dict[str, dict[str, str] | None] = dict.fromkeys(ASKED_FOR)
-    named_options = ",".join((CHANGES[device], *changes, "" if plan_memory else NO_REUSE))
+    named_options = ",".join((*changes, "" if plan_memory else NO_REUSE))
     for left_out, name, given in re.findall(r"(-?)\b([\w-]+)(?:\{(.*?)\})?", named_options):
         named = dict(option.split("=", 1) for option in given.split())
         options[name] = None if left_out else {**(options.get(name) or {}), **named}

@@ -195,7 +195,7 @@ class EngineConfig:
         1 none.
     enable_graph_optimization: recomposition, folding, channels-last layout and fusion; off, every ONNX op is a kernel
         of its own.
-    integer_products: compute products of quantised values in integers; off, in floats, dequantised. CPU only.
+    integer_products: compute products of quantised values in integers; off, in floats, dequantised.
     weights: round the weights of matrix products to integers in blocks of 32, "int2", "int3", "int4" or "int8", or to
         floats of 16 bits, "bf16" or "f16": they take as much less memory, and time where reading them takes it. A table
         of embeddings is rounded with the product that shares it. None leaves them as they are in the model.
@@ -312,9 +312,7 @@ class EngineConfig:
         Option(decided="kernels"),
         Flag("Fusion and layout on or off.", BUFFERS, names="--optimize"),
     ] = True
-    integer_products: Annotated[
-        bool, Option(device="cpu", decided="kernels", passes={False: "-recompose-quantized"})
-    ] = True
+    integer_products: Annotated[bool, Option(decided="kernels", passes={False: "-recompose-quantized"})] = True
     weights: Annotated[
         str | None,
         Option(values=_weight_types, decided="kernels", passes="quantize-weights{to=$}"),

@@ -11,14 +11,14 @@ from typing import cast
 
 from typing_extensions import override
 from xdsl.dialects.builtin import (
-    BFloat16Type,
     BoolAttr,
     FixedBitwidthType,
-    Float16Type,
     IndexType,
     IntegerAttr,
     MemRefType,
     VectorType,
+    bf16,
+    f16,
     f32,
     i1,
     i32,
@@ -39,6 +39,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..graph.ops.contraction import BYTES
 from .memory_spaces import WORKGROUP
 
 COPY_BYTES = (4, 8, 16)  # sizes in bytes that one asynchronous copy may have
@@ -141,8 +142,8 @@ class RoundToTf32Op(IRDLOperation):
         super().__init__(operands=[value], result_types=[f32])
 
 
-SHAPES: dict[type[Attribute], tuple[int, int]] = {type(f32): (4, 2), Float16Type: (8, 4), BFloat16Type: (8, 4)}
-"""Elements of a and b that each thread holds, by their type."""
+MULTIPLIED = (f32, f16, bf16, *BYTES)
+"""Element types of matrices that are multiplied; a thread holds 4 words of a, and 2 of b."""
 
 
 @irdl_op_definition
@@ -150,11 +151,11 @@ class MmaOp(IRDLOperation):
     """`%d = nvgpu.mma.sync(%a, %b, %c) : (vector<4xf32>, vector<2xf32>, vector<4xf32>) -> ...`: d = a b + c
 
     a is 16 x K, b is K x 8, c and d are 16 x 8, and each thread of the warp holds parts of them: K is 8 for f32 (of
-    which the first 19 bits are taken), 16 for f16 and bf16. With g = lane / 4, t = lane % 4:
-    c[i] is at row g + 8 * (i / 2), column 2 * t + i % 2. For f32, a[i] is at row g + 8 * (i % 2), column
-    t + 4 * (i / 2), and b[i] at row t + 4 * i, column g. For 16 bits, a[2 * i + j] is at row g + 8 * (i % 2), column
-    2 * t + j + 8 * (i / 2), and b[2 * i + j] at row 2 * t + j + 8 * i, column g.
-    (PTX ISA: "Matrix Fragments for mma.m16n8k8" and "m16n8k16".)
+    which the first 19 bits are taken), 16 for f16 and bf16, 32 for bytes of either signedness, whose c and d are i32,
+    with wrap-around. With g = lane / 4, t = lane % 4, and w numbers in a word of 4 bytes:
+    c[i] is at row g + 8 * (i / 2), column 2 * t + i % 2; a[w * i + j] at row g + 8 * (i % 2), column
+    w * t + j + 4 * w * (i / 2); b[w * i + j] at row w * t + j + 4 * w * i, column g.
+    (PTX ISA: "Matrix Fragments for mma.m16n8k8", "m16n8k16" and "m16n8k32".)
     """
 
     name = "nvgpu.mma.sync"
@@ -172,15 +173,16 @@ class MmaOp(IRDLOperation):
 
     @override
     def verify_(self) -> None:
-        element = cast("VectorType[Attribute]", self.a.type).element_type
-        counts = SHAPES.get(type(element))
-        if counts is None:
-            raise VerifyException(f"there is no product of {element}")
+        left, right = (cast("VectorType[Attribute]", each.type).element_type for each in (self.a, self.b))
+        if left not in MULTIPLIED:
+            raise VerifyException(f"there is no product of {left}")
+        sums, right = (i32, right if right in BYTES else BYTES[0]) if left in BYTES else (f32, left)
+        word = 4 // cast("FixedBitwidthType", left).size
         for name, value, count, kind in (
-            ("a", self.a, counts[0], element),
-            ("b", self.b, counts[1], element),
-            ("c", self.c, 4, f32),
-            ("the result", self.result, 4, f32),
+            ("a", self.a, 4 * word, left),
+            ("b", self.b, 2 * word, right),
+            ("c", self.c, 4, sums),
+            ("the result", self.result, 4, sums),
         ):
             if value.type != VectorType(kind, [count]):
                 raise VerifyException(f"{name} is {value.type}; it must be {VectorType(kind, [count])}")

@@ -7,9 +7,12 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.gpu.kernels import BlockIdOp, ThreadIdOp
 from ...dialects.gpu.nvgpu import AsyncCopyOp, AsyncWaitOp, LdMatrixOp, MmaOp
 from ...dialects.gpu.shuffle import ShuffleOp
+from ...dialects.graph.ops.contraction import BYTES
+from ..kernel_code.arithmetic import is_unsigned
 from .expressions import Expression, Lanes, binary, call, literal
 from .kernel_text import GLOBAL, SHARED, WARP, Handler, KernelText, memref_type
 from .memref_ops import bytes_of, indices_of
+from .types import element_of
 
 _LANES = 32
 
@@ -79,7 +82,10 @@ def _ldmatrix(kernel: KernelText, op: LdMatrixOp) -> None:
 
 
 def _mma(kernel: KernelText, op: MmaOp) -> None:
-    product = call("mma", *(kernel.whole(each) for each in op.operands))
+    kinds = [element_of(each.type) for each in (op.a, op.b)]
+    signs = [str(is_unsigned(each)).lower() for each in kinds if each in BYTES]
+    function = f"mma<{', '.join(signs)}>" if signs else "mma"
+    product = call(function, *(kernel.whole(each) for each in op.operands))
     product = Expression(product.text, product.level, product.depends | {WARP})
     kernel.define(op.result, Lanes(whole=product), op)
 

@@ -181,6 +181,29 @@ DEVICE u32 pair(bf16 low, bf16 high) { return u32(low.bits) | u32(high.bits) << 
   }
 MMA_16(f16)
 MMA_16(bf16)
+template <int N>
+DEVICE u32 word(const vec<i8, N>& x, int i) {
+  u32 y;
+  memcpy(&y, &x[4 * i], 4);
+  return y;
+}
+#define MMA_8(left, right)                                                                                        \
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." #left "." #right ".s32 {%0, %1, %2, %3}, "                \
+               "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                                    \
+               : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])                                                   \
+               : "r"(word(a, 0)), "r"(word(a, 1)), "r"(word(a, 2)), "r"(word(a, 3)), "r"(word(b, 0)), "r"(word(b, 1)))
+template <bool UnsignedLeft, bool UnsignedRight>
+DEVICE vec<int, 4> mma(vec<i8, 16> a, vec<i8, 8> b, vec<int, 4> c) {
+  if constexpr (UnsignedLeft && UnsignedRight)
+    MMA_8(u8, u8);
+  else if constexpr (UnsignedLeft)
+    MMA_8(u8, s8);
+  else if constexpr (UnsignedRight)
+    MMA_8(s8, u8);
+  else
+    MMA_8(s8, s8);
+  return c;
+}
 
 #endif
 

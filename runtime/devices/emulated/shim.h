@@ -512,9 +512,10 @@ static float rounded_toward_zero(double sum) {
   return std::isfinite(near) && std::fabs(double(near)) > std::fabs(sum) ? std::nextafterf(near, 0.0f) : near;
 }
 
-// The lanes hand over their parts of a and b, and each computes its part of the product.
-template <int K, class A, class B, class Read>
-static vec<float, 4> emulated_mma(const A& a, const B& b, vec<float, 4> c, Read read) {
+// The lanes hand over their parts of a and b, and each computes its part of the product, which f64 holds exactly where
+// it is of bytes.
+template <int K, class Sum, class A, class B, class Left, class Right, class Round>
+static vec<Sum, 4> emulated_mma(const A& a, const B& b, vec<Sum, 4> c, Left left, Right right, Round round) {
   emulated::Exchange mine = {};
   memcpy(mine.words, &a, sizeof a);
   memcpy(mine.words + 4, &b, sizeof b);
@@ -528,11 +529,15 @@ static vec<float, 4> emulated_mma(const A& a, const B& b, vec<float, 4> c, Read 
       const int owner = k / pair % 4, high = k / (4 * pair), low = k % pair;
       const u32* row = all[group * 4 + owner].words;
       const u32* other = all[(column + i % 2) * 4 + owner].words + 4;
-      sum += double(read(row[i / 2 + 2 * high], low)) * double(read(other[high], low));
+      sum += double(left(row[i / 2 + 2 * high], low)) * double(right(other[high], low));
     }
-    c[i] = rounded_toward_zero(sum);
+    c[i] = round(sum);
   }
   return c;
+}
+template <int K, class A, class B, class Read>
+static vec<float, 4> emulated_mma(const A& a, const B& b, vec<float, 4> c, Read read) {
+  return emulated_mma<K>(a, b, c, read, read, rounded_toward_zero);
 }
 static vec<float, 4> mma(vec<float, 4> a, vec<float, 2> b, vec<float, 4> c) {
   return emulated_mma<8>(a, b, c, [](u32 word, int) { return emulated_bits<float>(word & ~0x1fffu); });
@@ -544,4 +549,15 @@ static vec<float, 4> mma(vec<bf16, 8> a, vec<bf16, 4> b, vec<float, 4> c) {
   return emulated_mma<16>(a, b, c, [](u32 word, int low) {
     return emulated_bits<float>(low ? word & 0xffff0000u : word << 16);
   });
+}
+template <bool UnsignedLeft, bool UnsignedRight>
+static vec<int, 4> mma(vec<i8, 16> a, vec<i8, 8> b, vec<int, 4> c) {
+  const auto read = [](u32 word, int low, bool is_unsigned) {
+    const u8 bits = u8(word >> 8 * low);
+    return is_unsigned ? int(bits) : int(i8(bits));
+  };
+  return emulated_mma<32>(
+      a, b, c, [&](u32 word, int low) { return read(word, low, UnsignedLeft); },
+      [&](u32 word, int low) { return read(word, low, UnsignedRight); },
+      [](double sum) { return int(u32(i64(sum))); });
 }

@@ -89,11 +89,11 @@ def product(batch: Batch, op: Operation, a: Value, b: Value, c: Value, mask: Mas
         whole_warps(batch, op, mask)
     rows = max(len(a), len(b), len(c))
     a, b, c = (broadcast_to(each, (rows, batch.threads, each.shape[-1])) for each in (a, b, c))
-    left, right = (_left_tf32(a), _right_tf32(b)) if a.dtype == np.float32 else (_left_half(a), _right_half(b))
-    sums = np.matmul(left.astype(np.float64), right.astype(np.float64))
+    exact = np.int64 if c.dtype == np.int32 else np.float64
+    sums = np.matmul(_left(_read(a)).astype(exact), _right(_read(b)).astype(exact))
     # [row half, g, t, column in pair] -> [g, t, row half, column in pair]
-    parts = sums.reshape(-1, 2, 8, 4, 2).transpose(0, 2, 3, 1, 4)
-    return _toward_zero(parts.reshape(rows, batch.threads, 4) + c)
+    parts = sums.reshape(-1, 2, 8, 4, 2).transpose(0, 2, 3, 1, 4).reshape(rows, batch.threads, 4) + c
+    return parts.astype(np.int32) if exact is np.int64 else _toward_zero(parts)
 
 
 def _toward_zero(sums: Array) -> Array:
@@ -103,31 +103,25 @@ def _toward_zero(sums: Array) -> Array:
     return np.where(beyond, np.nextafter(near, np.float32(0)), near)
 
 
-def _cut(value: Array) -> Array:
-    """Truncates f32 to the bits that a tensor core reads."""
-    return (np.ascontiguousarray(value).view(np.uint32) & _TF32).view(np.float32)
+def _read(value: Array) -> Array:
+    """The numbers that a tensor core reads: of f32 the first bits."""
+    if value.dtype == np.float32:
+        return (np.ascontiguousarray(value).view(np.uint32) & _TF32).view(np.float32)
+    return value
 
 
-def _left_tf32(a: Array) -> Array:
-    """a[i] at row g + 8 (i % 2), column t + 4 (i / 2)"""
-    return _cut(a).reshape(-1, 8, 4, 2, 2).transpose(0, 4, 1, 3, 2).reshape(-1, 16, 8)
+def _left(a: Array) -> Array:
+    """a[w i + j] at row g + 8 (i % 2), column w t + j + 4 w (i / 2), with w numbers in a word"""
+    word = a.shape[-1] // 4
+    parts = a.reshape(-1, 8, 4, 2, 2, word)  # g, t, i / 2, i % 2, j
+    return parts.transpose(0, 4, 1, 3, 2, 5).reshape(-1, 16, 8 * word)
 
 
-def _right_tf32(b: Array) -> Array:
-    """b[i] at row t + 4 i, column g"""
-    return _cut(b).reshape(-1, 8, 4, 2).transpose(0, 3, 2, 1).reshape(-1, 8, 8)
-
-
-def _left_half(a: Array) -> Array:
-    """a[2 i + j] at row g + 8 (i % 2), column 2 t + j + 8 (i / 2)"""
-    parts = a.astype(np.float32).reshape(-1, 8, 4, 2, 2, 2)  # g, t, i / 2, i % 2, j
-    return parts.transpose(0, 4, 1, 3, 2, 5).reshape(-1, 16, 16)
-
-
-def _right_half(b: Array) -> Array:
-    """b[2 i + j] at row 2 t + j + 8 i, column g"""
-    parts = b.astype(np.float32).reshape(-1, 8, 4, 2, 2)  # g, t, i, j
-    return parts.transpose(0, 3, 2, 4, 1).reshape(-1, 16, 8)
+def _right(b: Array) -> Array:
+    """b[w i + j] at row w t + j + 4 w i, column g"""
+    word = b.shape[-1] // 2
+    parts = b.reshape(-1, 8, 4, 2, word)  # g, t, i, j
+    return parts.transpose(0, 3, 2, 4, 1).reshape(-1, 8 * word, 8)
 
 
 def barrier(batch: Batch, op: Operation, mask: Mask) -> Mask:

@@ -143,6 +143,14 @@ func.func @f(%n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<
 
 // -----
 
+func.func @f(%a: vector<16xui8>, %b: vector<8xf16>, %c: vector<4xi32>) {
+  // expected-error @below {{b is vector<8xf16>; it must be vector<8xi8>}}
+  %p = nvgpu.mma.sync(%a, %b, %c) : (vector<16xui8>, vector<8xf16>, vector<4xi32>) -> vector<4xi32>
+  func.return
+}
+
+// -----
+
 gpu.module @kernels {
   // expected-error @below {{the arguments of a gpu.func differ from its type}}
   "gpu.func"() <{function_type = (f32) -> (), kernel}> ({

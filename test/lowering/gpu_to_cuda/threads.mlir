@@ -96,7 +96,8 @@ gpu.module @kernels {
   // CHECK:         vec<float, 4> sums[2];
   // CHECK:         sums[1] = mma(a, vec<float, 2>{to_tf32(a[0]), a[1]}, sums[1]);
   // CHECK-NEXT:    store(x, mma(load<8>(h), load<4>(&h[8]), sums[1]));
-  gpu.func @products(%x: memref<64xf32>, %h: memref<64xf16>) kernel {
+  // CHECK-NEXT:    store(y, mma<true, false>(load<16>(u), load<8>(i), load<4>(y)));
+  gpu.func @products(%x: memref<64xf32>, %h: memref<64xf16>, %u: memref<64xui8>, %i: memref<64xi8>, %y: memref<64xi32>) kernel {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c8 = arith.constant 8 : index
@@ -116,6 +117,11 @@ gpu.module @kernels {
     %g = memref.load %sums[%c1] : memref<2xvector<4xf32>, #gpu.address_space<private>>
     %r = nvgpu.mma.sync(%e, %f, %g) : (vector<8xf16>, vector<4xf16>, vector<4xf32>) -> vector<4xf32>
     vector.store %r, %x[%c0] : memref<64xf32>, vector<4xf32>
+    %k = vector.load %u[%c0] : memref<64xui8>, vector<16xui8>
+    %l = vector.load %i[%c0] : memref<64xi8>, vector<8xi8>
+    %m = vector.load %y[%c0] : memref<64xi32>, vector<4xi32>
+    %s = nvgpu.mma.sync(%k, %l, %m) : (vector<16xui8>, vector<8xi8>, vector<4xi32>) -> vector<4xi32>
+    vector.store %s, %y[%c0] : memref<64xi32>, vector<4xi32>
     gpu.return
   }
 }

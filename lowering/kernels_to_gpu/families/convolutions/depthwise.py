@@ -2,7 +2,7 @@
 
     (image, y, tile of pixels, vector of channels) = thread of the grid
     for each row of the filter:
-        load its taps, and the pixels under them: zeros where they lie outside of the image
+        load its taps, and the pixels under them: the padding where they lie outside of the image
         sums[pixel] += pixel under the tap * tap
     result[y][x] = epilogue(sums[x]), for each pixel of the tile
 
@@ -28,7 +28,6 @@ from ....kernel_code.elements.reduction_rules import wide
 from ....kernel_code.index_expr import Expr, Var, delinearize, linear
 from ....kernel_code.lane_access import Vector
 from ....kernel_code.loop_builder import Index
-from ....kernel_code.reductions import Reduction
 from ...gpu_kernel import GpuKernel, Grid
 from ...lanes import lanes_along, trial_of, values_of
 
@@ -94,7 +93,8 @@ class _Tile:
         self.g = conv_geometry(root)
         self.v = values_of(grid)
         self.canvas = Canvas(self.v, [self.v.line(buffer) for buffer in grid.results])
-        self.element = element_type_of_value(root.x)
+        self.element = wide_float(element_type_of_value(root.results[0]))
+        self.outside = self.b.constant(root.padding, self.element)
 
     def write(self, item: Index) -> None:
         """Builds the thread's code."""
@@ -123,7 +123,7 @@ class _Tile:
         inside = {} if whole_rows else {column: self._inside(place, g.width) for column, place in places.items()}
         lowest = (g.out_height - 1) * g.stride[0] - g.pad[0] + (g.kernel[0] - 1) * g.dilation[0]
         whole_columns = g.pad[0] == 0 and lowest < g.height
-        start = v.spread(Reduction(b, "sum", self.element).start())
+        start = v.spread(b.constant(0, self.element))
         if self.form.bias is not None:
             start = v.spread(wide(v, self.form.bias, [channel]))
 
@@ -152,7 +152,9 @@ class _Tile:
     def _tap(self, row: Index, tap: int, channel: Expr) -> SSAValue:
         g = self.g
         first = Expr.of(row) if isinstance(row, int) else Expr.of(Var(row, 0, g.kernel[0] - 1))
-        return self.v.spread(wide(self.v, self.form.rhs, _tap(self.form, first * g.kernel[1] + tap, channel)))
+        return self.v.spread(
+            wide(self.v, self.form.rhs, _tap(self.form, first * g.kernel[1] + tap, channel), self.element)
+        )
 
     def _inside(self, place: Index, size: int) -> SSAValue:
         """Whether 0 <= place < size, by one unsigned comparison."""
@@ -161,17 +163,17 @@ class _Tile:
     def _pixel(
         self, at: Sequence[Index], channel: Expr, row_inside: SSAValue | None, column_inside: SSAValue | None
     ) -> SSAValue:
-        """A pixel's channels; zeros outside of the image."""
+        """A pixel's channels; the padding outside of the image."""
         b, v = self.b, self.v
         conditions = [each for each in (row_inside, column_inside) if each is not None]
 
         def read() -> SSAValue:
-            return v.spread(wide(v, self.root.x, self._index(at, (self.g.height, self.g.width), channel)))
+            return v.spread(wide(v, self.root.x, self._index(at, (self.g.height, self.g.width), channel), self.element))
 
         if not conditions:
             return read()
         together = conditions[0] if len(conditions) == 1 else b.conjunction(*conditions)
-        return v.choose(together, read, lambda: Reduction(b, "sum", self.element).start())
+        return v.choose(together, read, lambda: self.outside)
 
     def _index(self, at: Sequence[Index], sizes: tuple[int, int], channel: Expr) -> list[Expr]:
         """The index of an image element at (image, row, column), which must be in range."""
@@ -189,7 +191,7 @@ class _Tile:
 
         def store() -> None:
             with v.scope():
-                value = convert(b, total, wide_float(self.element), element_type_of_value(self.root.results[0]))
+                value = convert(b, total, self.element, element_type_of_value(self.root.results[0]))
                 _finish(self.canvas, self.root, self._index(at, (g.out_height, g.out_width), channel), value)
 
         if g.out_width % self.pixels == 0:

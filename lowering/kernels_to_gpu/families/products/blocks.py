@@ -91,15 +91,18 @@ class Block:
     left: Operand
     right: Operand
 
-    def copies(self, element: Attribute, stages: int, *, by_depth_pad: int, by_row_pad: int) -> list[TileCopy]:
-        """The shared-memory copies of both operands' tiles; pads are those of lines along the depth and along rows."""
+    def copies(self, element: Attribute | None, stages: int, *, by_depth_pad: int, by_row_pad: int) -> list[TileCopy]:
+        """The shared-memory copies of both operands' tiles, of numbers of one type, or each of its own.
+
+        Pads are those of lines along the depth and along rows.
+        """
         blocks, grid = self.blocks, self.grid
         masked = blocks.tiles * blocks.splits * blocks.bk > self.left.depth
         return [
             TileCopy(
                 b=grid.b,
                 operand=operand,
-                element=element,
+                element=element or operand.element,
                 rows=rows,
                 depth=blocks.bk,
                 stages=stages,

@@ -1,4 +1,4 @@
-"""Matrix products on tensor cores: operands in shared memory, warps compute 16 x 8 sums over 8 or 16 depths at a time.
+"""Matrix products on tensor cores: operands in shared memory, warps compute 16 x 8 sums over 8 to 32 depths at a time.
 
 for each tile of the depth:                     while the next ones are being copied
     for each step of it:
@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from .....passes.kernels.forms.contraction import contraction_form
 from .....passes.kernels.schedules.cuda.mma import Mma
+from .....passes.kernels.schedules.cuda.products import multiplies_bytes
 from ....kernel_code.arithmetic import bits_of
 from ....kernel_code.loop_builder import Index
 from ...gpu_kernel import GpuKernel, Grid
@@ -24,7 +25,7 @@ from .outputs import Output, add_partials
 from .tile_copies import in_pairs, write_pipeline
 
 ELEMENTS: dict[str, Attribute] = {"tf32": f32, "3xtf32": f32, "fp16": f16, "bf16": bf16}
-"""Element type of shared memory, by precision."""
+"""Element type of shared memory, by precision; bytes stay what they are."""
 
 
 def lower(k: GpuKernel) -> None:
@@ -39,22 +40,22 @@ def lower(k: GpuKernel) -> None:
 
 def _write(k: GpuKernel, grid: Grid, schedule: Mma, blocks: Blocks) -> None:
     b, precision = grid.b, k.target.precision.data
-    element = ELEMENTS[precision]
-    narrow = element != f32
+    element = None if multiplies_bytes(blocks.output.form) else ELEMENTS[precision]
+    size = 1 if element is None else bits_of(element) // 8
     # Lanes read 8 lines of 16 bytes at a time, or 4 depths of 8 rows: padding of lines puts these into different banks.
-    here = blocks.here(k, grid, ACCESS * 8 // bits_of(element))
-    copies = here.copies(element, schedule.stages, by_depth_pad=8 if narrow else 4, by_row_pad=8)
-    piece = 16 if narrow else 8
+    here = blocks.here(k, grid, ACCESS // size)
+    copies = here.copies(element, schedule.stages, by_depth_pad=ACCESS // size, by_row_pad=8)
+    piece = 32 // size
     warp, lane = b.named(b.div(grid.lane, WARP), "warp"), b.named(b.rem(grid.lane, WARP), "lane")
     across = schedule.bn // schedule.wn
     y, x = b.div(warp, across), b.rem(warp, across)
     top, start = b.named(b.mul(y, schedule.wm), "warp_row"), b.named(b.mul(x, schedule.wn), "warp_column")
     down, along = schedule.wm // ROWS, schedule.wn // COLUMNS
-    split = precision == "3xtf32"
+    split = precision == "3xtf32" and element is not None
     left = OperandFragment(b, copies[0], top, down, lane, is_left=True, split=split)
     right = OperandFragment(b, copies[1], start, schedule.wn // ROWS, lane, split=split, rounded=schedule.tf32)
-    sums = b.private(f32, (down, along, 4), "sums")
-    zero = b.constant(0.0, f32)
+    sums = b.private(blocks.output.sums, (down, along, 4), "sums")
+    zero = b.constant(0, blocks.output.sums)
     b.unrolled(down, lambda i: b.unrolled(along, lambda j: b.unrolled(4, lambda e: b.store(zero, sums, [i, j, e]))))
 
     def multiply(stage: Index) -> None:

@@ -76,6 +76,11 @@ class Operand(ABC):
         """The element type in memory."""
         return memref_type(self.line).element_type
 
+    @property
+    def fill(self) -> int:
+        """The number that stands for elements that don't exist."""
+        return 0
+
     @abstractmethod
     def row(self, b: ThreadBuilder, row: Index) -> tuple[Index, ...]:
         """The part of the address that depends on the row only."""
@@ -86,7 +91,7 @@ class Operand(ABC):
 
     @abstractmethod
     def place(self, b: ThreadBuilder, row: tuple[Index, ...], tap: tuple[Index, ...]) -> tuple[Index, SSAValue | None]:
-        """The element's position in the line, and the condition for it to exist (else it is zero)."""
+        """The element's position in the line, and the condition for it to exist (else it is `fill`)."""
 
 
 @dataclass(frozen=True)
@@ -113,14 +118,20 @@ class MatrixOperand(Operand):
 class PictureOperand(Operand):
     """An image read as a matrix (im2col).
 
-    Row (n, y, x) at depth (ky, kx, c) is channel c of the pixel (n, y * stride + ky * dilation - pad, ...), and zero
-    outside of the image.
+    Row (n, y, x) at depth (ky, kx, c) is channel c of the pixel (n, y * stride + ky * dilation - pad, ...), and
+    `outside`, mostly 0, outside of the image.
     """
 
     geometry: ConvGeometry
     strides: tuple[int, int, int]  # strides of image, row and column
     inside: tuple[bool, bool]  # whether all taps are in range, along height and width
+    outside: int = 0
     facts: ClassVar[tuple[str, ...]] = ("place", "top", "left")
+
+    @property
+    @override
+    def fill(self) -> int:
+        return 0 if all(self.inside) else self.outside
 
     @override
     def row(self, b: ThreadBuilder, row: Index) -> tuple[Index, ...]:
@@ -169,8 +180,8 @@ def left_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index, 
     while lanes > 1 and (g.channels // g.groups % lanes or any(stride % lanes for stride in strides)):
         lanes //= 2
     start = groups.offset(b, batch)
-    line = _line(grid, buffer)
-    return PictureOperand(line, start, shape.rows, shape.depth, lanes, True, g, strides, never_leaves(root))
+    sizes, inside = (shape.rows, shape.depth), never_leaves(root)
+    return PictureOperand(_line(grid, buffer), start, *sizes, lanes, True, g, strides, inside, root.padding)
 
 
 def right_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index, widest: int = WIDEST) -> Operand:

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from xdsl.dialects.builtin import f32
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....passes.kernels.forms.contraction import ContractionForm
 from .....passes.kernels.forms.product import product_shape
-from .....passes.kernels.schedules.cuda.products import PARTIALS
+from .....passes.kernels.schedules.cuda.products import PARTIALS, sums_of
 from ....kernel_code.arithmetic import Arithmetic, bits_of, convert
 from ....kernel_code.elements.element_values import Values, aligned
 from ....kernel_code.index_expr import Expr, Var, delinearize, linear
@@ -37,6 +36,11 @@ class Output:
         return shape.batch, shape.rows, shape.columns
 
     @property
+    def sums(self) -> Attribute:
+        """The type of the sums."""
+        return sums_of(self.form)
+
+    @property
     def depth(self) -> int:
         """Length of each dot product."""
         return product_shape(self.form.root).depth
@@ -56,7 +60,7 @@ class Output:
         b = LoopBuilder(block)
         values = Values(b, self.k.kernel, [block.args[i] for i in self.k.operands], on_demand=True)
         line = values.line(block.args[self.k.results[0]])
-        sums = b.constant(0.0, f32)
+        sums = b.constant(0, self.sums)
         at = [Var(b.index(0), 0, size - 1) for size in self.sizes]
         try:
             with values.vectorised(Vector(at[2], lanes, lanes)):
@@ -84,10 +88,10 @@ class Output:
         index = aligned(index, shape_of(root.results[0]))  # as `sums` is looked up
         b, element = values.b, element_type_of_value(root.results[0])
         if self.form.bias is not None:
-            bias = convert(b, values.at(self.form.bias, [index[-1]]), element_type_of_value(self.form.bias), f32)
+            bias = convert(b, values.at(self.form.bias, [index[-1]]), element_type_of_value(self.form.bias), self.sums)
             sums, bias = values.alike([sums, bias])
             sums = Arithmetic(b, sums.type).add(sums, bias)
-        values.seed(root.results[0], index, convert(b, sums, f32, element))
+        values.seed(root.results[0], index, convert(b, sums, self.sums, element))
         values.store(values.at(self.k.kernel.terminator.operands[0], index), line, linear(index, line.strides))
 
     def write(self, values: Values, line: Line, at: Sequence[Index], sums: SSAValue, lanes: int) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, SSAValue
 
-from ....kernel_code.arithmetic import bits_of, convert
+from ....kernel_code.arithmetic import bits_of, convert, signless, stored
 from ....kernel_code.loop_builder import INDEX, Index, vector_of
 from ...thread_builder import ThreadBuilder
 from .operands import Operand
@@ -93,8 +93,8 @@ class TileCopy:
 
     @property
     def asynchronous(self) -> bool:
-        """Whether copies are asynchronous, bypassing registers."""
-        same = self.operand.element == self.element
+        """Whether copies are asynchronous, bypassing registers; these fill up with zeros."""
+        same = self.operand.element == self.element and self.operand.fill == 0
         return same and self.vector * bits_of(self.element) in _COPIED
 
     def begin(self, start: Index, stage: Index) -> None:
@@ -153,13 +153,18 @@ class TileCopy:
             some = None if valid is None else b.select(valid, b.index(self.vector), b.index(0))
             b.copy_async(operand.line, [at], self.shared, to, self.vector, some)
             return
-        kind = vector_of(operand.element, self.vector)
 
         def read() -> SSAValue:
             return b.vload(operand.line, [at], self.vector)
 
-        value = read() if valid is None else b.when(valid, lambda: [read()], lambda: [b.constant(0, kind)])[0]
+        value = read() if valid is None else b.when(valid, lambda: [read()], self._filled)[0]
         b.store(value, self._fetched, [i])
+
+    def _filled(self) -> list[SSAValue]:
+        """Elements that don't exist."""
+        element = self.operand.element
+        number = self.b.constant(self.operand.fill, vector_of(signless(element), self.vector))
+        return [stored(self.b, number, element)]
 
     def _clamped(self, row: Index, neighbours: int) -> Index:
         """The row, clamped to the last one: results of rows out of range are never stored."""

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from math import ceil
 
+from .....dialects.graph.base import ContractionOp
+from .....dialects.graph.ops.contraction import is_byte
 from .....dialects.graph.ops.structure import KernelOp
+from .....dialects.graph.values import element_type_of_value
 from .....dialects.kernel.targets import GpuAttr
 from ....cost_model import bytes_of as bytes_of_value
 from ....cost_model import operations, read_bytes
 from .tuning import LATENCY, PORT
 
-TENSOR_SPEED = {"tf32": 1.0, "3xtf32": 1 / 3, "fp16": 2.0, "bf16": 2.0}
-"""How fast tensor units are at a precision, against tf32."""
+TENSOR_SPEED = {"tf32": 1.0, "3xtf32": 1 / 3, "fp16": 2.0, "bf16": 2.0, "bytes": 4.0}
+"""How fast tensor units are at a precision, or with bytes, against tf32."""
 
 
 def memory_seconds(nbytes: float, target: GpuAttr) -> float:
@@ -61,13 +64,15 @@ def bytes_of(kernel: KernelOp) -> int:
 
 
 def limit_seconds(kernel: KernelOp, target: GpuAttr) -> float:
-    """A lower bound of a kernel's time: its products at the precision's full speed, or its bytes."""
+    """A lower bound of a kernel's time: its products at full speed, or its bytes."""
     products, others = operations(kernel)
-    work = 2 * products / product_gflops(target) + others / target.gflops.data
-    return max(work * 1e-9, memory_seconds(bytes_of(kernel), target))
+    contractions = [op for op in kernel.body.block.ops if isinstance(op, ContractionOp)]
+    of_bytes = bool(contractions) and all(is_byte(element_type_of_value(op.operands[0])) for op in contractions)
+    work = 2 * products / product_gflops("bytes" if of_bytes else target.precision.data, target)
+    return max((work + others / target.gflops.data) * 1e-9, memory_seconds(bytes_of(kernel), target))
 
 
-def product_gflops(target: GpuAttr) -> float:
-    """Operations per nanosecond of products at the target's precision."""
-    speed = TENSOR_SPEED.get(target.precision.data)
+def product_gflops(kind: str, target: GpuAttr) -> float:
+    """Operations per nanosecond of products at a precision, or of bytes."""
+    speed = TENSOR_SPEED.get(kind)
     return target.gflops.data if speed is None else target.tensor_gflops.data * speed

@@ -24,10 +24,13 @@ from ...forms.contraction import ContractionForm, ConvGeometry, contraction_form
 from ...kernel_facts import all_results, argument_index, item_bytes
 from ..schedule import Schedule, TileSize
 from .cost import arithmetic_seconds, bytes_of, occupied, resident_blocks, stream_seconds
+from .products import multiplies_bytes
 from .tuning import LAUNCH, NEAR
 
 PIXELS = (1, 2, 4, 8)
 BLOCKS = (64, 128, 256)
+MOST_SUMS = 64
+"""Sums of a thread, of 32 bits each."""
 MOST_COLUMNS = 16
 """Columns of a filter: code names each."""
 
@@ -47,13 +50,13 @@ class Depthwise(Schedule[GpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """For floats with channels last, and one filter per channel."""
+        """For floats or bytes with channels last, and one filter per channel."""
         form = code_for(kernel)
         if form is None:
             return
-        width = conv_geometry(form[1]).out_width
+        width, most = conv_geometry(form[1]).out_width, MOST_SUMS * item_bytes(form[1].x) // GpuAttr.ACCESS
         for pixels in PIXELS:
-            if pixels < 2 * width:
+            if pixels < 2 * width and pixels <= most:
                 yield from (cls(pixels, block) for block in BLOCKS)
 
     @override
@@ -95,6 +98,7 @@ def code_for(kernel: KernelOp) -> tuple[ContractionForm, ConvOp] | None:
     if not isinstance(root, ConvOp) or root.layout.data != "NHWC" or form.prologue or form.pool or form.means:
         return None
     x, weight = shape_of(root.x), shape_of(root.weight)
-    plain = form.rhs in kernel.arguments and isinstance(element_type_of_value(root.x), AnyFloat)
+    numbers = isinstance(element_type_of_value(root.x), AnyFloat) or multiplies_bytes(form)
+    plain = form.rhs in kernel.arguments and numbers
     one_each = root.groups.value.data == x[-1] == weight[0] and weight[1] == 1
     return (form, root) if plain and one_each and len(x) in (3, 4) and weight[-1] <= MOST_COLUMNS else None

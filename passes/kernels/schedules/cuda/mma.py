@@ -3,7 +3,8 @@
 Tiles lie in shared memory as with `tiles`; a warp multiplies its wm x wn part in pieces of 16 x 8. Numbers are rounded
 as the target's precision says: constants when they are packed, others to tf32 on their way to registers, or to 16 bits
 on their way to shared memory. As `3xtf32` each is split in two numbers of tf32, and of the four products all but the
-smallest are summed up: that of infinity and anything is no number then. Sums are f32.
+smallest are summed up: that of infinity and anything is no number then. Sums are f32. Bytes are multiplied exactly at
+every precision, with sums of i32, where both operands lie along the depth.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
+from ...forms.contraction import ContractionForm, contraction_form
 from ...forms.product import product_shape
+from ...kernel_facts import item_bytes
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 from .cost import product_gflops
@@ -27,6 +30,9 @@ from .products import (
     Tiled,
     code_for,
     interface_of,
+    is_constant_matrix,
+    lies_along_depth,
+    multiplies_bytes,
     partial_sums,
     rounding_of,
     runs_along_depth,
@@ -51,7 +57,7 @@ SIZES = (
 STAGES = 3
 """Tiles of an operand in shared memory, of 32 bits; what is narrowed comes through registers, where one waits."""
 
-WIDTH = {"tf32": 4, "3xtf32": 4, "fp16": 2, "bf16": 2}
+WIDTH = {"tf32": 4, "3xtf32": 4, "fp16": 2, "bf16": 2, "bytes": 1}
 """Bytes of a number in shared memory."""
 
 
@@ -76,7 +82,7 @@ class Mma(Schedule[GpuAttr]):
     splits: TileSize = 1
     """Parts of the depth that are summed up by themselves."""
     turned: bool = False
-    """Whether filters, and constant matrices of tf32, lie along the depth, as fragments of 32 bits are loaded."""
+    """Whether filters and constant matrices lie along the depth: only fragments of 16 bits can be transposed."""
     f16: bool = False
     bf16: bool = False
     tf32: bool = False
@@ -91,29 +97,32 @@ class Mma(Schedule[GpuAttr]):
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
         """Blocks of several sizes that fit a multiprocessor, and split-K factors for each."""
-        form, precision = code_for(kernel), target.precision.data
-        if form is None or precision not in WIDTH:
+        form = code_for(kernel, of_bytes=True)
+        if form is None or (kind := _kind(form, target)) not in WIDTH:
             return
-        shape = product_shape(form.root)
-        narrow = WIDTH[precision] == 2
-        rounding = rounding_of(kernel, target)
-        across = rounding == "tf32" and not runs_along_depth(form)
-        turned = shape.depth % 4 == 0 and (isinstance(form.root, ConvOp) or across)
-        packed = {rounding: True} if rounding else {}
+        shape, rounding = product_shape(form.root), rounding_of(kernel, target)
+        turned = isinstance(form.root, ConvOp) and shape.depth % 4 == 0
+        if WIDTH[kind] != 2 and is_constant_matrix(kernel) and not runs_along_depth(form):
+            turned = kind == "bytes" or (rounding == "tf32" and shape.depth % 4 == 0)
+        if kind == "bytes" and not (lies_along_depth(form) and (turned or runs_along_depth(form))):
+            return
+        stages = 2 if WIDTH[kind] == 2 else STAGES
         for bm, bn, bk, wm, wn in SIZES:
             if shape.batch > MOST_ALONG_Z or -(-shape.columns // bn) > MOST_ALONG_Z:
                 continue
+            bk = 2 * bk if kind == "bytes" else bk
             for splits in splits_for(kernel, bm, bn, bk, target):
-                found = cls(bm, bn, bk, wm, wn, 2 if narrow else STAGES, splits, turned, **packed)
-                if found._tiled(target).resident(target):
+                found = cls(bm, bn, bk, wm, wn, stages, splits, turned, **({rounding: True} if rounding else {}))
+                if found._tiled(form, target).resident(target):
                     yield found
 
-    def _tiled(self, target: GpuAttr) -> Tiled:
-        precision = target.precision.data
+    def _tiled(self, form: ContractionForm, target: GpuAttr) -> Tiled:
+        kind = _kind(form, target)
+        width = WIDTH[kind]
         lines = max(self.bm * (self.bk + 8) + self.bn * (self.bk + 8), self.bk * (self.bm + self.bn + 16))
-        read = self.bm * self.bn * self.bk * (1 / self.wm + 1 / self.wn) * WIDTH[precision]
+        read = self.bm * self.bn * self.bk * (1 / self.wm + 1 / self.wn) * width
         held = self.wm // 4 + self.wn // 4
-        registers = self.wm * self.wn // GpuAttr.WARP + held * (2 if precision == "3xtf32" else 1) + 48
+        registers = self.wm * self.wn // GpuAttr.WARP + held * (2 if kind == "3xtf32" else 1) + 48
         return Tiled(
             self.bm,
             self.bn,
@@ -121,15 +130,16 @@ class Mma(Schedule[GpuAttr]):
             self.splits,
             self.threads,
             registers,
-            WIDTH[precision] * self.stages * lines,
-            product_gflops(target) * MMA_REACHED,
-            2 if self.f16 or self.bf16 else 4,
+            width * self.stages * lines,
+            product_gflops(kind, target) * MMA_REACHED,
+            item_bytes(form.lhs),
+            2 if self.f16 or self.bf16 else item_bytes(form.rhs),
             read / MMA_READS,
         )
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
-        return self._tiled(target).seconds(kernel, target)
+        return self._tiled(contraction_form(kernel), target).seconds(kernel, target)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
@@ -141,3 +151,8 @@ class Mma(Schedule[GpuAttr]):
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
         """Partial sums under split-K."""
         return partial_sums(kernel, self.splits)
+
+
+def _kind(form: ContractionForm, target: GpuAttr) -> str:
+    """What tensor cores multiply: bytes, or numbers of the target's precision."""
+    return "bytes" if multiplies_bytes(form) else target.precision.data

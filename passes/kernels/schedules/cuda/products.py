@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32, i32
+from xdsl.ir import Attribute
 
 from .....dialects.gpu.kernels import MOST_BLOCKS
-from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
+from .....dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.packing.packings import FilterPacking, MatrixPacking, Packing
 from .....dialects.graph.values import element_type_of_value, shape_of
@@ -18,7 +19,7 @@ from ....geometry.strided_views import strided_view
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, contraction_form
 from ...forms.product import product_shape, reads_windows
-from ...kernel_facts import argument_index, constant_operands, plain_operands
+from ...kernel_facts import argument_index, constant_operands, item_bytes, plain_operands
 from ..scratch import ScratchLayout
 from .cost import bytes_of, memory_seconds
 from .tuning import (
@@ -39,11 +40,11 @@ PARTIALS = "partials"
 _, _, MOST_ALONG_Z = MOST_BLOCKS
 
 
-def code_for(kernel: KernelOp) -> ContractionForm | None:
+def code_for(kernel: KernelOp, *, of_bytes: bool = False) -> ContractionForm | None:
     """The form of a supported kernel; None for others.
 
-    Supported are floats of at most 32 bits, operands that are windows on arguments, channels-last convolutions of rank
-    1 or 2.
+    Supported are floats of at most 32 bits, or products `of_bytes`, operands that are windows on arguments,
+    channels-last convolutions of rank 1 or 2.
     """
     form = contraction_form(kernel)
     root, values = form.root, (*form.root.operands, *form.root.results)
@@ -51,7 +52,10 @@ def code_for(kernel: KernelOp) -> ContractionForm | None:
         return None
     if any(0 in shape_of(value) for value in values):
         return None
-    if not all(
+    if multiplies_bytes(form):
+        if not of_bytes:
+            return None
+    elif not all(
         isinstance(type := element_type_of_value(value), Float16Type | BFloat16Type) or type == f32 for value in values
     ):
         return None
@@ -67,6 +71,22 @@ def runs_along_depth(form: ContractionForm) -> bool:
     strides = strided_view(form.root.rhs).strides
     column, depth = (strides[-2], strides[-1]) if form.root.transpose_b is not None else (strides[-1], strides[-2])
     return depth == 1 and column != 1
+
+
+def multiplies_bytes(form: ContractionForm) -> bool:
+    """Whether products are of integers of 8 bits; sums are i32 then."""
+    return all(is_byte(element_type_of_value(value)) for value in form.root.operands[:2])
+
+
+def sums_of(form: ContractionForm) -> Attribute:
+    """The type in which products are added up."""
+    return i32 if multiplies_bytes(form) else f32
+
+
+def lies_along_depth(form: ContractionForm) -> bool:
+    """Whether the left-hand side is contiguous along the depth."""
+    root = form.root
+    return isinstance(root, ConvOp) or strided_view(root.lhs).strides[-2 if root.transpose_a is not None else -1] == 1
 
 
 ROUNDED = {"tf32": "tf32", "fp16": "f16", "bf16": "bf16"}
@@ -89,7 +109,7 @@ def is_constant_matrix(kernel: KernelOp) -> bool:
 def interface_of(kernel: KernelOp, *, transposed: bool = False, rounding: str = "", scratch: int = 0) -> InterfaceAttr:
     """Filters as matrices of depth by columns, or `transposed`; all other operands with any strides.
 
-    With `rounding`, a constant right-hand side is packed too. It must be as `rounding_of` says.
+    Another constant right-hand side is packed where it is to be transposed, or rounded: as `rounding_of` says.
     """
     form = contraction_form(kernel)
     packed: dict[int, Packing] = {}
@@ -97,7 +117,7 @@ def interface_of(kernel: KernelOp, *, transposed: bool = False, rounding: str = 
     if isinstance(form.root, ConvOp):
         position = argument_index(kernel, form.rhs)
         packed[position] = FilterPacking(form.root.groups.value.data, transposed, **flags)
-    elif rounding:
+    elif is_constant_matrix(kernel) and (rounding or transposed):
         packed[argument_index(kernel, form.rhs)] = MatrixPacking(transposed, **flags)
     readers = [form.root, *form.epilogue]
     return InterfaceAttr.of(
@@ -113,8 +133,9 @@ def partial_sums(kernel: KernelOp, splits: int) -> ScratchLayout:
     """Scratch for the sums over each part of the depth."""
     if splits == 1:
         return ScratchLayout()
-    shape = product_shape(contraction_form(kernel).root)
-    return ScratchLayout.of(shared=[(PARTIALS, f32, (splits, shape.batch, shape.rows, shape.columns))])
+    form = contraction_form(kernel)
+    shape = product_shape(form.root)
+    return ScratchLayout.of(shared=[(PARTIALS, sums_of(form), (splits, shape.batch, shape.rows, shape.columns))])
 
 
 @dataclass(frozen=True)
@@ -132,8 +153,9 @@ class Tiled:
     """Bytes of shared memory of a block."""
     gflops: float
     """Operations of products per nanosecond that the whole device reaches."""
+    left_bytes: int = 4
     right_bytes: int = 4
-    """Bytes of a number of the right-hand side in memory."""
+    """Bytes of a number of each operand in memory."""
     reads: float = 0
     """Nanoseconds in which a block reads its operands of one step from shared memory, where that is not hidden."""
 
@@ -157,7 +179,7 @@ class Tiled:
         products = 2 * self.bm * self.bn * self.bk / (self.gflops / machines) * 1e-9
         step = (products + self.reads * 1e-9) * together + PRODUCTS_STEP
         work = most / together * steps * step + most * self.bm * self.bn * 4 / PRODUCTS_STORED * 1e-9
-        copied = blocks * steps * (self.bm * 4 + self.bn * self.right_bytes) * self.bk
+        copied = blocks * steps * (self.bm * self.left_bytes + self.bn * self.right_bytes) * self.bk
         time = max(
             work,
             memory_seconds(copied / PRODUCTS_CACHE_SPEED, target),
@@ -173,9 +195,11 @@ class Tiled:
 
 
 def packed_bytes_of(kernel: KernelOp, right_bytes: int) -> int:
-    """Bytes that a kernel must read and write, if numbers of its right-hand side of f32 are kept in so many."""
-    shape = product_shape(contraction_form(kernel).root)
-    return bytes_of(kernel) - (4 - right_bytes) * shape.batch * shape.columns * shape.depth
+    """Bytes that a kernel must read and write, if numbers of its right-hand side are kept in so many."""
+    form = contraction_form(kernel)
+    shape = product_shape(form.root)
+    saved = item_bytes(form.rhs) - right_bytes
+    return bytes_of(kernel) - saved * shape.batch * shape.columns * shape.depth
 
 
 def splits_for(kernel: KernelOp, bm: int, bn: int, bk: int, target: GpuAttr) -> list[int]:

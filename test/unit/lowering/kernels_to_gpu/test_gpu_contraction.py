@@ -9,14 +9,18 @@ import pytest
 from contraction_cases import GROUPS
 from gpu_models import check_launches, lowered, run_launches
 from graph_runs import Case, Model, build
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.graph.ops.activation import GeluOp
 from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
-from mini_infer.dialects.graph.ops.elementwise import AddOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
 from mini_infer.dialects.graph.ops.movement import ReshapeOp, TransposeOp
+from mini_infer.dialects.graph.ops.quantization import QuantizeOp
 from mini_infer.dialects.graph.ops.unary import ReluOp
+from mini_infer.dialects.graph.values import Array, element_type_of
 from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.lowering.pipelines import Phase, phases, run_passes, run_phases
 from mini_infer.passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
@@ -208,6 +212,58 @@ def test_tensor_units(number: int) -> None:
 @pytest.mark.parametrize("case", [odd, both_transposed, first_layer, grouped])
 def test_precisions_of_tensor_units(case: Case, precision: str) -> None:
     check_launches(case, WARPS[0], target=GpuAttr.named("sm_80", precision), bound=ROUNDED[precision])
+
+
+def of_bytes(m: Model, *shape: int, signed: bool = True) -> Array:
+    """All numbers of 8 bits."""
+    numbers = (m.random(*shape, scale=200).astype(np.int64) % 256).astype(np.uint8)
+    return numbers.view(np.int8) if signed else numbers
+
+
+def bytes_by_weight(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(data=of_bytes(m, 2, 21, 80, signed=False)), m.weight(data=of_bytes(m, 80, 37))))
+
+
+def bytes_transposed(m: Model) -> SSAValue:
+    x, w = m.input(data=of_bytes(m, 40, 84)), m.input(data=of_bytes(m, 20, 84, signed=False))
+    return m(MatmulOp(x, w, transpose_b=True))
+
+
+def bytes_requantised(m: Model) -> SSAValue:
+    x, w = m.input(data=of_bytes(m, 33, 70, signed=False)), m.weight(data=of_bytes(m, 70, 36))
+    y = m(CastOp(m(AddOp(m(MatmulOp(x, w)), m.weight(36, dtype=np.int32))), f32))
+    y = m(MulOp(y, m.weight(data=np.full(36, 2.0**-10, np.float32))))
+    return m(QuantizeOp(y, m.constant(1.0), m.constant(100, np.uint8), element_type_of(np.dtype(np.uint8))))
+
+
+def padded_bytes(m: Model) -> SSAValue:
+    """Filled up with the zero point."""
+    x, w = m.input(data=of_bytes(m, 2, 7, 9, 16, signed=False)), m.weight(data=of_bytes(m, 20, 16, 3, 3))
+    bias = m.weight(20, dtype=np.int32)
+    return m(ConvOp(x, w, bias, pads=(1, 1, 1, 1), strides=(2, 1), layout="NHWC", pad_value=200))
+
+
+def first_layer_of_bytes(m: Model) -> SSAValue:
+    x, w = m.input(data=of_bytes(m, 1, 18, 18, 3)), m.weight(data=of_bytes(m, 16, 3, 7, 7))
+    return m(ConvOp(x, w, strides=(2, 2), pads=(3, 3, 3, 3), layout="NHWC", pad_value=-7))
+
+
+def groups_of_bytes(m: Model) -> SSAValue:
+    x, w = m.input(data=of_bytes(m, 1, 6, 7, 24)), m.weight(data=of_bytes(m, 18, 8, 3, 3))
+    return m(ConvOp(x, w, groups=3, pads=(1, 1, 1, 1), layout="NHWC"))
+
+
+BYTE_WARPS = (Mma(32, 32, 64, 16, 16, 3, turned=True), Mma(64, 32, 32, 32, 16, 2, splits=2, turned=True))
+
+
+@pytest.mark.thinned(3)
+@pytest.mark.parametrize("schedule", BYTE_WARPS)
+@pytest.mark.parametrize(
+    "case",
+    [bytes_by_weight, bytes_transposed, bytes_requantised, padded_bytes, first_layer_of_bytes, groups_of_bytes],
+)
+def test_products_of_bytes_are_exact(case: Case, schedule: Mma) -> None:
+    check_launches(case, schedule, target=GpuAttr.named("sm_80"), bound=1e-12)
 
 
 def long_sums(m: Model) -> SSAValue:

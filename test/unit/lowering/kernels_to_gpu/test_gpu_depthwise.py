@@ -7,10 +7,14 @@ import pytest
 from depthwise_cases import BORDERS, KERNELS, SHAPES, depthwise, filtered
 from gpu_models import check_launches
 from graph_runs import Case, Model
+from xdsl.dialects.builtin import f32, i8
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.ops.elementwise import AddOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
 from mini_infer.dialects.graph.ops.movement import SliceOp
+from mini_infer.dialects.graph.ops.quantization import QuantizeOp
 from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.passes.kernels.schedules.cuda.depthwise import Depthwise
 
@@ -54,3 +58,19 @@ def test_strided_input() -> None:
         return filtered(m, m(SliceOp(x, [0, 0, 1, 0], [1, 6, 20, 8], [1, 1, 2, 1])), (3, 3))
 
     check_launches(columns, Depthwise(4, 64))
+
+
+@pytest.mark.parametrize(("channels", "threads"), [(48, 12), (7, 7)])
+def test_bytes(channels: int, threads: int) -> None:
+    """Sums are exact, and the padding is the zero point; four channels are a vector, as their scales are."""
+
+    def requantised(m: Model) -> SSAValue:
+        x = m.input(data=m.random(1, 9, 10, channels, scale=60).astype(np.int8))
+        w = m.weight(data=(m.random(channels, 1, 3, 3, scale=200).astype(np.int64) % 256).astype(np.uint8))
+        bias = m.weight(channels, dtype=np.int32)
+        y = m(ConvOp(x, w, bias, groups=channels, pads=(1, 1, 1, 1), layout="NHWC", pad_value=-100))
+        y = m(MulOp(m(CastOp(y, f32)), m.weight(data=np.full(channels, 2.0**-10, np.float32))))
+        return m(QuantizeOp(y, m.constant(1.0), m.constant(3, np.int8), i8))
+
+    (launch,) = check_launches(requantised, Depthwise(2, 64), bound=1e-12).launches
+    assert launch.grid[0] == -(-9 * 5 * threads // 64)

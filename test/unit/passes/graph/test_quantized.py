@@ -202,3 +202,12 @@ def test_compiled_with_and_without(case: Case) -> None:
     for integers in (True, False):
         (y,) = mi.compile(model, threads=1, integer_products=integers)(dict(case.inputs)).values()
         assert_near(y, wanted, exact=case.exact)
+
+
+@pytest.mark.thinned(9)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_same_integers_on_a_gpu(case: Case) -> None:
+    here, there = (
+        mi.compile(case.model(), device=device)(dict(case.inputs))["y"] for device in ("cpu", "cuda-emulated")
+    )
+    np.testing.assert_array_equal(there, here)

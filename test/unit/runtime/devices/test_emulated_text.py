@@ -102,14 +102,20 @@ def shuffles() -> str:
     return "%x = memref.load %in[%i] : memref<64xf32>" + "".join(lines)
 
 
-def product(element: str) -> str:
+NUMPY = {"i8": np.int8, "ui8": np.uint8, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}
+
+
+def product(element: str, right: str = "") -> str:
     """c = a b + c by the first warp, its fragments read one by one as the operation says where they lie."""
-    k = 8 if element == "f32" else 16
-    counts = (4, 2) if element == "f32" else (8, 4)
+    word = 4 // np.dtype(NUMPY[element]).itemsize
+    k, counts, right = 8 * word, (4 * word, 2 * word), right or element
+    sums = "i32" if word == 4 else "f32"
     lines = [
         "%g = arith.divui %i, %c4 : index",
         "%t = arith.remui %i, %c4 : index",
         "%t2 = arith.muli %t, %c2 : index",
+        f"%word = arith.constant {word} : index",
+        "%tw = arith.muli %t, %word : index",
     ]
 
     def place(name: str, row: tuple[str, int], column: tuple[str, int]) -> str:
@@ -123,31 +129,28 @@ def product(element: str) -> str:
             lines.append(f"%{name}{each} = memref.load %{buffer}[{places[each]}] : {type}")
         element = type.rpartition("x")[2].rstrip(">")
         vector = f"vector<{count}x{element}>"
-        lines.append(f"%{name}v0 = arith.constant dense<0.0> : {vector}")
+        zero = "0.0" if "f" in element else "0"
+        lines.append(f"%{name}v0 = arith.constant dense<{zero}> : {vector}")
         for each in range(count):
             given = f"%{name}{each}, %{name}v{each} [{each}]"
             lines.append(f"%{name}v{each + 1} = vector.insert {given} : {element} into {vector}")
 
-    if element == "f32":
-        a = [place(f"pa{i}", ("%g", 8 * (i % 2)), ("%t", 4 * (i // 2))) for i in range(4)]
-        b = [place(f"pb{i}", ("%t", 4 * i), ("%g", 0)) for i in range(2)]
-    else:
-        a = [place(f"pa{n}", ("%g", 8 * (n // 2 % 2)), ("%t2", n % 2 + 8 * (n // 4))) for n in range(8)]
-        b = [place(f"pb{n}", ("%t2", n % 2 + 8 * (n // 2)), ("%g", 0)) for n in range(4)]
+    numbers = [divmod(n, word) for n in range(4 * word)]
+    a = [place(f"pa{i}_{j}", ("%g", 8 * (i % 2)), ("%tw", j + 4 * word * (i // 2))) for i, j in numbers]
+    b = [place(f"pb{i}_{j}", ("%tw", j + 4 * word * i), ("%g", 0)) for i, j in numbers[: 2 * word]]
     c = [place(f"pc{i}", ("%g", 8 * (i // 2)), ("%t2", i % 2)) for i in range(4)]
     fragment("a", "a", counts[0], a, f"memref<16x{k}x{element}>")
-    fragment("b", "b", counts[1], b, f"memref<{k}x8x{element}>")
-    fragment("e", "c", 4, c, "memref<16x8xf32>")
-    types = f"(vector<{counts[0]}x{element}>, vector<{counts[1]}x{element}>, vector<4xf32>) -> vector<4xf32>"
+    fragment("b", "b", counts[1], b, f"memref<{k}x8x{right}>")
+    fragment("e", "c", 4, c, f"memref<16x8x{sums}>")
+    types = f"(vector<{counts[0]}x{element}>, vector<{counts[1]}x{right}>, vector<4x{sums}>) -> vector<4x{sums}>"
     lines.append(f"%d = nvgpu.mma.sync(%av{counts[0]}, %bv{counts[1]}, %ev4) : {types}")
     for i in range(4):
-        lines.append(f"%d{i} = vector.extract %d[{i}] : f32 from vector<4xf32>")
-        lines.append(f"memref.store %d{i}, %c[{c[i]}] : memref<16x8xf32>")
+        lines.append(f"%d{i} = vector.extract %d[{i}] : {sums} from vector<4x{sums}>")
+        lines.append(f"memref.store %d{i}, %c[{c[i]}] : memref<16x8x{sums}>")
     return "\n".join(lines)
 
 
 MATRICES = [("i8", 4, False), ("f16", 4, True), ("bf16", 2, False), ("f16", 1, True), ("f32", 4, False)]
-NUMPY = {"i8": np.int8, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}
 
 
 def matrices(element: str, tiles: int, transpose: bool) -> tuple[str, str]:
@@ -213,9 +216,20 @@ KERNELS = {
     ),
     "product_f32": ("%a: memref<16x8xf32>, %b: memref<8x8xf32>, %c: memref<16x8xf32>", product("f32")),
     "product_f16": ("%a: memref<16x16xf16>, %b: memref<16x8xf16>, %c: memref<16x8xf32>", product("f16")),
+    **{
+        f"product_{a}_{b}": (f"%a: memref<16x32x{a}>, %b: memref<32x8x{b}>, %c: memref<16x8xi32>", product(a, b))
+        for a in ("i8", "ui8")
+        for b in ("i8", "ui8")
+    },
     "product_bf16": ("%a: memref<16x16xbf16>, %b: memref<16x8xbf16>, %c: memref<16x8xf32>", product("bf16")),
     **{f"matrices_{'_'.join(map(str, each))}": matrices(*each) for each in MATRICES},
 }
+
+
+def function_of(name: str) -> FuncOp:
+    """One of the kernels, for the interpreter."""
+    module = parse(f"gpu.module @kernels {{ {kernel(name, *KERNELS[name])} }}")
+    return next(op for op in module.walk() if isinstance(op, FuncOp))
 
 
 @pytest.fixture(scope="module")
@@ -352,6 +366,21 @@ def test_products_of_a_warp(program: Program, element: str, dtype: type[np.gener
     expected = a.astype(np.float32) @ b.astype(np.float32) + c
     run(program, f"product_{element}", a, b, c, threads=32, seed=3)
     np.testing.assert_array_equal(c, expected)
+
+
+@pytest.mark.parametrize("left", ["i8", "ui8"])
+@pytest.mark.parametrize("right", ["i8", "ui8"])
+def test_products_of_bytes_wrap_around(program: Program, left: str, right: str) -> None:
+    random = np.random.default_rng(0)
+    a = random.integers(0, 256, (16, 32)).astype(np.uint8).view(NUMPY[left])
+    b = random.integers(0, 256, (32, 8)).astype(np.uint8).view(NUMPY[right])
+    c = np.repeat(np.array([2**31 - 1, -(2**31)], np.int32), 64).reshape(16, 8)
+    expected = (a.astype(np.int64) @ b.astype(np.int64) + c).astype(np.int32)
+    name, interpreted = f"product_{left}_{right}", c.copy()
+    run(program, name, a, b, c, threads=32, seed=3)
+    np.testing.assert_array_equal(c, expected)
+    interpret(function_of(name), [a, b, interpreted], threads=32, shared=1024)
+    np.testing.assert_array_equal(interpreted, expected)
 
 
 def test_a_product_takes_the_first_bits_of_f32(program: Program) -> None:
