@@ -1,5 +1,7 @@
 """nvgpu: asynchronous copies to shared memory, and matrix multiply-accumulate (mma) by a warp.
 
+Barriers that count bytes, and bulk copies, are in mbarriers.py; products by four warps in warpgroup.py.
+
 Unlike MLIR's dialect, copies, groups and waits carry no tokens: as in PTX, they refer to each other by each thread's
 program order. Fragments are vectors of one dimension.
 """
@@ -40,7 +42,17 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..graph.ops.contraction import BYTES
+from .mbarriers import (
+    BulkCopyOp,
+    MBarrierCreateOp,
+    MBarrierExpectOp,
+    MBarrierFenceOp,
+    MBarrierGroupType,
+    MBarrierInitOp,
+    MBarrierWaitOp,
+)
 from .memory_spaces import WORKGROUP
+from .warpgroup import WarpgroupCommitOp, WarpgroupFenceOp, WarpgroupMmaOp, WarpgroupWaitOp
 
 COPY_BYTES = (4, 8, 16)  # sizes in bytes that one asynchronous copy may have
 
@@ -241,4 +253,25 @@ class LdMatrixOp(IRDLOperation):
             raise VerifyException(f"the result is {self.result.type}; it must be {expected}")
 
 
-NvGpu = Dialect("nvgpu", [AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, RoundToTf32Op, LdMatrixOp, MmaOp], [])
+NvGpu = Dialect(
+    "nvgpu",
+    [
+        AsyncCopyOp,
+        AsyncGroupOp,
+        AsyncWaitOp,
+        BulkCopyOp,
+        LdMatrixOp,
+        MBarrierCreateOp,
+        MBarrierExpectOp,
+        MBarrierFenceOp,
+        MBarrierInitOp,
+        MBarrierWaitOp,
+        MmaOp,
+        RoundToTf32Op,
+        WarpgroupCommitOp,
+        WarpgroupFenceOp,
+        WarpgroupMmaOp,
+        WarpgroupWaitOp,
+    ],
+    [MBarrierGroupType],
+)

@@ -31,7 +31,7 @@ from ...dialects.gpu.kernels import FuncOp
 from ...dialects.gpu.kernels import ModuleOp as KernelsOp
 from ...dialects.graph.base import node_name
 from ...dialects.symbols import symbol_named
-from . import arith_ops, control_flow, gpu_ops, math_ops, memref_ops, vector_ops
+from . import arith_ops, control_flow, gpu_ops, math_ops, memref_ops, vector_ops, warpgroup_ops
 from .device_program import DeviceProgram, Launch, LaunchWith, Number, Register, steps_of
 from .kernel_text import BufferAddress, Handler, KernelText, NodeMark, memref_type
 from .launch_list import device_program
@@ -45,6 +45,7 @@ HANDLERS: dict[str, Handler] = {
     **vector_ops.HANDLERS,
     **control_flow.HANDLERS,
     **gpu_ops.HANDLERS,
+    **warpgroup_ops.HANDLERS,
 }
 _ALL = 2**63
 """The end of what may lie behind an argument of main, in bytes."""
@@ -52,7 +53,7 @@ _WIDE = 2**31  # number of elements beyond which int is too small for an index
 _MovedLaunch: TypeAlias = tuple[Launch, Sequence[Number]]
 """A launch, and its arguments' offsets where a run computes them."""
 _HARMLESS = ("arith.", "math.", "vector.", "memref.", "gpu.thread_id", "gpu.block_id")
-_STORES = {"memref.store": 1, "vector.store": 1, "nvgpu.device_async_copy": -1}
+_STORES = {"memref.store": 1, "vector.store": 1, "nvgpu.device_async_copy": -1, "nvgpu.bulk_async_copy": -1}
 
 
 def cuda_text(module: ModuleOp) -> str:
@@ -67,7 +68,7 @@ def cuda_text(module: ModuleOp) -> str:
     moved = {each.launch: each.offsets for each in steps_of(program.steps) if isinstance(each, LaunchWith)}
     launches = [(each, moved.get(number, ())) for number, each in enumerate(program.launches)]
     lines: list[str | NodeMark] = []
-    lines += prelude().splitlines()
+    lines += (prelude() + warpgroup_ops.prelude_for(functions, types)).splitlines()
     for function in functions:
         mine = [each for each in launches if each[0].kernel == function.sym_name.data]
         _kernel(function, mine, types, lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.gpu.kernels import BlockIdOp, ThreadIdOp
+from ...dialects.gpu.mbarriers import BulkCopyOp
 from ...dialects.gpu.nvgpu import AsyncCopyOp, AsyncWaitOp, LdMatrixOp, MmaOp
 from ...dialects.gpu.shuffle import ShuffleOp
 from ...dialects.graph.ops.contraction import BYTES
@@ -56,7 +57,7 @@ def _copy(kernel: KernelText, op: AsyncCopyOp) -> None:
 
 def destination(op: Operation) -> SSAValue:
     """The buffer that an asynchronous copy writes."""
-    assert isinstance(op, AsyncCopyOp)
+    assert isinstance(op, AsyncCopyOp | BulkCopyOp)
     return op.destination
 
 

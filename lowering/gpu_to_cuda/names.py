@@ -21,18 +21,29 @@ _WORDS = """
 """
 
 
-@cache
 def prelude() -> str:
     """The text emitted before the kernels."""
-    return (files("mini_infer.lowering.gpu_to_cuda") / "prelude.cuh").read_text(encoding="utf-8")
+    return _file("prelude.cuh")
+
+
+def warpgroup_prelude() -> str:
+    """The text emitted behind it if kernels use warpgroups, bulk copies or their barriers."""
+    return _file("warpgroup.cuh")
+
+
+@cache
+def _file(name: str) -> str:
+    return (files("mini_infer.lowering.gpu_to_cuda") / name).read_text(encoding="utf-8")
 
 
 @cache
 def reserved() -> frozenset[str]:
     """Names that no variable may have."""
-    own = re.findall(r"(?:#define|using|struct|\w[\w<>, ]*(?= \w+\())(?: alignas\(.*\))? (\w+)", prelude())
+    own = re.findall(
+        r"(?:#define|using|struct|\w[\w<>, ]*(?= \w+\())(?: alignas\(.*\))? (\w+)", prelude() + warpgroup_prelude()
+    )
     functions = {f"{name}{suffix}" for name in FUNCTIONS.values() for suffix in ("", "f")}
-    return frozenset((*_WORDS.split(), *own, *functions))
+    return frozenset((*_WORDS.split(), "wgmma", *own, *functions))
 
 
 class Names:

@@ -13,9 +13,18 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects.extensions.arith import ExtUIOp, TruncIOp
 from ...dialects.extensions.replace import scalar_of
 from ...dialects.gpu.kernels import BarrierOp, BlockIdOp, ThreadIdOp
+from ...dialects.gpu.mbarriers import (
+    BulkCopyOp,
+    MBarrierCreateOp,
+    MBarrierExpectOp,
+    MBarrierFenceOp,
+    MBarrierInitOp,
+    MBarrierWaitOp,
+)
 from ...dialects.gpu.memory_spaces import PRIVATE, WORKGROUP, DynamicSharedMemoryOp
 from ...dialects.gpu.nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, LdMatrixOp, MmaOp, RoundToTf32Op
 from ...dialects.gpu.shuffle import ShuffleOp
+from ...dialects.gpu.warpgroup import WarpgroupCommitOp, WarpgroupFenceOp, WarpgroupMmaOp, WarpgroupWaitOp
 from ...dialects.graph.values import numpy_dtype
 from ...dialects.kernel.targets import GpuAttr
 from ..kernel_code.arithmetic import Arithmetic
@@ -26,6 +35,9 @@ UNROLL = "unroll"
 
 WARP = GpuAttr.WARP  # lanes, which run in lockstep and can exchange values
 ACCESS = GpuAttr.ACCESS  # bytes, also the alignment of shared arrays
+
+ASLEEP = 10_000_000
+"""Nanoseconds that a thread may sleep while it waits for a phase; it is woken when the phase is complete."""
 
 _DIMENSIONS = tuple(DimensionAttr(each) for each in (DimensionEnum.X, DimensionEnum.Y, DimensionEnum.Z))
 
@@ -179,6 +191,60 @@ class ThreadBuilder(LoopBuilder):
     def wait_groups(self, pending: int) -> None:
         """Waits until at most `pending` of this thread's groups are in flight."""
         self.do(AsyncWaitOp(pending))
+
+    # barriers that count bytes, and products by warpgroups
+
+    def mbarriers(self, count: int, name: str) -> SSAValue:
+        """Barriers of the block, see mbarriers.py."""
+        made = self.insert(MBarrierCreateOp(count))
+        made.name_hint = name
+        return made
+
+    def mbarrier_init(self, barriers: SSAValue, number: Index, arrivals: int) -> None:
+        """Initialises a barrier; by one thread."""
+        self.do(MBarrierInitOp(barriers, self.index(number), self.index(arrivals)))
+
+    def mbarrier_fence(self) -> None:
+        """Makes initialised barriers visible to bulk copies."""
+        self.do(MBarrierFenceOp())
+
+    def mbarrier_expect(self, barriers: SSAValue, number: Index, nbytes: int) -> None:
+        """Arrives at a barrier, whose phase then waits for so many bytes, too."""
+        self.do(MBarrierExpectOp(barriers, self.index(number), self.index(nbytes)))
+
+    def mbarrier_wait(self, barriers: SSAValue, number: Index, parity: SSAValue) -> None:
+        """Waits for the phase of a parity; by all threads."""
+        self.do(MBarrierWaitOp(barriers, self.index(number), parity, self.index(ASLEEP)))
+
+    def copy_bulk(
+        self,
+        source: SSAValue,
+        at: Sequence[Index],
+        destination: SSAValue,
+        to: Sequence[Index],
+        barriers: SSAValue,
+        number: Index,
+        elements: int,
+    ) -> None:
+        """Starts copying contiguous elements from global to shared memory, which a barrier counts; by one thread."""
+        places = [self.index(i) for i in at], [self.index(i) for i in to]
+        self.do(BulkCopyOp(source, places[0], destination, places[1], barriers, self.index(number), elements))
+
+    def warpgroup_fence(self) -> None:
+        """Orders accesses of registers before products by warpgroups."""
+        self.do(WarpgroupFenceOp())
+
+    def warpgroup_mma(self, a: SSAValue, b: SSAValue, at: Sequence[Index], sums: SSAValue) -> None:
+        """Starts sums += a b; see WarpgroupMmaOp."""
+        self.do(WarpgroupMmaOp(a, b, [self.index(i) for i in at], sums))
+
+    def warpgroup_commit(self) -> None:
+        """Closes the group of products started since the last one."""
+        self.do(WarpgroupCommitOp())
+
+    def warpgroup_wait(self, pending: int) -> None:
+        """Waits until at most `pending` of this warpgroup's groups are in flight."""
+        self.do(WarpgroupWaitOp(pending))
 
 
 def _extract(value: SSAValue, lane: int) -> Operation:

@@ -12,12 +12,12 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...kind_and_options import KindAndOptions, numbers_of
 from ...modules import classes_in
-from . import block_panels, grouped_panels, packings, winograd_filters
+from . import block_panels, core_matrices, grouped_panels, packings, winograd_filters
 from .packings import Packing
 
 PACKINGS: dict[str, type[Packing]] = {
     each.kind: each
-    for module in (packings, grouped_panels, block_panels, winograd_filters)
+    for module in (packings, grouped_panels, block_panels, core_matrices, winograd_filters)
     for each in classes_in(module, Packing)
     if "kind" in vars(each)
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 
 from xdsl.ir import Attribute
@@ -38,6 +39,11 @@ class Blocks:
         """Number of tiles of the depth that a block processes."""
         return ceil(ceil(self.output.depth / self.bk) / self.splits)
 
+    @property
+    def padded_depth(self) -> int:
+        """The depth in whole tiles of all parts."""
+        return self.tiles * self.splits * self.bk
+
     def here(self, k: GpuKernel, grid: Grid, widest: int = WIDEST) -> Block:
         """The tile of this launch's block; operands are read in at most `widest` elements."""
         b, batch = grid.b, self.output.sizes[0]
@@ -46,7 +52,6 @@ class Blocks:
         split = number
         if batch > 1:
             product, split = b.named(b.div(number, self.splits), "product"), b.rem(number, self.splits)
-        form = self.output.form
         return Block(
             blocks=self,
             k=k,
@@ -56,8 +61,7 @@ class Blocks:
             first_row=b.named(b.mul(b.block_id(0), self.bm), "first_row"),
             first_column=b.named(b.mul(b.block_id(1), self.bn), "first_column"),
             first_depth=b.named(b.mul(split, self.tiles * self.bk), "first_depth"),
-            left=left_operand(k, grid, form, product, widest),
-            right=right_operand(k, grid, form, product, widest),
+            widest=widest,
         )
 
     def where_row(self, b: ThreadBuilder, row: Index, write: Callable[[], None]) -> None:
@@ -88,36 +92,61 @@ class Block:
     first_row: Index
     first_column: Index
     first_depth: Index
-    left: Operand
-    right: Operand
+    widest: int
+    """Most elements of an operand that are read at once."""
+
+    @cached_property
+    def left(self) -> Operand:
+        """The left-hand side."""
+        return left_operand(self.k, self.grid, self.blocks.output.form, self.product, self.widest)
+
+    @cached_property
+    def right(self) -> Operand:
+        """The right-hand side, unless it is packed for bulk copies."""
+        return right_operand(self.k, self.grid, self.blocks.output.form, self.product, self.widest)
 
     def copies(self, element: Attribute | None, stages: int, *, by_depth_pad: int, by_row_pad: int) -> list[TileCopy]:
         """The shared-memory copies of both operands' tiles, of numbers of one type, or each of its own.
 
         Pads are those of lines along the depth and along rows.
         """
-        blocks, grid = self.blocks, self.grid
-        masked = blocks.tiles * blocks.splits * blocks.bk > self.left.depth
+        pads = (by_row_pad, by_depth_pad)
+        left, right = self.left, self.right
         return [
-            TileCopy(
-                b=grid.b,
-                operand=operand,
-                element=element or operand.element,
-                rows=rows,
-                depth=blocks.bk,
-                stages=stages,
-                pad=by_depth_pad if operand.by_depth else by_row_pad,
-                threads=grid.block,
-                thread=grid.lane,
-                first=first,
-                masked=masked,
-                name=name,
-            )
-            for operand, rows, first, name in (
-                (self.left, blocks.bm, self.first_row, "left"),
-                (self.right, blocks.bn, self.first_column, "right"),
-            )
+            self._copy(left, element, stages, pads, self.blocks.bm, self.first_row, "left"),
+            self._copy(right, element, stages, pads, self.blocks.bn, self.first_column, "right"),
         ]
+
+    def left_copy(self, stages: int, *, by_depth_pad: int, by_row_pad: int) -> TileCopy:
+        """The copies of the left operand's tiles, unchanged."""
+        pads = (by_row_pad, by_depth_pad)
+        return self._copy(self.left, None, stages, pads, self.blocks.bm, self.first_row, "left")
+
+    def _copy(
+        self,
+        operand: Operand,
+        element: Attribute | None,
+        stages: int,
+        pads: tuple[int, int],
+        rows: int,
+        first: Index,
+        name: str,
+    ) -> TileCopy:
+        blocks, grid = self.blocks, self.grid
+        return TileCopy(
+            b=grid.b,
+            operand=operand,
+            element=element or operand.element,
+            rows=rows,
+            depth=blocks.bk,
+            stages=stages,
+            pad=pads[operand.by_depth],
+            threads=grid.block,
+            thread=grid.lane,
+            first=first,
+            masked=blocks.padded_depth > operand.depth,
+            name=name,
+        )
 
     def writer(self, most: int) -> tuple[Writer, int]:
         """The writer of the sums, and the number of adjacent columns it takes at once (at most `most`)."""

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 from ....kernel_code.arithmetic import bits_of, convert, signless, stored
 from ....kernel_code.loop_builder import INDEX, Index, vector_of
 from ...thread_builder import ThreadBuilder
+from .bulk_copies import BulkCopy
 from .operands import Operand
 
 _COPIED = (32, 64, 128)  # sizes in bits of asynchronous copies
@@ -129,6 +130,9 @@ class TileCopy:
 
         self._each(put)
 
+    def arrive(self, tile: Index, stage: Index) -> None:
+        """A copy's own wait; these are waited for by groups."""
+
     def _each(self, body: Callable[[Index], None]) -> None:
         """body(i) for each line of this thread."""
         b, used = self.b, self.per_line * min(self.step, self.lines)
@@ -200,7 +204,7 @@ class TileCopy:
 
 def write_pipeline(
     b: ThreadBuilder,
-    copies: Sequence[TileCopy],
+    copies: Sequence[TileCopy | BulkCopy],
     first: Index,
     tiles: int,
     compute: Callable[[Index], None],
@@ -239,6 +243,9 @@ def write_pipeline(
     def step(tile: Index, _: Sequence[SSAValue]) -> None:
         if waits:
             b.wait_groups(ahead - 1)
+        for copy in copies:
+            if isinstance(copy, BulkCopy):
+                copy.wait(tile)
         b.barrier()
         following = b.named(b.add(tile, ahead), "following")
         stage = b.named(b.rem(following, stages), "free_stage")

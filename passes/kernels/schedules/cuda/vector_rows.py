@@ -14,10 +14,12 @@ from typing import Self
 
 from typing_extensions import override
 
+from .....dialects.graph.ops.contraction import MatmulOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
-from ...forms.contraction import contraction_form
+from ....geometry.strided_views import strided_view
+from ...forms.contraction import ContractionForm, contraction_form
 from ...forms.product import product_shape
 from ..schedule import Schedule, TileSize
 from .cost import arithmetic_seconds, memory_seconds
@@ -59,7 +61,7 @@ class VectorRows(Schedule[GpuAttr]):
             return
         rounding = rounding_of(kernel, target)
         packed = {rounding: True} if rounding in ("f16", "bf16") else {}
-        for columns, block in BY_DEPTH if runs_along_depth(form) else BY_COLUMNS:
+        for columns, block in BY_DEPTH if goes_along_depth(form) else BY_COLUMNS:
             yield cls(columns, block, **packed)
 
     @override
@@ -84,10 +86,10 @@ class VectorRows(Schedule[GpuAttr]):
         return interface_of(kernel, rounding="f16" if self.f16 else "bf16" if self.bf16 else "")
 
 
-def runs_along_depth(form: ContractionForm) -> bool:
+def goes_along_depth(form: ContractionForm) -> bool:
     """Whether lanes go along the depth of the right-hand side: its elements in a row are no neighbours."""
     if not isinstance(form.root, MatmulOp):
         return False
-    strides = strided_view(form.root.rhs).strides
-    column, depth = (strides[-2], strides[-1]) if form.root.transpose_b is not None else (strides[-1], strides[-2])
-    return depth == 1 or column != 1 or product_shape(form.root).columns == 1
+    steps = strided_view(form.root.rhs).strides
+    column = steps[-2] if form.root.transpose_b is not None else steps[-1]
+    return runs_along_depth(form) or column != 1 or product_shape(form.root).columns == 1

@@ -1,0 +1,117 @@
+"""nvgpu: asynchronous matrix products by warpgroups, the groups of 128 adjacent threads of a block (wgmma).
+
+    nvgpu.warpgroup.fence
+    nvgpu.warpgroup.mma %a, %s[%stage, %k, %zero, %zero], %sums : ...        any number, on the same sums or others
+    nvgpu.warpgroup.commit
+    nvgpu.warpgroup.wait 0
+
+Products are in flight until a wait: meanwhile their sums may not be accessed, nor what they read in shared memory be
+written. Every thread of the block takes part, and each of its warpgroups multiplies by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from typing_extensions import override
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, IndexType, IntegerAttr, MemRefType, VectorType, f32, i32
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, traits_def, var_operand_def
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from .memory_spaces import PRIVATE, WORKGROUP
+
+WARPGROUP = 128  # threads
+ROWS = 64  # of a product
+MOST_COLUMNS = 256
+HELD: dict[type[Attribute], int] = {type(f32): 4, Float16Type: 8, BFloat16Type: 8}
+"""Elements of a that each thread holds, by their type: as many as lie side by side of a column of b, in 16 bytes."""
+
+
+@irdl_op_definition
+class WarpgroupFenceOp(IRDLOperation):
+    """Orders accesses of registers before the products that follow; needed before the first product of a group."""
+
+    name = "nvgpu.warpgroup.fence"
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
+class WarpgroupCommitOp(IRDLOperation):
+    """Closes a group: the products that this warpgroup has started since its last one."""
+
+    name = "nvgpu.warpgroup.commit"
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
+class WarpgroupWaitOp(IRDLOperation):
+    """`nvgpu.warpgroup.wait 1`: waits until at most one of this warpgroup's latest groups is still in flight."""
+
+    name = "nvgpu.warpgroup.wait"
+    groups = prop_def(IntegerAttr.constr(i32))
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$groups attr-dict"
+
+    def __init__(self, groups: int) -> None:
+        super().__init__(properties={"groups": IntegerAttr(groups, i32)})
+
+    @override
+    def verify_(self) -> None:
+        if self.groups.value.data < 0:
+            raise VerifyException(f"there can't be {self.groups.value.data} groups in flight")
+
+
+@irdl_op_definition
+class WarpgroupMmaOp(IRDLOperation):
+    """Starts sums += a b, of 64 x K by K x N elements: a in registers, b in shared memory, the sums in registers.
+
+        nvgpu.warpgroup.mma %a, %s[%i, %k, %zero, %zero], %sums
+          : vector<4xf32>, memref<3x8x64x4xf32, #gpu...<workgroup>>, memref<8x4xf32, #gpu...<private>>
+
+    K is 8 for f32 (of which the first 19 bits are taken), 16 for f16 and bf16. b is two chunks of N x (K / 2) elements
+    from an index on: for chunk i and column n, those at depth (K / 2) * i and on (core matrices without swizzle). Warp w of the warpgroup has rows 16 w to 16 w + 15. Of these, a thread holds what it holds of nvgpu.mma.sync:
+    a as there, and sums[j][i] as c[i] there in columns 8 j to 8 j + 7. (PTX ISA: "Register Fragments for
+    wgmma.mma_async.m64nNk8" and "m64nNk16", "Shared Memory Matrix Layout".)
+    """
+
+    name = "nvgpu.warpgroup.mma"
+    a = operand_def(VectorType)
+    b = operand_def(MemRefType)
+    indices = var_operand_def(IndexType)
+    sums = operand_def(MemRefType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$a `,` $b `[` $indices `]` `,` $sums attr-dict `:` type($a) `,` type($b) `,` type($sums)"
+
+    def __init__(self, a: SSAValue, b: SSAValue, indices: Sequence[SSAValue], sums: SSAValue) -> None:
+        super().__init__(operands=[a, b, indices, sums])
+
+    @property
+    def columns(self) -> int:
+        """N"""
+        return cast("MemRefType[Attribute]", self.b.type).get_shape()[-2]
+
+    @override
+    def verify_(self) -> None:
+        a, b, sums = (cast("MemRefType[Attribute]", each.type) for each in (self.a, self.b, self.sums))
+        held = HELD.get(type(a.element_type))
+        if held is None:
+            raise VerifyException(f"there is no product of {a.element_type}")
+        if a.get_shape() != (held,):
+            raise VerifyException(f"a is {a}; it must be {VectorType(a.element_type, [held])}")
+        shape = b.get_shape()
+        if b.memory_space != WORKGROUP or b.element_type != a.element_type:
+            raise VerifyException(f"b is {b}; it must be {a.element_type} in shared memory")
+        if len(shape) < 3 or shape[-1] != held or shape[-3] < 2:
+            raise VerifyException(f"b is {b}; its last dimensions must be chunks, columns and {held}")
+        if len(self.indices) != len(shape):
+            raise VerifyException(f"expected {len(shape)} indices for {b}, got {len(self.indices)}")
+        if self.columns % 8 or not 8 <= self.columns <= MOST_COLUMNS:
+            raise VerifyException(f"{self.columns} columns; there must be 8, 16, ..., {MOST_COLUMNS}")
+        wanted = MemRefType(f32, [self.columns // 8, 4], memory_space=PRIVATE)
+        if sums != wanted:
+            raise VerifyException(f"the sums are {sums}; they must be {wanted}")

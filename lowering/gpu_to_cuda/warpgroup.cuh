@@ -1,0 +1,40 @@
+
+// What kernels with bulk copies and products by warpgroups are written with; their architecture is 9.0a.
+
+#ifndef MINI_INFER_EMULATED
+
+#define BARRIERS(name, count) __shared__ u64 name[count]
+
+DEVICE void barrier_init(u64* barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+DEVICE void barrier_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+DEVICE void barrier_expect(u64* barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+               :: "r"(shared_address(barrier)), "r"(bytes) : "memory");
+}
+// Waits until the phase of that parity is complete, asleep for at most so many nanoseconds at a time.
+DEVICE void barrier_wait(u64* barrier, bool parity, int ticks) {
+  asm volatile(
+      "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1, %2;\n"
+      "@!done bra again;\n}"
+      :: "r"(shared_address(barrier)), "r"(u32(parity)), "r"(ticks) : "memory");
+}
+// Copies bytes into shared memory in the background; the barrier counts them.
+DEVICE void copy_bulk(void* to, const void* from, int bytes, u64* barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+               :: "r"(shared_address(to)), "l"(from), "r"(bytes), "r"(shared_address(barrier)) : "memory");
+}
+
+DEVICE void warpgroup_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+DEVICE void warpgroup_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int Groups>
+DEVICE void warpgroup_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(Groups) : "memory");
+}
+// A matrix without swizzle: 16 bytes of each column side by side, and behind all columns those of the next depths.
+DEVICE u64 tile_descriptor(const void* tile, int columns) {
+  return u64(shared_address(tile) >> 4) | u64(columns) << 16 | u64(8) << 32;
+}
+
+#endif

@@ -1,0 +1,143 @@
+"""Matrix products by warpgroups: the left operand through registers, the right one packed, copied in bulk.
+
+for each tile of the depth:                     while the next ones are being copied
+    for each step of it, of 8 or 16 depths:
+        left = the thread's fragment of the warpgroup's 64 rows, rounded
+        start sums += left * right[step]        one wgmma instruction, while the next fragment is read
+    wait for the products
+result[row][column] = epilogue(sums): each lane has two adjacent columns of two rows of each 64 x 8 piece
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import bf16, f16, f32
+from xdsl.ir import Attribute, SSAValue
+
+from .....dialects.gpu.warpgroup import ROWS, WARPGROUP
+from .....passes.kernels.forms.contraction import contraction_form
+from .....passes.kernels.schedules.cuda.wgmma import Wgmma
+from ....kernel_code.arithmetic import convert
+from ....kernel_code.loop_builder import Index
+from ...gpu_kernel import GpuKernel, Grid
+from ...thread_builder import WARP, ThreadBuilder
+from .blocks import Blocks
+from .bulk_copies import bulk_copy
+from .outputs import Output, add_partials
+from .tile_copies import TileCopy, write_pipeline
+
+
+def lower(k: GpuKernel) -> None:
+    """Builds the kernel's launch, and a second one under split-K."""
+    schedule = k.schedule_as(Wgmma)
+    output = Output(k, contraction_form(k.kernel))
+    blocks = Blocks(schedule.bm, schedule.bn, schedule.bk, schedule.splits, output)
+    k.launch(blocks.grid, schedule.threads, lambda grid: _write(k, grid, schedule, blocks))
+    if schedule.splits > 1:
+        add_partials(k, output, schedule.splits)
+
+
+def _write(k: GpuKernel, grid: Grid, schedule: Wgmma, blocks: Blocks) -> None:
+    b, here = grid.b, blocks.here(k, grid)
+    narrow = schedule.half or schedule.brain
+    # Lanes read 8 rows and 4 depths, or pairs of them, at a time: padding of lines puts these into different banks.
+    copy = here.left_copy(schedule.stages, by_depth_pad=8 if narrow else 4, by_row_pad=4 if narrow else 8)
+    panel = b.add(b.mul(here.product, blocks.grid[1]), b.block_id(1))
+    bulk = bulk_copy(k, grid, blocks.output.form, panel, schedule.bk, schedule.stages)
+    lane = b.named(b.rem(grid.lane, WARP), "lane")
+    group, place = b.named(b.div(lane, 4), "group"), b.named(b.rem(lane, 4), "place")
+    # Warps have 16 adjacent rows each, and four of them the 64 of a warpgroup.
+    top = b.named(b.add(b.mul(b.div(grid.lane, WARP), ROWS * WARP // WARPGROUP), group), "warp_row")
+    element = f16 if schedule.half else bf16 if schedule.brain else f32
+    steps, chunks = schedule.bk // schedule.step, schedule.step // bulk.chunk
+    left = _Fragment(b, copy, element, steps, top, place)
+    pieces = schedule.bn // 8
+    sums, zero = b.private(f32, (pieces, 4), "sums"), b.constant(0.0, f32)
+    b.unrolled(pieces, lambda j: b.unrolled(4, lambda e: b.store(zero, sums, [j, e])))
+
+    def multiply(stage: Index) -> None:
+        def one(step: Index) -> None:
+            left.read(stage, step, b.mul(step, schedule.step))
+            b.warpgroup_fence()
+            b.warpgroup_mma(left.value(step), bulk.shared, [stage, b.mul(step, chunks), 0, 0], sums)
+            b.warpgroup_commit()
+
+        b.unrolled(steps, one)
+        b.warpgroup_wait(0)
+
+    write_pipeline(b, [copy, bulk], here.first_depth, blocks.tiles, multiply)
+    writer, lanes = here.writer(2)
+
+    def store(half: Index) -> None:
+        row = b.named(b.add(here.first_row, b.add(top, b.mul(half, 8))), "row")
+
+        def columns(j: Index) -> None:
+            first = b.add(here.first_column, b.add(b.mul(j, 8), b.mul(place, 2)))
+
+            def write(e: Index) -> None:
+                column = b.named(b.add(first, e), "column")
+                at = [j, b.add(b.mul(half, 2), e)]
+                value = b.load(sums, at) if lanes == 1 else b.vload(sums, at, lanes)
+                blocks.where_column(b, column, lambda: writer.write(row, column, value, lanes))
+
+            b.unrolled(2 // lanes, write)
+
+        blocks.where_row(b, row, lambda: b.unrolled(pieces, columns))
+
+    b.unrolled(2, store)
+
+
+@dataclass
+class _Fragment:
+    """A thread's part of `steps` pieces of 64 rows of the left operand's tile, rounded to `element`.
+
+    In 32 bits, number e is in row `first` + 8 * (e % 2), at depth `place` + 4 * (e / 2). In 16 bits, numbers are pairs of
+    depths, and pair e is in row `first` + 8 * (e % 2), at depth 2 * `place` + 8 * (e / 2).
+    """
+
+    b: ThreadBuilder
+    copy: TileCopy
+    element: Attribute
+    steps: int
+    first: Index
+    place: Index
+    _held: SSAValue = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._held = self.b.private(self.element, (self.steps, 4 * self.pair), "left_part")
+
+    @property
+    def pair(self) -> int:
+        """Adjacent depths that a thread holds."""
+        return 1 if self.element == f32 else 2
+
+    def read(self, stage: Index, step: Index, depth: Index) -> None:
+        """Loads and rounds the numbers of a step, whose depths start at `depth`."""
+        b, pair = self.b, self.pair
+
+        def one(e: Index) -> None:
+            row = b.add(self.first, b.mul(b.rem(e, 2), 8))
+            at = b.add(depth, b.add(b.mul(self.place, pair), b.mul(b.div(e, 2), 4 * pair)))
+            for number, value in enumerate(self._numbers(stage, row, at)):
+                b.store(value, self._held, [step, b.add(b.mul(e, pair), number)])
+
+        b.unrolled(4, one)
+
+    def _numbers(self, stage: Index, row: Index, depth: Index) -> list[SSAValue]:
+        """The rounded numbers of a row from `depth` on."""
+        b, shared, pair = self.b, self.copy.shared, self.pair
+        if not self.copy.by_depth:
+            found = [b.load(shared, [stage, b.add(depth, number), row]) for number in range(pair)]
+        elif pair == 1:
+            found = [b.load(shared, [stage, row, depth])]
+        else:
+            both = b.vload(shared, [stage, row, depth], pair)
+            found = [b.extract(both, number) for number in range(pair)]
+        if self.element == f32:
+            return [b.to_tf32(convert(b, number, self.copy.element, f32)) for number in found]
+        return [convert(b, number, self.copy.element, self.element) for number in found]
+
+    def value(self, step: Index) -> SSAValue:
+        """The numbers of a step."""
+        return self.b.vload(self._held, [step, 0], 4 * self.pair)

@@ -1,0 +1,151 @@
+"""The wgmma schedule: products by warpgroups on Hopper's tensor cores, with weights that are packed for them.
+
+A block has a warpgroup of 128 threads for each 64 rows, and bn columns. Weights are rounded and packed into the tiles
+that tensor cores read from shared memory, so that one thread copies a tile by one instruction; the rows come by
+asynchronous copies, and are rounded on their way to registers, from where tensor cores take them. Sums are f32.
+
+Only for sm_90a, whose instructions no other architecture has, and for weights of f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+from typing import Self
+
+from typing_extensions import override
+from xdsl.dialects.builtin import f32
+
+from .....dialects.gpu.warpgroup import ROWS, WARPGROUP
+from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
+from .....dialects.graph.ops.structure import KernelOp
+from .....dialects.graph.packing.core_matrices import CoreMatrixPacking
+from .....dialects.graph.values import element_type_of_value, shape_of
+from .....dialects.kernel.kernel_attributes import InterfaceAttr
+from .....dialects.kernel.targets import GpuAttr
+from ...element_flow import same_place_pairs
+from ...forms.contraction import ContractionForm, contraction_form
+from ...forms.product import product_shape
+from ...kernel_facts import argument_index, constant_operands, item_bytes, plain_operands
+from ..schedule import Schedule, TileSize
+from ..scratch import ScratchLayout
+from .cost import product_gflops
+from .products import MOST_ALONG_Z, Tiled, code_for, partial_sums, splits_for
+from .tuning import WGMMA_REACHED, WGMMA_READS
+
+ARCHITECTURE = "sm_90a"
+SIZES = ((128, 256), (128, 128), (128, 64), (64, 256), (64, 128), (64, 64))
+"""bm, bn."""
+BK = {"tf32": 32, "fp16": 64, "bf16": 64}
+"""Depth of what is in shared memory at a time: four steps."""
+STAGES = (4, 3)
+"""Tiles of an operand in shared memory: the first that lets as many blocks be resident as the last."""
+BARRIER = 8  # bytes of a stage's barrier, beside what a launch asks for
+
+
+@dataclass(frozen=True)
+class Wgmma(Schedule[GpuAttr]):
+    """Tiles of sums by warpgroups."""
+
+    forms = ("contraction",)
+
+    bm: TileSize
+    """Rows of a block: a multiple of 64."""
+    bn: TileSize
+    """Columns of a block and of a panel of weights: a multiple of 8, at most 256."""
+    bk: TileSize
+    """Depth of what is in shared memory at a time: a multiple of 8, or of 16 if numbers have 16 bits."""
+    stages: TileSize
+    """Tiles of each operand in shared memory, at least two."""
+    splits: TileSize = 1
+    """Parts of the depth that are summed up by themselves."""
+    half: bool = False
+    """Whether numbers are rounded to f16."""
+    brain: bool = False
+    """Whether numbers are rounded to bf16; without either, to tf32."""
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return WARPGROUP * self.bm // ROWS
+
+    @property
+    def step(self) -> int:
+        """Depth of one product."""
+        return 16 if self.half or self.brain else 8
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
+        """Blocks of several sizes that fit a multiprocessor, and split-K factors for each."""
+        form, precision = code_for(kernel), target.precision.data
+        if target.architecture.data != ARCHITECTURE or precision not in BK:
+            return
+        if form is None or not _has_weight(kernel, form):
+            return
+        shape, bk = product_shape(form.root), BK[precision]
+        for bm, bn in SIZES:
+            if shape.batch > MOST_ALONG_Z or ceil(shape.columns / bn) > MOST_ALONG_Z:
+                continue
+            for splits in splits_for(kernel, bm, bn, bk, target):
+                ways = [cls(bm, bn, bk, stages, splits, precision == "fp16", precision == "bf16") for stages in STAGES]
+                most = ways[-1]._tiled(kernel, target).resident(target)
+                if most:
+                    yield next(each for each in ways if each._tiled(kernel, target).resident(target) == most)
+
+    def _tiled(self, kernel: KernelOp, target: GpuAttr) -> Tiled:
+        read = item_bytes(contraction_form(kernel).lhs)
+        width, machines = (2 if self.half or self.brain else 4), target.multiprocessors.data
+        left = max(self.bm * (self.bk + 8), self.bk * (self.bm + 8)) * read
+        shared = self.stages * (left + self.bn * self.bk * width + BARRIER)
+        # Fragments are read while tensor cores multiply: the slower of both counts.
+        reading = self.bm * self.bk * read / WGMMA_READS
+        most = 2 * self.bm * self.bn * self.bk * machines / reading
+        return Tiled(
+            self.bm,
+            self.bn,
+            self.bk,
+            self.splits,
+            self.threads,
+            self.bn // 2 + 64,
+            shared,
+            min(product_gflops(target) * WGMMA_REACHED, most),
+        )
+
+    @override
+    def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
+        return self._tiled(kernel, target).seconds(kernel, target)
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        form, packing = contraction_form(kernel), self.packing(kernel)
+        weight = argument_index(kernel, form.rhs)
+        readers = [form.root, *form.epilogue]
+        return InterfaceAttr.of(
+            strided_operands=[each for each in plain_operands(kernel, readers) if each != weight],
+            strided_results=[0],
+            inplace=same_place_pairs(kernel),
+            packed={weight: packing},
+            scratch=self.scratch(kernel).together,
+        )
+
+    def packing(self, kernel: KernelOp) -> CoreMatrixPacking:
+        """That of the weight, whose depth is padded to whole tiles of all parts."""
+        root = contraction_form(kernel).root
+        parts = ceil(ceil(product_shape(root).depth / self.bk) / self.splits) * self.splits
+        groups = root.groups.value.data if isinstance(root, ConvOp) else 1
+        transposed = isinstance(root, MatmulOp) and root.transpose_b is not None
+        return CoreMatrixPacking(self.bn, parts * self.bk, groups, transposed, self.half, self.brain)
+
+    @override
+    def scratch(self, kernel: KernelOp) -> ScratchLayout:
+        """Partial sums under split-K."""
+        return partial_sums(kernel, self.splits)
+
+
+def _has_weight(kernel: KernelOp, form: ContractionForm) -> bool:
+    """Whether the right-hand side is a weight of f32 that can be packed: one matrix, or filters."""
+    constants = [kernel.arguments[position] for position in constant_operands(kernel)]
+    matrix = isinstance(form.root, ConvOp) or len(shape_of(form.rhs)) == 2
+    return matrix and form.rhs in constants and element_type_of_value(form.rhs) == f32
