@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...errors import CompileError
 from ..base import require
 from ..values import Array, numpy_dtype
-from .packings import Packing
+from .packings import Packing, rounded_to_tf32
 
 CHUNK = 16
 """Bytes of a column's neighbours along the depth, which lie side by side."""
@@ -81,7 +81,7 @@ class CoreMatrixPacking(Packing):
         padded = np.zeros((groups, panels * nr, chunks * chunk), dtype)
         with np.errstate(over="ignore"):  # beyond the largest number is infinity
             padded[:, : columns.shape[1], : columns.shape[2]] = (
-                columns if self.half or self.brain else round_to_tf32(columns)
+                columns if self.half or self.brain else rounded_to_tf32(columns)
             )
         packed = np.empty(shape, dtype) if out is None else out
         packed[...] = padded.reshape(groups, panels, nr, chunks, chunk).swapaxes(2, 3)
@@ -103,9 +103,3 @@ class CoreMatrixPacking(Packing):
     def ops(self, value: SSAValue) -> list[Operation]:
         """Raises CompileError: schedules ask for this packing for constant weights only."""
         raise CompileError("only constant weights can be packed as core matrices")
-
-
-def round_to_tf32(value: Array) -> Array:
-    """f32 rounded to 10 mantissa bits, ties away from zero; what is not finite stays."""
-    bits = (np.ascontiguousarray(value).view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
-    return np.where(np.isfinite(value), bits.view(np.float32), value)

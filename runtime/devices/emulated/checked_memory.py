@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import gcd
 from typing import cast
 
 import numpy as np
@@ -218,6 +219,9 @@ class CheckedShared(SharedMemory):
         self._written = Marks(batch, count)
         self._copied = Marks(batch, count)
         self._copies = 0
+        self._read = Marks(batch, count)
+        self._reads = False
+        """Whether products are in flight, whose operands are marked."""
 
     def _cells(self, site: Site, at: Value) -> tuple[Value, int]:
         """The first cell of an access, and the number of cells."""
@@ -249,6 +253,7 @@ class CheckedShared(SharedMemory):
     def store(self, site: Site, at: Value, value: Value, mask: Mask) -> None:
         self._check(site, at, mask)
         first, count = self._cells(site, at)
+        self._check_unread(site.op, first, count, mask)
         self._written.set(first, count, mask, True)
         self.races.note(Access(site.op, first, count, mask, True))
         super().store(site, at, value, mask)
@@ -257,6 +262,7 @@ class CheckedShared(SharedMemory):
         """Marks bytes as the target of a pending copy, which may write them at any time."""
         self._check(site, at, mask)
         first, count = self._cells(site, at)
+        self._check_unread(site.op, first, count, mask)
         self.races.note(Access(site.op, first, count, mask, True))
         self._copied.set(first, count, mask, True)
         self._copies += 1
@@ -265,6 +271,65 @@ class CheckedShared(SharedMemory):
         """A pending copy is about to be stored; `last` if no thread has another one pending."""
         self._copied.set(*self._cells(site, at), mask, False)
         self._copies -= last
+
+    def _check_unread(self, op: Operation, first: Value, count: int, mask: Mask) -> None:
+        if self._reads and (bad := self._read.any(first, count, mask)) is not None:
+            self.fail(op, "writes bytes of shared memory that a product in flight may still read", bad)
+
+    def begin_bulk(self, site: Site, at: Array, rows: Array, threads: Array) -> None:
+        """The same of a bulk copy to positions `at` of some blocks, by one of each one's threads."""
+        starts, mask = self._by_block(at, rows)
+        self._check(site, starts, mask)
+        first, count = self._cells(site, starts)
+        self._check_unread(site.op, first, count, mask)
+        by = np.zeros(self.batch.shape, bool)
+        by[rows, threads] = True
+        self.races.note(Access(site.op, first, count, by, True))
+        self._copied.set(first, count, mask, True)
+        self._copies += 1
+
+    def end_bulk(self, site: Site, at: Array, rows: Array) -> None:
+        """The bytes of a bulk copy are there, for all threads of these blocks."""
+        starts, mask = self._by_block(at, rows)
+        self._copied.set(*self._cells(site, starts), mask, False)
+        self._written.set(*self._cells(site, starts), mask, True)
+
+    def _by_block(self, at: Array, rows: Array) -> tuple[Value, Mask]:
+        """Positions of some blocks, as a value and a mask."""
+        if len(rows) == self.batch.blocks and (at == at[0]).all():
+            return int(at[0]), True
+        starts, mask = np.zeros((self.batch.blocks, 1), np.int64), np.zeros((self.batch.blocks, 1), bool)
+        starts[rows, 0], mask[rows, 0] = at, True
+        return starts, mask
+
+    def begin_read(self, op: Operation, at: Value, nbytes: int) -> None:
+        """Marks bytes from byte `at` on as the operand of a product, which may be read until its end."""
+        first, count = at // self.cell, nbytes // self.cell
+        if outside(at, self.nbytes - nbytes + 1, True) is not None:
+            self.fail(op, f"{nbytes} bytes from byte {{at}} on are outside of shared memory", True, at=at)
+        if (bad := self._copied.any(first, count, True)) is not None:
+            self.fail(op, "reads bytes of shared memory that are still being copied", bad)
+        if (bad := self._written.missing(first, count, True)) is not None:
+            self.fail(op, "reads bytes of shared memory that are uninitialised", bad)
+        self._note_read(op, first, count)
+        self._read.set(first, count, True, True)
+        self._reads = True
+
+    def end_reads(self, done: Sequence[tuple[Operation, Value, int]], rest: Sequence[tuple[Value, int]]) -> None:
+        """Products are done, of which some bytes were operands until now; those of the rest still are."""
+        for op, at, nbytes in done:
+            self._note_read(op, at // self.cell, nbytes // self.cell)
+            self._read.set(at // self.cell, nbytes // self.cell, True, False)
+        for at, nbytes in rest:
+            self._read.set(at // self.cell, nbytes // self.cell, True, True)
+        self._reads = bool(rest)
+
+    def _note_read(self, op: Operation, first: Value, count: int) -> None:
+        """Records a read by all threads, each of an equal part: any other thread that writes races with it."""
+        readers = gcd(count, self.batch.threads)
+        thread = np.arange(self.batch.threads)[None]
+        part = count // readers
+        self.races.note(Access(op, first + thread % readers * part, part, thread < readers, False))
 
 
 class Marks:

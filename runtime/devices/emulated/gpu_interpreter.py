@@ -22,15 +22,25 @@ from . import checked_memory, memory, warps
 from .batch import Batch, Sizes, Traffic
 from .checked_memory import CheckedGlobal, CheckedShared, GlobalRange, Tracked
 from .copies import Copies
+from .mbarriers import MBarriers
 from .memory import GlobalMemory, MemoryView, PrivateMemory, SharedMemory, Site, element_bytes, strides_of
 from .races import GlobalRaces
 from .thread_values import Mask, Value, joined, joined_lanes, merged, merged_lanes, split, trips
 from .translate import translate
+from .warpgroups import Products
 
 MOST_THREADS = 1 << 16
 """Threads of a batch: their values should stay in a core's caches."""
 _STORES = ("memref.store", "vector.store")
-_BUFFERS = ("memref.load", "vector.load", *_STORES, "nvgpu.device_async_copy", "nvgpu.ldmatrix")
+_BUFFERS = (
+    "memref.load",
+    "vector.load",
+    *_STORES,
+    "nvgpu.device_async_copy",
+    "nvgpu.bulk_async_copy",
+    "nvgpu.ldmatrix",
+    "nvgpu.warpgroup.mma",
+)
 
 
 class Kernel:
@@ -144,6 +154,8 @@ class _Run:
         self._space = CheckedShared(batch, shared, min(sizes)) if checked else SharedMemory(batch, shared)
         self.shared = MemoryView(self._space, 0, (shared,), (1,), 1)
         self.copies = Copies(batch, checked)
+        self.barriers = MBarriers(batch, checked)
+        self.products = Products(batch, checked)
         self.id = batch.id
 
     def private(self, sizes: Sequence[int]) -> MemoryView:
@@ -179,11 +191,15 @@ class _Run:
 
     def barrier(self, op: Operation, mask: Mask) -> None:
         """gpu.barrier"""
+        passed = warps.barrier(self._batch, op, mask) if self._checked else True
+        self.barriers.passed(passed)
         if self._checked:
-            self._pass(warps.barrier(self._batch, op, mask))
+            self._pass(passed)
 
     def finish(self) -> None:
         """Final checks of the batch's blocks."""
+        self.barriers.finish()
+        self.products.finish()
         if self._checked:
             self._pass(True)
 

@@ -262,6 +262,8 @@ class PrivateMemory(MemorySpace):
     def __init__(self, batch: Batch, count: int) -> None:
         self.batch = batch
         self.slots: list[Value | None] = [None] * count
+        self.in_flight = False
+        """Whether a product by a warpgroup may write it at any time; then its slots are empty."""
 
     @override
     def load(self, site: Site, at: Value, mask: Mask) -> Value:
@@ -276,7 +278,8 @@ class PrivateMemory(MemorySpace):
     def _slot(self, site: Site, at: int, mask: Mask) -> Value:
         value = self.slots[at]
         if value is None:
-            self.batch.fail(site.op, f"element {at} of a private array was not written", mask)
+            what = "is in flight" if self.in_flight else "was not written"
+            self.batch.fail(site.op, f"element {at} of a private array {what}", mask)
         return value
 
     def _chosen(self, site: Site, at: Array, mask: Mask) -> Value:

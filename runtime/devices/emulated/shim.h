@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -138,7 +139,31 @@ struct Copy {
   int bytes, valid, group;
 };
 
-enum State { READY, AT_BARRIER, IN_WARP, DONE };
+// A barrier that counts bytes. Its phase is looked at when a thread waits for it: copies are as late as they may be.
+struct Barrier {
+  int arrivals, arrived;  // those that a phase takes, 0 before it is initialised; and those of the current one
+  i64 expected, copied;   // bytes
+  u64 phases;             // that are complete
+  bool fenced;
+  std::vector<Copy> copies;
+};
+
+// A product by a warpgroup: the thread's two rows of a, and where b lies.
+struct Product {
+  float* sums;
+  float a[2][16];
+  const void* b;
+  float (*element)(const void* b, int at);
+  int columns, depth, group;
+};
+
+// What a thread's sums were when a product of theirs began; in their place is NaN while products are in flight.
+struct Sums {
+  float* place;
+  std::vector<float> values;
+};
+
+enum State { READY, AT_BARRIER, IN_WARP, AT_PHASE, DONE };
 
 struct Fiber {
   Context context;
@@ -150,6 +175,12 @@ struct Fiber {
   int parity;  // of the warp's operations
   int groups;  // of asynchronous copies, all that were made
   std::vector<Copy> copies;
+  Barrier* awaited;
+  bool parity_awaited;
+  int product_groups;
+  bool fenced;  // since the last group of products
+  std::vector<Product> products;
+  std::vector<Sums> sums;
 };
 
 struct Exchange {
@@ -168,6 +199,7 @@ struct Block {
   int threads, at_barrier;
   std::vector<Fiber> fibers;
   std::vector<Warp> warps;
+  std::map<int, std::vector<Barrier>> barriers;
   Context scheduler;
   u64 chance;
   bool eager;
@@ -246,8 +278,25 @@ static void perform(const Copy& copy) {
   memset(static_cast<char*>(copy.to) + copy.valid, 0, copy.bytes - copy.valid);
 }
 
+// Whether the phase of a barrier is complete, once what is left to copy is copied; then the next one begins.
+static bool complete(Barrier& barrier) {
+  if (barrier.arrived < barrier.arrivals) return false;
+  for (const Copy& copy : barrier.copies) {
+    perform(copy);
+    barrier.copied += copy.bytes;
+  }
+  barrier.copies.clear();
+  if (barrier.copied != barrier.expected) return false;
+  ++barrier.phases;
+  barrier.arrived = 0;
+  barrier.expected = barrier.copied = 0;
+  return true;
+}
+static bool is_over(Barrier& barrier, bool parity) { return barrier.phases % 2 != parity || complete(barrier); }
+
 static void run_fiber() {
   block->kernel(block->arguments);
+  if (!fiber->products.empty()) fail("a thread ends while its products are in flight");
   wait_as(DONE);
 }
 
@@ -257,13 +306,16 @@ static const char* name_of(State state) {
 
 // Nobody can go on: says who waits for whom.
 static void say_stuck() {
-  int count[4] = {};
+  int count[5] = {};
   const Fiber* waiting = nullptr;
   for (const Fiber& each : block->fibers) {
     ++count[each.state];
     if (!waiting && each.state != DONE) waiting = &each;
   }
-  if (waiting->state == AT_BARRIER)
+  if (count[AT_PHASE])
+    say("threads wait for ever: %d for a phase of a barrier, %d for others, %d have ended", count[AT_PHASE],
+        count[AT_BARRIER] + count[IN_WARP], count[DONE]);
+  else if (waiting->state == AT_BARRIER)
     say("threads wait for ever: %d at the barrier %s(%d), %d for other lanes of their warp, %d have ended",
         count[AT_BARRIER], waiting->file, waiting->line, count[IN_WARP], count[DONE]);
   else
@@ -279,11 +331,15 @@ static void run_block(char* stacks, Index size) {
     each.state = READY;
     each.number = i;
     each.index = {i % size.x, i / size.x % size.y, i / (size.x * size.y)};
-    each.line = each.parity = each.groups = 0;
+    each.line = each.parity = each.groups = each.product_groups = 0;
+    each.fenced = false;
     each.copies.clear();
+    each.products.clear();
+    each.sums.clear();
     each.context.start(stacks + STACK * (i + 1), run_fiber);
   }
   for (Warp& warp : block->warps) warp.arrived = 0;
+  block->barriers.clear();
   block->at_barrier = 0;
   for (int ended = 0; ended < count && !block->failed;) {
     bool moved = false;
@@ -296,6 +352,7 @@ static void run_block(char* stacks, Index size) {
     }
     for (int i = 0, at = start; i < count && !block->failed; ++i, at = (at + step) % count) {
       fiber = &block->fibers[at];
+      if (fiber->state == AT_PHASE && is_over(*fiber->awaited, fiber->parity_awaited)) fiber->state = READY;
       if (fiber->state != READY) continue;
       moved = true;
       block->scheduler.switch_to(fiber->context);
@@ -303,6 +360,9 @@ static void run_block(char* stacks, Index size) {
     }
     if (!moved && !block->failed) say_stuck();
   }
+  for (auto& [_, group] : block->barriers)
+    for (Barrier& each : group)
+      if (!each.copies.empty() && !block->failed) say("a block ends while bulk copies are in flight");
 }
 
 // Stacks are kept by each thread of the process for its next launch.
@@ -560,4 +620,133 @@ static vec<int, 4> mma(vec<i8, 16> a, vec<i8, 8> b, vec<int, 4> c) {
       a, b, c, [&](u32 word, int low) { return read(word, low, UnsignedLeft); },
       [&](u32 word, int low) { return read(word, low, UnsignedRight); },
       [](double sum) { return int(u32(i64(sum))); });
+}
+
+#define BARRIERS(name, count) emulated::Barrier* const name = emulated_barriers(__COUNTER__, count)
+
+static emulated::Barrier* emulated_barriers(int number, int count) {
+  auto& group = emulated::block->barriers[number];
+  if (group.empty()) group.resize(count);
+  return group.data();
+}
+static void barrier_init(emulated::Barrier* barrier, int arrivals) {
+  *barrier = {};
+  barrier->arrivals = arrivals;
+}
+static void barrier_fence() {
+  for (auto& [_, group] : emulated::block->barriers)
+    for (emulated::Barrier& each : group) each.fenced = each.arrivals;
+}
+static void barrier_expect(emulated::Barrier* barrier, int bytes) {
+  if (!barrier->arrivals) emulated::fail("an arrival at a barrier that is not initialised");
+  if (barrier->arrived == barrier->arrivals)
+    emulated::fail("an arrival at a barrier whose phase has all its arrivals; nobody has waited for it");
+  ++barrier->arrived;
+  barrier->expected += bytes;
+}
+static void barrier_wait(emulated::Barrier* barrier, bool parity, int) {
+  if (!barrier->arrivals) emulated::fail("a wait for a barrier that is not initialised");
+  if (emulated::is_over(*barrier, parity)) return;
+  emulated::fiber->awaited = barrier;
+  emulated::fiber->parity_awaited = parity;
+  emulated::wait_as(emulated::AT_PHASE);
+}
+static void copy_bulk(void* to, const void* from, int bytes, emulated::Barrier* barrier) {
+  if ((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from) | bytes) % 16)
+    emulated::fail("a bulk copy of %d bytes: it, its source or its destination is no multiple of 16", bytes);
+  if (!barrier->fenced) emulated::fail("a bulk copy for a barrier that was not fenced since it was initialised");
+  const emulated::Copy copy = {to, from, bytes, bytes, 0};
+  if (emulated::block->eager && emulated::next_chance() & 1) {
+    emulated::perform(copy);
+    barrier->copied += bytes;
+  } else {
+    barrier->copies.push_back(copy);
+  }
+}
+
+static void warpgroup_fence() { emulated::fiber->fenced = true; }
+static void warpgroup_commit() {
+  emulated::fiber->fenced = false;
+  ++emulated::fiber->product_groups;
+}
+
+// Starts sums += a b: rows of a come from the lanes that hold them; b is read when the product is waited for.
+template <int K, class A, class Read>
+static void emulated_wgmma(float* sums, int columns, const A& a, const void* b, Read read,
+                           float (*element)(const void* b, int at)) {
+  using namespace emulated;
+  if (block->threads % 128) fail("a product by a warpgroup in a block of %d threads", block->threads);
+  if (!fiber->fenced) fail("a product by a warpgroup without a fence before the first one of its group");
+  if (reinterpret_cast<uintptr_t>(b) % 16) fail("a matrix in shared memory at an address that is no multiple of 16");
+  Exchange mine = {};
+  static_assert(sizeof a <= sizeof mine.words);
+  memcpy(mine.words, &a, sizeof a);
+  const Exchange* all = exchange("multiplies matrices by warpgroups", mine);
+  Product made = {sums, {}, b, element, columns, K, fiber->product_groups};
+  constexpr int pair = K / 8;  // neighbours along K in one register
+  const int group = fiber->number % WARP / 4;
+  for (int half = 0; half < 2; ++half)
+    for (int k = 0; k < K; ++k)
+      made.a[half][k] = read(all[group * 4 + k / pair % 4].words[half + 2 * (k / (4 * pair))], k % pair);
+  auto known = [&](const Sums& each) { return each.place == sums; };
+  if (std::none_of(fiber->sums.begin(), fiber->sums.end(), known)) {
+    fiber->sums.push_back({sums, {sums, sums + columns / 2}});
+    std::fill(sums, sums + columns / 2, NAN);
+  }
+  fiber->products.push_back(made);
+}
+
+static void emulated_multiply(const emulated::Product& product, float* sums) {
+  const int column = emulated::fiber->number % 4 * 2, chunk = product.depth / 2;
+  for (int i = 0; i < product.columns / 2; ++i) {
+    double sum = sums[i];
+    const int at = i / 4 * 8 + column + i % 2;
+    for (int k = 0; k < product.depth; ++k) {
+      const int place = (k / chunk * product.columns + at) * chunk + k % chunk;
+      sum += double(product.a[i / 2 % 2][k]) * double(product.element(product.b, place));
+    }
+    sums[i] = rounded_toward_zero(sum);
+  }
+}
+
+__attribute__((noinline)) static void emulated_wait_for_products(int groups) {
+  auto& products = emulated::fiber->products;
+  size_t done = 0;
+  for (; done < products.size() && products[done].group < emulated::fiber->product_groups - groups; ++done)
+    for (emulated::Sums& each : emulated::fiber->sums)
+      if (each.place == products[done].sums) emulated_multiply(products[done], each.values.data());
+  products.erase(products.begin(), products.begin() + done);
+  std::erase_if(emulated::fiber->sums, [&](const emulated::Sums& each) {
+    for (const emulated::Product& product : products)
+      if (product.sums == each.place) return false;
+    std::copy(each.values.begin(), each.values.end(), each.place);
+    return true;
+  });
+}
+template <int Groups>
+static void warpgroup_wait() {
+  emulated_wait_for_products(Groups);
+}
+
+template <int J>
+static void wgmma(float (&sums)[J][4], vec<float, 4> a, const float* b) {
+  emulated_wgmma<8>(&sums[0][0], 8 * J, a, b,
+                    [](u32 word, int) { return emulated_bits<float>(word & ~0x1fffu); },
+                    [](const void* b, int at) {
+                      return emulated_bits<float>(static_cast<const u32*>(b)[at] & ~0x1fffu);
+                    });
+}
+template <int J>
+static void wgmma(float (&sums)[J][4], vec<f16, 8> a, const f16* b) {
+  emulated_wgmma<16>(&sums[0][0], 8 * J, a, b,
+                     [](u32 word, int low) { return to_f32(f16{u16(word >> 16 * low)}); },
+                     [](const void* b, int at) { return to_f32(static_cast<const f16*>(b)[at]); });
+}
+template <int J>
+static void wgmma(float (&sums)[J][4], vec<bf16, 8> a, const bf16* b) {
+  emulated_wgmma<16>(&sums[0][0], 8 * J, a, b,
+                     [](u32 word, int low) { return emulated_bits<float>(low ? word & 0xffff0000u : word << 16); },
+                     [](const void* b, int at) {
+                       return emulated_bits<float>(u32(static_cast<const bf16*>(b)[at].bits) << 16);
+                     });
 }

@@ -31,8 +31,10 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.gpu.kernels import FuncOp
+from ....dialects.gpu.mbarriers import BulkCopyOp, MBarrierCreateOp, MBarrierGroupType
 from ....dialects.gpu.nvgpu import LINE_BYTES, AsyncCopyOp, AsyncWaitOp, LdMatrixOp
 from ....dialects.gpu.shuffle import ShuffleOp
+from ....dialects.gpu.warpgroup import WarpgroupMmaOp, WarpgroupWaitOp
 from ....dialects.graph.base import describe
 from ....lowering.gpu_to_cuda.cuda_text import is_wide
 from .conversions import conversion
@@ -332,6 +334,37 @@ class _Writer:
     def wait(self, op: AsyncWaitOp, mask: str) -> None:
         self.line(f"run.copies.wait({op.groups.value.data}, {mask})")
 
+    def barriers(self, op: MBarrierCreateOp, _: str) -> None:
+        count = cast("MBarrierGroupType", op.barriers.type).num_barriers.data
+        self.line(f"{self.name(op.barriers)} = run.barriers.create({count})")
+
+    def at_barrier(self, method: str, op: Operation, mask: str) -> None:
+        """Emits an op on one barrier of a group."""
+        self.line(f"run.barriers.{method}({self.give('s', op)}, {self.names(op.operands)}{mask})")
+
+    def bulk_copy(self, op: BulkCopyOp, mask: str) -> None:
+        site = self.give("s", site_of(op, _type(op.source).element_type, op.elements.value.data))
+        places = [
+            f"{self.name(window)}, ({self.names(indices)})"
+            for window, indices in ((op.source, op.source_indices), (op.destination, op.destination_indices))
+        ]
+        barrier = f"{self.name(op.barriers)}, {self.name(op.index)}"
+        self.line(f"run.barriers.copy({site}, {', '.join(places)}, {barrier}, {mask})")
+
+    def product(self, op: WarpgroupMmaOp, mask: str) -> None:
+        site = self.give("s", site_of(op, _type(op.b).element_type, 0))
+        b = f"{self.name(op.b)}, ({self.names(op.indices)})"
+        self.line(f"run.products.start({site}, {self.name(op.a)}, {b}, {self.name(op.sums)}, {mask})")
+
+    def products_fence(self, op: Operation, mask: str) -> None:
+        self.line(f"run.products.fence({self.give('s', op)}, {mask})")
+
+    def products_commit(self, op: Operation, mask: str) -> None:
+        self.line(f"run.products.commit({self.give('s', op)}, {mask})")
+
+    def products_wait(self, op: WarpgroupWaitOp, mask: str) -> None:
+        self.line(f"run.products.wait({self.give('s', op)}, {op.groups.value.data}, {mask})")
+
     def shared(self, op: Operation, _: str) -> None:
         self.line(f"{self.name(op.results[0])} = run.shared")
 
@@ -384,4 +417,14 @@ _HANDLERS: dict[str, Callable[[_Writer, Any, str], None]] = {
     "nvgpu.device_async_wait": _Writer.wait,
     "nvgpu.ldmatrix": _Writer.ldmatrix,
     "nvgpu.mma.sync": _Writer.step,
+    "nvgpu.mbarrier.create": _Writer.barriers,
+    "nvgpu.mbarrier.init": lambda w, op, mask: w.at_barrier("init", op, mask),
+    "nvgpu.mbarrier.fence": lambda w, _, mask: w.line(f"run.barriers.fence({mask})"),
+    "nvgpu.mbarrier.arrive.expect_tx": lambda w, op, mask: w.at_barrier("expect", op, mask),
+    "nvgpu.mbarrier.try_wait.parity": lambda w, op, mask: w.at_barrier("wait", op, mask),
+    "nvgpu.bulk_async_copy": _Writer.bulk_copy,
+    "nvgpu.warpgroup.fence": _Writer.products_fence,
+    "nvgpu.warpgroup.mma": _Writer.product,
+    "nvgpu.warpgroup.commit": _Writer.products_commit,
+    "nvgpu.warpgroup.wait": _Writer.products_wait,
 }

@@ -90,34 +90,34 @@ def product(batch: Batch, op: Operation, a: Value, b: Value, c: Value, mask: Mas
     rows = max(len(a), len(b), len(c))
     a, b, c = (broadcast_to(each, (rows, batch.threads, each.shape[-1])) for each in (a, b, c))
     exact = np.int64 if c.dtype == np.int32 else np.float64
-    sums = np.matmul(_left(_read(a)).astype(exact), _right(_read(b)).astype(exact))
+    sums = np.matmul(left_matrix(cut(a)).astype(exact), right_matrix(cut(b)).astype(exact))
     # [row half, g, t, column in pair] -> [g, t, row half, column in pair]
     parts = sums.reshape(-1, 2, 8, 4, 2).transpose(0, 2, 3, 1, 4).reshape(rows, batch.threads, 4) + c
-    return parts.astype(np.int32) if exact is np.int64 else _toward_zero(parts)
+    return parts.astype(np.int32) if exact is np.int64 else toward_zero(parts)
 
 
-def _toward_zero(sums: Array) -> Array:
+def toward_zero(sums: Array) -> Array:
     """f64 as f32, rounded toward zero, as tensor cores round their sums."""
     near = sums.astype(np.float32)
     beyond = np.isfinite(near) & (np.abs(near.astype(np.float64)) > np.abs(sums))
     return np.where(beyond, np.nextafter(near, np.float32(0)), near)
 
 
-def _read(value: Array) -> Array:
+def cut(value: Array) -> Array:
     """The numbers that a tensor core reads: of f32 the first bits."""
     if value.dtype == np.float32:
         return (np.ascontiguousarray(value).view(np.uint32) & _TF32).view(np.float32)
     return value
 
 
-def _left(a: Array) -> Array:
+def left_matrix(a: Array) -> Array:
     """a[w i + j] at row g + 8 (i % 2), column w t + j + 4 w (i / 2), with w numbers in a word"""
     word = a.shape[-1] // 4
     parts = a.reshape(-1, 8, 4, 2, 2, word)  # g, t, i / 2, i % 2, j
     return parts.transpose(0, 4, 1, 3, 2, 5).reshape(-1, 16, 8 * word)
 
 
-def _right(b: Array) -> Array:
+def right_matrix(b: Array) -> Array:
     """b[w i + j] at row w t + j + 4 w i, column g"""
     word = b.shape[-1] // 2
     parts = b.reshape(-1, 8, 4, 2, word)  # g, t, i, j

@@ -1,0 +1,140 @@
+"""Asynchronous products by warpgroups: operands in shared memory are read only when the products are waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from xdsl.ir import Operation
+
+from ....dialects.gpu.warpgroup import WARPGROUP, WarpgroupMmaOp
+from ...device import Array
+from . import checked_memory, memory
+from .batch import Batch
+from .memory import MemoryView, PrivateMemory, SharedMemory, Site
+from .thread_values import Mask, Value, broadcast_to, varies
+from .warps import cut, left_matrix, toward_zero
+
+
+@dataclass(frozen=True)
+class _Product:
+    """A pending product; `at` is the position of b in bytes, the same in all threads of a block."""
+
+    op: WarpgroupMmaOp
+    site: Site
+    a: Value
+    space: SharedMemory
+    at: Value
+    sums: PrivateMemory
+    group: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of b."""
+        return 32 * self.op.columns
+
+
+class Products:
+    """The pending products of a batch's threads. All threads take part in each operation."""
+
+    def __init__(self, batch: Batch, checked: bool) -> None:
+        self._batch = batch
+        self._access = checked_memory if checked else memory
+        self._pending: list[_Product] = []
+        self._sums: dict[PrivateMemory, list[Value]] = {}  # of which products are in flight
+        self._groups = 0
+        self._fenced = False
+
+    def fence(self, op: Operation, mask: Mask) -> None:
+        """nvgpu.warpgroup.fence"""
+        self._all(op, mask)
+        self._fenced = True
+
+    def commit(self, op: Operation, mask: Mask) -> None:
+        """nvgpu.warpgroup.commit"""
+        self._all(op, mask)
+        self._groups += 1
+        self._fenced = False
+
+    def start(
+        self, site: Site, a: Value, b: MemoryView, indices: Sequence[Value], sums: MemoryView, mask: Mask
+    ) -> None:
+        """nvgpu.warpgroup.mma"""
+        op, space, own = cast("WarpgroupMmaOp", site.op), b.space, sums.space
+        assert isinstance(space, SharedMemory) and isinstance(own, PrivateMemory)
+        self._all(op, mask)
+        if not self._fenced:
+            self._batch.fail(op, "there is no fence before the first product of its group")
+        if any(np.any(index != 0) for index in indices[-2:]) or np.any(indices[-3] + 2 > b.sizes[-3]):
+            self._batch.fail(op, f"b starts inside of a chunk, or has no two of its {b.sizes[-3]} chunks")
+        at = self._access.place(site, b, indices, mask) * site.stored.itemsize
+        if varies(at):
+            if (at != at[:, :1]).any():
+                self._batch.fail(op, "threads of a block read b from different places")
+            at = at[:, :1]
+        if np.any(at % 16):
+            self._batch.fail(op, "byte {byte} is no multiple of 16", byte=at)
+        if own not in self._sums:
+            if any(slot is None for slot in own.slots):
+                self._batch.fail(op, "its sums were not written")
+            self._sums[own], own.slots = own.slots, [None] * len(own.slots)
+            own.in_flight = True
+        product = _Product(op, site, a, space, at, own, self._groups)
+        if isinstance(space, checked_memory.CheckedShared):
+            space.begin_read(op, at, product.nbytes)
+        self._pending.append(product)
+
+    def wait(self, op: Operation, groups: int, mask: Mask) -> None:
+        """nvgpu.warpgroup.wait: performs all products except those of the latest `groups` groups."""
+        self._all(op, mask)
+        done = [each for each in self._pending if each.group < self._groups - groups]
+        self._pending = self._pending[len(done) :]
+        for each in done:
+            self._sums[each.sums] = _multiplied(self._batch, each, self._sums[each.sums])
+        for space in {each.space for each in done}:
+            if isinstance(space, checked_memory.CheckedShared):
+                own = [(each.op, each.at, each.nbytes) for each in done if each.space is space]
+                rest = [(each.at, each.nbytes) for each in self._pending if each.space is space]
+                space.end_reads(own, rest)
+        for sums in {each.sums for each in done} - {each.sums for each in self._pending}:
+            if any(slot is not None for slot in sums.slots):
+                self._batch.fail(done[-1].op, "its sums were written while it was in flight")
+            sums.slots, sums.in_flight = self._sums.pop(sums), False
+
+    def finish(self) -> None:
+        """The end of the kernel."""
+        if self._pending:
+            self._batch.fail(self._pending[0].op, "nobody waits for the product")
+
+    def _all(self, op: Operation, mask: Mask) -> None:
+        if self._batch.threads % WARPGROUP:
+            self._batch.fail(op, f"a block of {self._batch.threads} threads has an incomplete warpgroup")
+        if not np.all(mask):
+            self._batch.fail(op, "some threads take no part", np.logical_not(mask))
+
+
+def _multiplied(batch: Batch, product: _Product, sums: list[Value]) -> list[Value]:
+    """The sums with a product added: a value for each of a thread's."""
+    rows, threads, columns = batch.blocks, batch.threads, product.op.columns
+    a = broadcast_to(product.a, (rows, threads, product.a.shape[-1]))
+    tile, stored = _bytes(product, rows), product.site.stored
+    b = np.ascontiguousarray(tile).view(stored).reshape(rows, 2, columns, -1)
+    left, b = left_matrix(cut(a)), cut(b)
+    right = b.astype(np.float64).transpose(0, 1, 3, 2).reshape(rows, -1, columns)
+    left = left.astype(np.float64).reshape(rows, threads // 2, -1)  # 16 rows for each of 32 threads
+    made = np.matmul(left, right)
+    # [warp, row half, g, piece, t, column in pair] -> [warp, g, t, piece, row half, column in pair]
+    parts = made.reshape(rows, threads // 32, 2, 8, columns // 8, 4, 2).transpose(0, 1, 3, 5, 4, 2, 6)
+    parts = parts.reshape(rows, threads, columns // 2)
+    return [toward_zero(parts[..., number] + each) for number, each in enumerate(sums)]
+
+
+def _bytes(product: _Product, rows: int) -> Array:
+    """b of each block."""
+    data, size = product.space.data, product.nbytes
+    if not varies(product.at):
+        return data[:, product.at : product.at + size]
+    starts = broadcast_to(product.at, (rows, 1))
+    return np.take_along_axis(data, starts + np.arange(size), axis=1)
