@@ -40,7 +40,7 @@ SIZES = ((128, 256), (128, 128), (128, 64), (64, 256), (64, 128), (64, 64))
 BK = {"tf32": 32, "fp16": 64, "bf16": 64}
 """Depth of what is in shared memory at a time: four steps."""
 STAGES = (4, 3)
-"""Tiles of an operand in shared memory: the first that lets as many blocks be resident as the last."""
+"""Tiles of an operand in shared memory: as many as let all blocks be resident at once that could be with the least."""
 BARRIER = 8  # bytes of a stage's barrier, beside what a launch asks for
 
 
@@ -90,9 +90,11 @@ class Wgmma(Schedule[GpuAttr]):
                 continue
             for splits in splits_for(kernel, bm, bn, bk, target):
                 ways = [cls(bm, bn, bk, stages, splits, precision == "fp16", precision == "bf16") for stages in STAGES]
-                most = ways[-1]._tiled(kernel, target).resident(target)
-                if most:
-                    yield next(each for each in ways if each._tiled(kernel, target).resident(target) == most)
+                resident = [each._tiled(kernel, target).resident(target) for each in ways]
+                blocks = ceil(shape.rows / bm) * ceil(shape.columns / bn) * shape.batch * splits
+                needed = min(resident[-1], ceil(blocks / target.multiprocessors.data))
+                if needed:
+                    yield next(way for way, held in zip(ways, resident, strict=True) if held >= needed)
 
     def _tiled(self, kernel: KernelOp, target: GpuAttr) -> Tiled:
         read = item_bytes(contraction_form(kernel).lhs)
