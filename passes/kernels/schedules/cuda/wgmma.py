@@ -112,7 +112,7 @@ class Wgmma(Schedule[GpuAttr]):
             self.threads,
             self.bn // 2 + 64,
             shared,
-            min(product_gflops(target) * WGMMA_REACHED, most),
+            min(product_gflops(target.precision.data, target) * WGMMA_REACHED, most),
         )
 
     @override

@@ -122,11 +122,11 @@ def test_divisions_and_shifts(op: str, element: str) -> None:
 @pytest.mark.parametrize("op", SAFE)
 def test_indices(op: str) -> None:
     check(
-        f"""%a = arith.index_cast %v0 : i64 to index
-        %b = arith.index_cast %v1 : i64 to index
+        f"""%a = arith.index_cast %v0 : i32 to index
+        %b = arith.index_cast %v1 : i32 to index
         %c = arith.{op} %a, %b : index
         %r = arith.index_cast %c : index to i64""",
-        ["i64", "i64"],
+        ["i32", "i32"],
         "i64",
         safe=True,
     )
@@ -153,10 +153,10 @@ def test_halves(op: str, element: str) -> None:
 @pytest.mark.parametrize("predicate", ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"])
 def test_integer_comparisons(predicate: str) -> None:
     check(f"%r = arith.cmpi {predicate}, %v0, %v1 : $T0", ["i8", "i8"], "i1")
-    body = f"""%a = arith.index_cast %v0 : i64 to index
-        %b = arith.index_cast %v1 : i64 to index
+    body = f"""%a = arith.index_cast %v0 : i32 to index
+        %b = arith.index_cast %v1 : i32 to index
         %r = arith.cmpi {predicate}, %a, %b : index"""
-    check(body, ["i64", "i64"], "i1")
+    check(body, ["i32", "i32"], "i1")
 
 
 PREDICATES = "false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true"
