@@ -174,7 +174,7 @@ class EngineConfig:
         their CUDA text, so that no kernel is compiled twice.
     emulator: how "cuda-emulated" runs kernels: "interpreter" checks every access, "compiled" runs their CUDA text as
         C++; None means "interpreter".
-    profile: the range of shapes of inputs, an OptimizationProfile; one compile supports all of them. CPU only.
+    profile: the range of shapes of inputs, an OptimizationProfile; one compile supports all of them.
     enable_dynamic_shapes: dynamic dimensions without a given size may have any: the model is compiled at the first
         call, for shapes like those of its inputs. Not with a profile. CPU only.
     dims: sizes for the model's named dynamic dimensions, such as {"batch": 1}.
@@ -252,7 +252,7 @@ class EngineConfig:
     ] = None
     profile: Annotated[
         OptimizationProfile | None,
-        Option(check=partial(check_kind, wanted=OptimizationProfile), device="cpu", decided="import"),
+        Option(check=partial(check_kind, wanted=OptimizationProfile), decided="import"),
         Flag(
             "Range of a dynamic dimension, optimised for OPT; may be repeated.",
             "run plan bench compare build mini-opt",

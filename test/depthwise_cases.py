@@ -81,6 +81,7 @@ SHAPES = [
     depthwise((1, 1, 1, 7), (3, 3)),
     depthwise((1, 1, 20, 7), (1, 7)),
     depthwise((1, 20, 1, 7), (7, 1)),
+    depthwise((2, 5, 1, 8), (3, 1), pads=(2, 0, 2, 1)),
     depthwise((1, 23, 3, 7), (5, 1), (2, 1), pads=(3, 0, 1, 0), dilations=(2, 1)),
     depthwise((2, 19, 12, 20), (11, 1), (1, 2), pads=(5, 0, 5, 1)),
     depthwise((1, 4, 30, 7), (3, 1)),

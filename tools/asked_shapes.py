@@ -19,7 +19,8 @@ from ..runtime.config import EngineConfig
 from ..runtime.engine import Engine
 from ..runtime.module_interface import entry_of, input_specs
 from ..runtime.profile import OptimizationProfile
-from ..runtime.shapes.shape_family import settled, unit_of
+from ..runtime.shapes.settled_records import settled
+from ..runtime.shapes.shape_family import unit_of
 from ..runtime.specs import TensorSpec
 
 Sizes = Mapping[str, int]

@@ -13,16 +13,19 @@ gpu.launch_func @kernels::@scale blocks in (%two, %one, %one) threads in (%n, %o
 
 from __future__ import annotations
 
+import re
 from abc import ABC
 from collections.abc import Sequence
-from typing import Self
+from typing import Self, cast
 
 from typing_extensions import override
 from xdsl.dialects import gpu
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DenseArrayBase,
     FunctionType,
     IndexType,
+    IntegerAttr,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
@@ -30,7 +33,7 @@ from xdsl.dialects.builtin import (
     i32,
 )
 from xdsl.dialects.gpu import DimensionAttr, DimensionEnum
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -69,6 +72,12 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from ..sizes.polynomials import Symbol
+from ..sizes.size_attributes import symbol_of
+from ..sizes.sizes import Size, bounds_of
+
+SIZES = "kernel.sizes"
+"""Attribute of a kernel: the sizes of run time that its last arguments are."""
 _RESERVED = ("sym_name", "function_type", "kernel")
 _SIZE_NAMES = ("gpu.known_block_size", "gpu.known_grid_size")
 MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
@@ -76,10 +85,11 @@ MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
 
 
 def check_grid(sizes: Sequence[int]) -> None:
-    """Raises VerifyException where a grid has more blocks along a dimension than any launch may have."""
+    """Raises VerifyException where a grid has more blocks along a dimension, at any shape, than a launch may have."""
     for dimension, size, most in zip("xyz", sizes, MOST_BLOCKS, strict=False):
-        if size > most:
-            raise VerifyException(f"a grid of {size} blocks along {dimension}; a launch has at most {most}")
+        largest = bounds_of(size)[1]
+        if largest > most:
+            raise VerifyException(f"a grid of {largest} blocks along {dimension}; a launch has at most {most}")
 
 
 class _PlaceOp(IRDLOperation, ABC):
@@ -138,7 +148,11 @@ class ModuleOp(IRDLOperation):
 
 @irdl_op_definition
 class FuncOp(IRDLOperation):
-    """A kernel, executed by every thread of a launch. Its arguments are buffers of `main`."""
+    """A kernel, executed by every thread of a launch.
+
+    Its arguments are buffers of `main`, and behind these the sizes of run time that `kernel.sizes` lists: symbols, from
+    which its code computes all other sizes.
+    """
 
     name = "gpu.func"
     body = region_def()
@@ -147,6 +161,7 @@ class FuncOp(IRDLOperation):
     kernel = opt_prop_def(UnitAttr)
     known_block_size = opt_attr_def(DenseArrayBase.constr(i32), attr_name=_SIZE_NAMES[0])
     known_grid_size = opt_attr_def(DenseArrayBase.constr(i32), attr_name=_SIZE_NAMES[1])
+    sizes = opt_attr_def(ArrayAttr[IntegerAttr[IndexType]], attr_name=SIZES)
     traits = traits_def(IsolatedFromAbove(), HasParent(ModuleOp), SymbolOpInterface())
 
     def __init__(
@@ -180,6 +195,29 @@ class FuncOp(IRDLOperation):
             if sizes is not None and (len(sizes) != 3 or min(sizes.get_values()) < 1):
                 raise VerifyException(f"{name} is {sizes}; it must be three positive numbers")
         check_grid(self.known_grid_size.get_values() if self.known_grid_size is not None else ())
+        if any(type != IndexType() for type in self.function_type.inputs.data[self.buffers :]):
+            raise VerifyException(f"{SIZES} lists more sizes than the kernel's last arguments are")
+
+    @property
+    def buffers(self) -> int:
+        """The number of its arguments that are buffers."""
+        return len(self.function_type.inputs) - (0 if self.sizes is None else len(self.sizes))
+
+    @property
+    def symbols(self) -> dict[Symbol, BlockArgument]:
+        """The symbols of its sizes of run time, with the arguments that they are."""
+        listed = () if self.sizes is None else self.sizes.data
+        given = (symbol_of(cast("Size", each.value.data)) for each in listed)
+        return dict(zip(given, self.body.blocks[0].args[self.buffers :], strict=True))
+
+    def take_sizes(self, sizes: Sequence[int]) -> None:
+        """Adds arguments for symbols of sizes of run time."""
+        block = self.body.blocks[0]
+        self.sizes = ArrayAttr([IntegerAttr(size, IndexType()) for size in sizes])
+        for size in sizes:
+            argument = block.insert_arg(IndexType(), len(block.args))
+            argument.name_hint = re.sub(r"^(?=\d)|\W+", "_", str(size), flags=re.ASCII)
+        self.function_type = FunctionType.from_lists(block.arg_types, [])
 
     @classmethod
     @override

@@ -1,9 +1,9 @@
-"""Specialises a module: replaces symbolic sizes by numbers."""
+"""Specialises a module: replaces symbolic sizes by numbers; finds them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute
@@ -11,6 +11,8 @@ from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 from ..sizes.size_attributes import BuffersAttr, GuardsAttr, SymbolsAttr
 from ..sizes.sizes import Size, now
 from .values import ints, ints_attr, is_fixed_attr
+
+A = TypeVar("A", bound=Attribute)
 
 
 def settled(module: ModuleOp, number: Callable[[int], int] = now) -> ModuleOp:
@@ -33,6 +35,29 @@ def settle(root: Operation, number: Callable[[int], int] = now) -> Callable[[Att
         for value in (*op.results, *(each for region in op.regions for block in region.blocks for each in block.args)):
             value._type = settling(value.type)  # pyright: ignore[reportPrivateUsage]
     return settling
+
+
+def settled_attribute(attribute: A, number: Callable[[int], int]) -> A:
+    """An attribute, such as a type, with numbers for its sizes."""
+    return _Settling(number)(attribute)
+
+
+def sizes_in(root: Operation) -> list[Size]:
+    """The distinct sizes of run time in types and attributes of an op and everything inside it, in order."""
+    found: dict[Size, None] = {}
+
+    def note(size: int) -> int:
+        if isinstance(size, Size):
+            found[size] = None
+        return now(size)
+
+    settling = _Settling(note)
+    for op in root.walk():
+        for each in (*op.properties.values(), *op.attributes.values(), *(result.type for result in op.results)):
+            settling(each)
+        for argument in (each for region in op.regions for block in region.blocks for each in block.args):
+            settling(argument.type)
+    return list(found)
 
 
 class _Settling:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from .polynomials import Combine, Quotient, Symbol, Terms, constant_of, evaluated, number_of
 from .sizes import terms_of
@@ -13,6 +13,11 @@ Formulas: TypeAlias = "Callable[..., tuple[int, ...]]"
 """Takes the values of the symbols, in order. Raises ZeroDivisionError for a quotient whose divisor is 0 there."""
 
 _TEXT = Combine(str, lambda a, b: f"{a} + {b}", lambda a, b: f"{a} * {b}", lambda a, b: f"(({a}) // ({b}))")
+
+
+def formula(terms: Terms, names: Mapping[Symbol, str]) -> str:
+    """A polynomial as a Python expression, given the names of its symbols."""
+    return cast("str", evaluated(terms, names.__getitem__, _TEXT))
 
 
 def formulas(polynomials: Iterable[Terms], symbols: Sequence[Symbol]) -> Formulas:
@@ -31,7 +36,7 @@ def _names(symbols: Sequence[Symbol]) -> dict[Symbol, str]:
 
 
 def _tuple(polynomials: Iterable[Terms], names: Mapping[Symbol, str]) -> str:
-    return f"({''.join(f'{evaluated(terms, names.__getitem__, _TEXT)}, ' for terms in polynomials)})"
+    return f"({''.join(f'{formula(terms, names)}, ' for terms in polynomials)})"
 
 
 def _function(text: str, symbols: Sequence[Symbol]) -> Callable[..., Any]:

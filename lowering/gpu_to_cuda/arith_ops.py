@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPERATIONS, IntegerOverflowAttr
-from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType, VectorType
+from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType, IntegerAttr, VectorType
 from xdsl.ir import Attribute, Operation
 
 from ...dialects.extensions.arith import CmpfOp, CmpiOp
+from ...dialects.sizes.sizes import Size
 from ..op_facts import fail
 from .expressions import Expression, Lanes, Value, binary, call, conditional, literal, plus, unary
 from .kernel_text import Handler, KernelText
@@ -233,8 +234,13 @@ def _bitcast(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expr
 
 
 def _constant(kernel: KernelText, op: Operation) -> None:
-    result = op.results[0]
-    value = kernel.types.constant(op.properties["value"], result.type)
+    result, given = op.results[0], op.properties["value"]
+    if isinstance(given, IntegerAttr) and isinstance(given.value.data, Size):
+        size = kernel.size(given.value.data)
+        kind = kernel.types.spelled(result.type)
+        kernel.define(result, size if kind == kernel.types.index else call(kind, size), op)
+        return
+    value = kernel.types.constant(given, result.type)
     several = isinstance(value, Lanes) and value.at is None
     kernel.define(result, value, op, many=not several)
 

@@ -30,9 +30,13 @@ from ...dialects.errors import CompileError
 from ...dialects.gpu.kernels import FuncOp
 from ...dialects.gpu.kernels import ModuleOp as KernelsOp
 from ...dialects.graph.base import node_name
+from ...dialects.sizes.sizes import bounds_of
 from ...dialects.symbols import symbol_named
+from ...passes.geometry.boxes import Box
+from ...passes.memory.analysis.access_sets import overlap
 from . import arith_ops, control_flow, gpu_ops, math_ops, memref_ops, vector_ops, warpgroup_ops
 from .device_program import DeviceProgram, Launch, LaunchWith, Number, Register, steps_of
+from .expressions import Expression
 from .kernel_text import BufferAddress, Handler, KernelText, NodeMark, memref_type
 from .launch_list import device_program
 from .names import prelude
@@ -79,7 +83,7 @@ def is_wide(function: FuncOp) -> bool:
     """Whether `index` has 64 bits, as it counts elements of buffers that 32 bits can't."""
     values = [*function.body.block.args, *(result for op in function.walk() for result in op.results)]
     shapes = [each.type.get_shape() for each in values if isa(each.type, MemRefType)]
-    return any(prod(shape) >= _WIDE for shape in shapes)
+    return any(bounds_of(prod(shape))[1] >= _WIDE for shape in shapes)
 
 
 def _kernel(function: FuncOp, launches: Sequence[_MovedLaunch], types: Types, lines: list[str | NodeMark]) -> None:
@@ -88,12 +92,16 @@ def _kernel(function: FuncOp, launches: Sequence[_MovedLaunch], types: Types, li
     kernel.written.update(_written(function))
     apart = _apart(function, launches, kernel.written)
     parameters: list[str] = []
-    for argument in function.body.block.args:
+    for symbol, argument in function.symbols.items():
+        kernel.sizes[symbol] = Expression(kernel.name(argument))
+        kernel.variable(argument, kernel.sizes[symbol].text)
+    for argument in function.body.block.args[: function.buffers]:
         variable = kernel.name(argument, "y" if argument in kernel.written else "x")
         strides = memref_ops.strides_of(function, argument)
         kernel.put(argument, BufferAddress(variable, strides, kernel.space_of(argument)))
         restrict = "__restrict__ " if argument.index in apart else ""
         parameters.append(f"{kernel.pointer_type(argument)}* {restrict}{variable}")
+    parameters += [f"{types.index} {size.text}" for size in kernel.sizes.values()]
     nodes = list(dict.fromkeys((*(node for each, _ in launches for node in each.nodes), *_nodes(function))))
     lines += ["", *_comment(nodes or [name])]
     if nodes:
@@ -163,17 +171,17 @@ def _apart(function: FuncOp, launches: Sequence[_MovedLaunch], written: set[SSAV
     """The arguments for `__restrict__`: no other argument of any launch writes their bytes, nor reads written ones."""
     if not launches:
         return set()
-    arguments = function.body.block.args
+    arguments = function.body.block.args[: function.buffers]
     spans = [_span(each) for each in arguments]
     apart = set(range(len(arguments)))
     for launch, moved in launches:
-        places = [(at.root, at.offset, at.offset + span) for at, span in zip(launch.arguments, spans, strict=True)]
+        boxes = [Box(at.offset, (span,), (1,)) for at, span in zip(launch.arguments, spans, strict=True)]
         for i, offset in enumerate(moved):
             if isinstance(offset, Register):  # it may lie anywhere
-                places[i] = places[i][0], 0, _ALL
-        for i, (root, start, end) in enumerate(places):
-            for j, (other, first, last) in enumerate(places[:i]):
-                met = root == other and start < last and first < end
+                boxes[i] = Box(0, (_ALL,), (1,))
+        for i, at in enumerate(launch.arguments):
+            for j, other in enumerate(launch.arguments[:i]):
+                met = at.root == other.root and overlap(boxes[i], boxes[j])
                 if met and (arguments[i] in written or arguments[j] in written):
                     apart -= {i, j}
     return apart

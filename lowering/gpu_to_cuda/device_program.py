@@ -53,6 +53,13 @@ class Launch:
     nodes: tuple[str, ...] = ()
     call: int = 0
     """The number of its kernel call in the plan; one call may be several launches."""
+    sizes: tuple[int, ...] = ()
+    """The numbers that the kernel takes behind its buffers."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no blocks, so that there is nothing to launch."""
+        return 0 in self.grid
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import IndexType, MemRefType
@@ -17,8 +18,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.gpu.memory_spaces import AddressSpaceAttr
 from ...dialects.graph.base import node_name
+from ...dialects.sizes.polynomials import Combine, Symbol, evaluated
+from ...dialects.sizes.sizes import Size
 from ..op_facts import fail
-from .expressions import Expression, Lanes, Precedence, Value, call, subscript, total
+from .expressions import Expression, Lanes, Precedence, Value, binary, call, literal, plus, subscript, total
 from .names import Names
 from .types import Types, braces, lanes_of
 
@@ -96,6 +99,8 @@ class KernelText:
         """The buffers that are written, through any view of them."""
         self.where: dict[tuple[str, str], str] = {}
         """The variables of thread and block indices, by ("thread" or "block", dimension)."""
+        self.sizes: dict[Symbol, Expression] = {}
+        """The parameters that are sizes of run time."""
         self._handlers = handlers
         self._dead = dead
         self._values: dict[SSAValue, Value] = {}
@@ -106,6 +111,18 @@ class KernelText:
         self._node = ""
 
     # values
+
+    def size(self, size: int) -> Expression:
+        """A size: a number, or of run time."""
+        if not isinstance(size, Size):
+            return literal(size)
+        combine = Combine(
+            number=literal,
+            add=lambda a, b: binary("+", a, b) if a.number is None else plus(b, a.number),
+            multiply=partial(binary, "*"),
+            divide=partial(call, f"floor_div<{self.types.index}>"),
+        )
+        return cast("Expression", evaluated(size.terms, self.sizes.__getitem__, combine))
 
     def value(self, value: SSAValue) -> Value:
         """The expression of an IR value, emitted here and nowhere else."""
@@ -212,7 +229,7 @@ class KernelText:
         owner = value.owner
         if isinstance(owner, Operation):
             known = _NAMES.get(owner.name) or owner.name.rpartition(".")[2]
-            wish = "index" if isinstance(value.type, IndexType) and known in ("sum", "difference", "product") else known
+            wish = _OF_INDICES.get(known, known) if isinstance(value.type, IndexType) else known
         return self.names.take(wish)
 
     def declare(
@@ -254,7 +271,8 @@ class KernelText:
 
     def put(self, buffer: SSAValue, place: BufferAddress) -> None:
         """Binds a buffer to its place."""
-        self._places[buffer] = place
+        strides = [self.size(each) if isinstance(each, Size) else each for each in place.strides]
+        self._places[buffer] = replace(place, strides=tuple(strides))
 
     def pointer(self, buffer: SSAValue, text: str, op: Operation | None) -> str:
         """Declares a pointer variable for a buffer, initialised with `text`."""
@@ -338,6 +356,7 @@ def _assignment(target: str, value: Expression) -> str:
     return f"{target} = {value.text};"
 
 
+_OF_INDICES = {"sum": "index", "difference": "index", "product": "index", "constant": "size"}
 _NAMES = {
     "arith.addf": "sum",
     "arith.addi": "sum",

@@ -5,7 +5,8 @@
       gpu.launch_func @kernels::@step_0 ... args(%x, %w)         launches 0 to 1
 
 A kernel's argument is an argument of main (an address) plus an offset in bytes; that of a window may depend on the
-turns of loops. Scalars are integers: those that loops and branches hand on are registers.
+turns of loops. Scalars are integers: those that loops and branches hand on are registers. Sizes of run time stay what
+they are: a program has them in the place of numbers until it is settled for a shape.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from ...dialects.errors import CompileError
 from ...dialects.gpu.kernels import LaunchFuncOp, check_grid
 from ...dialects.graph.base import describe
 from ...dialects.kernel.calls import WindowOp
+from ...dialects.sizes.sizes import Size
 from ...dialects.symbols import symbol_named
-from ...passes.memory.analysis.buffers import VIEWS, Places, itemsize_of, memref_type
+from ...passes.memory.analysis.buffers import VIEWS, Places, is_memref, itemsize_of, memref_type
 from .device_program import (
     OPERATIONS,
     Argument,
@@ -118,7 +120,7 @@ class _Reader:
     def _launch(self, op: LaunchFuncOp) -> None:
         grid = [self._number(each) for each in (op.gridSizeX, op.gridSizeY, op.gridSizeZ)]
         block = [_constant(each) for each in (op.blockSizeX, op.blockSizeY, op.blockSizeZ)]
-        places = [self._address(value) for value in op.kernelOperands]
+        places = [self._address(value) for value in op.kernelOperands if is_memref(value)]
         nodes, call = op.attributes.get(NODES), op.attributes.get(CALL)
         offsets = [offset for _, offset in places]
         launch = Launch(
@@ -129,6 +131,7 @@ class _Reader:
             tuple(Argument(root, _known(offset)) for root, offset in places),
             tuple(each.data for each in cast("ArrayAttr[StringAttr]", nodes)) if nodes is not None else (),
             cast("IntegerAttr", call).value.data if call is not None else 0,
+            tuple(_constant(value) for value in op.kernelOperands if not is_memref(value)),
         )
         try:
             check_grid(launch.grid)
@@ -233,15 +236,17 @@ class _Reader:
 
     def _compute(self, operation: str, operands: Sequence[Number], bits: int) -> Number:
         """The result of an operation: a constant where all operands are, an operand where the other one is neutral."""
-        if not any(isinstance(each, Register) for each in operands):
+        if not any(isinstance(each, Register | Size) for each in operands):
             return computed(operation, [_known(each) for each in operands], bits)
         if _NEUTRAL.get(operation) in operands:
-            return operands[1] if isinstance(operands[1], Register) else operands[0]
+            return operands[1] if operands[0] == _NEUTRAL[operation] else operands[0]
         result = self._register()
         self._steps.append(Compute(result, operation, tuple(operands), bits))
         return result
 
     def _sum(self, a: Number, b: Number, factor: int = 1) -> Number:
+        if isinstance(a, int) and isinstance(b, int):  # of sizes, too
+            return a + b * factor
         return self._compute("addi", (a, self._compute("muli", (b, factor), 64)), 64)
 
     def _address(self, value: SSAValue) -> tuple[int, Number]:
@@ -281,5 +286,5 @@ def _constant(value: SSAValue) -> int:
     """The value of a constant of main."""
     op = value.owner
     if not isinstance(op, arith.ConstantOp) or not isinstance(op.value, IntegerAttr):
-        raise CompileError("main: the blocks of a launch must be constants")
+        raise CompileError("main: the blocks of a launch, and its numbers, must be constants")
     return op.value.value.data

@@ -10,6 +10,7 @@ from typing import TypeGuard, cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FixedBitwidthType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ...dialects.sizes.sizes import Size
 from ..op_facts import fail, first_element, integers_of
 from .expressions import Expression, Lanes, binary, literal
 from .kernel_text import SHARED, BufferAddress, Handler, KernelText, memref_type
@@ -102,7 +103,11 @@ def _mixed(
 ) -> list[tuple[Expression, int] | int]:
     """The mixed list `static_<name>`, with dynamic entries taken from the remaining operands."""
     return [
-        (kernel.unread(next(dynamic)), 1) if each == DYNAMIC_INDEX else each
+        (kernel.unread(next(dynamic)), 1)
+        if each == DYNAMIC_INDEX
+        else (kernel.size(each), 1)
+        if isinstance(each, Size)
+        else each
         for each in integers_of(op, f"static_{name}")
     ]
 
@@ -128,7 +133,8 @@ def _reinterpret_cast(kernel: KernelText, op: Operation) -> None:
     source, *rest = op.operands
     place, result, dynamic = _flat(kernel, source), op.results[0], iter(rest)
     ((offset,), _, strides) = (_mixed(kernel, op, name, dynamic) for name in ("offsets", "sizes", "strides"))
-    given = [each[0] for each in strides if not isinstance(each, int)]
+    stated = zip(strides, integers_of(op, "static_strides"), strict=True)
+    given = [each[0] for each, static in stated if not isinstance(each, int) and static == DYNAMIC_INDEX]
     constant = place.constant - first_element(op, memref_type(source))
     terms = list(place.offset)
     if isinstance(offset, int):
@@ -158,7 +164,7 @@ def _dim(kernel: KernelText, op: Operation) -> None:
     known = kernel.scalar(axis).number
     if known is None:
         fail(op, "the dimension asked for must be a constant")
-    kernel.define(op.results[0], literal(memref_type(source).get_shape()[known]), op, many=True)
+    kernel.define(op.results[0], kernel.size(memref_type(source).get_shape()[known]), op, many=True)
 
 
 def _alloca(kernel: KernelText, op: Operation) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TypeVar
@@ -13,9 +13,12 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from ...dialects.gpu.kernels import FuncOp, ReturnOp
+from ...dialects.graph.fixed_sizes import sizes_in
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import numpy_dtype
 from ...dialects.kernel.targets import GpuAttr
+from ...dialects.sizes.polynomials import Symbol
+from ...dialects.sizes.sizes import bounds_of, is_fixed, size_of, symbols_of
 from ...passes.kernels.schedules import AnySchedule
 from ..kernel_code.instance_base import InstanceBase
 from ..kernel_code.loop_builder import Index
@@ -43,13 +46,17 @@ class Grid(InstanceBase[ThreadBuilder]):
 
     @override
     def part(self, total: Index) -> tuple[Index, Index]:
-        if isinstance(total, int) and isinstance(self.threads, int) and total <= self.threads:
+        if self._suffice(total):
             return self.b.min(self.thread, total), self.b.min(self.b.add(self.thread, 1), total)
         return super().part(total)
 
+    def _suffice(self, total: Index) -> bool:
+        """Whether there is a thread for each of `total` items, at all shapes."""
+        return isinstance(total, int) and isinstance(self.threads, int) and bounds_of(self.threads - total)[0] >= 0
+
     @override
     def items(self, total: Index, body: Callable[[Index], None]) -> None:
-        if not isinstance(total, int) or not isinstance(self.threads, int) or total > self.threads:
+        if not self._suffice(total):
             super().items(total, body)
         elif total == self.threads:
             body(self.thread)
@@ -78,7 +85,7 @@ class LaunchWindow:
 
 @dataclass(frozen=True)
 class BuiltLaunch:
-    """A launch: function, grid, and the kernel's buffers and windows that are its arguments, in this order."""
+    """A launch: function, grid, and its arguments: the kernel's buffers, windows, and sizes of run time."""
 
     function: FuncOp
     grid: Sizes
@@ -86,6 +93,7 @@ class BuiltLaunch:
     shared: int
     arguments: tuple[int, ...]
     windows: tuple[LaunchWindow, ...] = ()
+    sizes: tuple[int, ...] = ()
 
 
 @dataclass
@@ -93,7 +101,8 @@ class GpuKernel:
     """A kernel being lowered, as its code family sees it.
 
     `types` are those of its distinct buffers; `operands`, `results`, `scratch` and `status` are indices into them.
-    `aligned` is the known alignment of each buffer's address in bytes, up to 16.
+    `aligned` is the known alignment of each buffer's address in bytes, up to 16; `symbols` are those of the module's
+    sizes of run time, with their current values.
     """
 
     kernel: KernelOp
@@ -107,6 +116,7 @@ class GpuKernel:
     status: int | None
     aligned: Sequence[int]
     fresh: Callable[[str], str]
+    symbols: Mapping[Symbol, int] = field(default_factory=dict[Symbol, int])
     launches: list[BuiltLaunch] = field(default_factory=list[BuiltLaunch])
 
     def schedule_as(self, kind: type[S]) -> S:
@@ -181,8 +191,20 @@ class GpuKernel:
             Region(entry),
             kernel=True,
             known_block_size=(block, 1, 1),
-            known_grid_size=sizes,
+            known_grid_size=sizes if is_fixed(*sizes) else None,
         )
         function.location = self.kernel.location
-        self.launches.append(BuiltLaunch(function, sizes, (block, 1, 1), b.shared_bytes, tuple(used), tuple(windows)))
+        given = self._sizes_of(function)
+        if given:
+            function.take_sizes(given)
+        self.launches.append(
+            BuiltLaunch(function, sizes, (block, 1, 1), b.shared_bytes, tuple(used), tuple(windows), tuple(given))
+        )
         return self.launches[-1]
+
+    def _sizes_of(self, function: FuncOp) -> list[int]:
+        """The symbols of all sizes of run time in a function, in the order of the module's."""
+        if not self.symbols:
+            return []
+        read = {symbol for size in sizes_in(function) for symbol in symbols_of(size)}
+        return [size_of(symbol, value) for symbol, value in self.symbols.items() if symbol in read]

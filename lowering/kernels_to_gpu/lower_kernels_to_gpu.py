@@ -11,12 +11,16 @@ of one function differ in their window arguments. Calls of one kernel on buffers
 alignment launch the same functions. A buffer that a call both reads and writes is one argument. Loops and branches of
 `main` stay, with launches inside of them, and so do the scalars that control them, which the host computes.
 
+Sizes of run time stay in types, constants, grids and offsets. A function takes the symbols that it computes them from
+as numbers behind its buffers: the CUDA compiler then knows that they are the same in all threads, which it would not of
+numbers loaded from a table.
+
 The schedule alone selects the code: the file of its name in families/. Needs choose-schedule, bufferize and plan-arena.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import cast
@@ -24,7 +28,17 @@ from typing import cast
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr, i8, i32
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+    i8,
+    i32,
+)
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -38,9 +52,20 @@ from ...dialects.graph.values import int_attr
 from ...dialects.kernel.calls import BarrierOp, CallOp, WindowOp
 from ...dialects.kernel.targets import GpuAttr, gpu_of
 from ...dialects.modules import module_named
+from ...dialects.sizes.offsets import Offset
+from ...dialects.sizes.polynomials import Monomial, Symbol
+from ...dialects.sizes.size_attributes import SIZES, sizes_of_module, symbol_of
+from ...dialects.sizes.sizes import terms_of
 from ...passes.geometry.boxes import Box, row_major
 from ...passes.kernels.schedules import schedule_of
-from ...passes.memory.analysis.buffers import IndexConstants, Places, cast_to, memref_type
+from ...passes.memory.analysis.buffers import (
+    IndexConstants,
+    Places,
+    argument_with_role,
+    cast_to,
+    drop_argument,
+    memref_type,
+)
 from ...passes.memory.analysis.main_steps import calls_of
 from ...passes.memory.analysis.turn_numbers import numbers_of
 from ...passes.statistics import count
@@ -61,7 +86,14 @@ def code_of(schedule: str) -> Callable[[GpuKernel], None]:
     return cast("Callable[[GpuKernel], None]", module_named(f"{__package__}.families", schedule).lower)
 
 
-def _build(kernel: KernelOp, call: CallOp, key: Key, target: GpuAttr, fresh: Callable[[str], str]) -> list[BuiltLaunch]:
+def _build(
+    kernel: KernelOp,
+    call: CallOp,
+    key: Key,
+    target: GpuAttr,
+    fresh: Callable[[str], str],
+    symbols: Mapping[Symbol, int],
+) -> list[BuiltLaunch]:
     """Builds the launches of a kernel for this call's buffer types."""
     _, types, sharing, aligned = key
     distinct = [i for i, first in enumerate(sharing) if first == i]
@@ -80,6 +112,7 @@ def _build(kernel: KernelOp, call: CallOp, key: Key, target: GpuAttr, fresh: Cal
         status=own[-1] if call.status else None,
         aligned=[aligned[i] for i in distinct],
         fresh=fresh,
+        symbols=symbols,
     )
     if k.status is not None:
         _insert_checks(k, k.status)
@@ -96,12 +129,20 @@ def _insert_checks(k: GpuKernel, status: int) -> None:
 
 
 def _alignment(value: SSAValue, places: Places) -> int:
-    """The alignment in bytes of a buffer, up to a thread's widest access, in all turns of the loops that move it."""
+    """The alignment in bytes of a buffer, up to a thread's widest access: at all shapes, in all turns of loops."""
     place, window, moved = places[value], value.owner, 0
     if not place.exact and isinstance(window, WindowOp):
         (elements,) = numbers_of(window.offset)
         moved = gcd(*elements.flat) * place.itemsize
-    return 1 if not place.exact and not moved else gcd(place.bytes.offset, moved, ACCESS)
+    if not place.exact and not moved:
+        return 1
+    steps = (factor for monomial, factor in terms_of(place.bytes.offset) if not _is_aligned(monomial))
+    return gcd(*steps, moved, ACCESS)
+
+
+def _is_aligned(monomial: Monomial) -> bool:
+    """Whether a monomial is a multiple of ACCESS: one with the offset of a buffer in the arena."""
+    return any(isinstance(atom, Offset) for atom in monomial)
 
 
 @dataclass(frozen=True)
@@ -115,6 +156,7 @@ class LowerKernelsToGpu(ModulePass):
         target, main, kernels = gpu_of(op), main_of(op, self.name), kernels_of(op)
         functions: dict[Key, list[BuiltLaunch]] = {}
         taken: set[str] = set()
+        symbols = {symbol_of(size): size.value for size in sizes_of_module(op)}
         constants, places = IndexConstants(main), Places()
         region = Region(Block())
         blocks_of(main, self.name)
@@ -127,7 +169,7 @@ class LowerKernelsToGpu(ModulePass):
             aligned = tuple(_alignment(value, places) for value in buffers)
             key = (kernel.sym_name.data, tuple(anywhere(value.type) for value in buffers), sharing, aligned)
             if key not in functions:
-                functions[key] = _build(kernel, inner, key, target, lambda stem: _fresh(stem, taken))
+                functions[key] = _build(kernel, inner, key, target, lambda stem: _fresh(stem, taken), symbols)
                 region.block.add_ops(dict.fromkeys(each.function for each in functions[key]))
             passed = [
                 cast_before(inner, value, anywhere(value.type)) for i, value in enumerate(buffers) if sharing[i] == i
@@ -140,6 +182,8 @@ class LowerKernelsToGpu(ModulePass):
         count(ctx, self.name, "function", len(taken))
         for kernel in kernels.values():
             Rewriter.erase_op(kernel)
+        if (table := argument_with_role(main, SIZES)) is not None:  # the host reads it, and passes numbers
+            drop_argument(main, table)
         op.body.block.add_op(GpuModuleOp(MODULE, region))
         op.attributes["gpu.container_module"] = UnitAttr()
         state_level(op, "launches")
@@ -184,13 +228,13 @@ def _insert_launch(
     """Inserts a launch before its kernel call."""
     shared: Operation | None = None
     if written.shared:
-        shared = arith.ConstantOp.from_int_and_width(written.shared, i32)
+        shared = arith.ConstantOp(IntegerAttr(written.shared, i32))
         Rewriter.insert_op(shared, InsertPoint.before(call))
     launch = LaunchFuncOp(
         SymbolRefAttr(MODULE, [written.function.sym_name.data]),
         [constants[size] for size in written.grid],
         [constants[size] for size in written.block],
-        kernelOperands=[passed[i] for i in written.arguments],
+        kernelOperands=[*(passed[i] for i in written.arguments), *(constants[size] for size in written.sizes)],
         dynamicSharedMemorySize=shared,
     )
     nodes = node_name(call)

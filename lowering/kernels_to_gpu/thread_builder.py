@@ -120,6 +120,13 @@ class ThreadBuilder(LoopBuilder):
             loop.attributes[UNROLL] = UnitAttr()
         return results
 
+    def where(self, condition: SSAValue | None, body: Callable[[], None]) -> None:
+        """body() if the condition holds (None: always)."""
+        if condition is None:
+            body()
+        else:
+            self.when(condition, body)
+
     def extract(self, value: SSAValue, lane: int) -> SSAValue:
         """One lane of a vector."""
         return self.make(_extract, value, extra=(lane,))

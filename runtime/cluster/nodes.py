@@ -122,7 +122,7 @@ class Model:
 
 def _settled(specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
     """Specs at the optimal shape of their profile."""
-    from ..shapes.shape_family import settled  # imported here: it brings the planner, which workers may not need
+    from ..shapes.settled_records import settled  # imported here: it brings the planner, which workers may not need
 
     return settled(tuple(specs), now)
 

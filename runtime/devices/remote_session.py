@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 
 import numpy as np
 from typing_extensions import override
@@ -47,9 +48,16 @@ class RemoteSession(Session):
         with memory_for(f"{nbytes} bytes of an inference's"):
             return self._device.allocate(nbytes, DEFAULT_ALIGNMENT)
 
+    @override
+    def use(self, plan: LoadedPlan) -> None:
+        self._specs, self._bound = (*plan.inputs, *plan.written), {}
+
     def _stage(self) -> list[Memory]:
         """Device memory for inputs and outputs on the host."""
-        self._staged = self._staged or [self._zeroed(spec.nbytes) for spec in self._specs]
+        self._staged = [
+            memory if memory is not None and memory.nbytes >= spec.nbytes else self._zeroed(spec.nbytes)
+            for memory, spec in zip_longest(self._staged, self._specs)
+        ]
         return self._staged
 
     @override

@@ -19,7 +19,8 @@ from ..forks import ForkSafeLock
 from ..plan import ExecutionContext, InferencePlan, Shapes
 from ..progress import LOG
 from ..specs import SymbolicSpec, ordered_shapes
-from .shape_family import MOST_PLANS, ShapeFamily, settled
+from .settled_records import settled
+from .shape_family import MOST_PLANS, ShapeFamily
 
 if TYPE_CHECKING:
     from ..asynchronous.batch_axis import BatchAxis

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from typing_extensions import override
@@ -30,8 +30,10 @@ from ..plan import ExecutionContext, InferencePlan, PlanFamily, Shapes
 from ..specs import CacheSpec, SymbolicSpec, TensorSpec
 from .buckets import BucketPlan, BucketPlans
 from .cut_dimensions import cut_dimensions, overfull_sizes
+from .settled_records import settled, settled_programs
 
 if TYPE_CHECKING:
+    from ...lowering.gpu_to_cuda.device_program import DeviceProgram
     from ...passes.memory.report.memory_plan import MemoryPlan
     from ..plan import ExecutionContext, InferencePlan
 
@@ -99,6 +101,11 @@ class ShapeFamily(PlanFamily):
     def _table(self) -> Formulas:
         """The entries of the table before the buffers' offsets."""
         return formulas((frozenset({((each,), 1)}) for each in self.arena.dims), self._symbols)
+
+    @cached_property
+    def _programs(self) -> Callable[..., DeviceProgram]:
+        """A GPU's program, as a function of the entries of the table."""
+        return settled_programs(self.base.program, self.arena.symbols)
 
     @cached_property
     def _overfull(self) -> list[tuple[int, int]]:
@@ -236,7 +243,8 @@ class ShapeFamily(PlanFamily):
             checks=checks,
             needed=self.arena_bytes or placed.plan.height,
             report=partial(self._report, values, placed),
-            sizes=np.concatenate([np.array(self._table(*values), np.int64), placed.offsets]),
+            sizes=(sizes := np.concatenate([np.array(self._table(*values), np.int64), placed.offsets])),
+            program=self._programs(*sizes.tolist()) if base.launches else base.program,
             family=self,
         )
 
@@ -299,19 +307,6 @@ def _of_shapes(specs: tuple[TensorSpec, ...], shapes: Shapes) -> tuple[TensorSpe
         TensorSpec(spec.name, shape, spec.dtype, spec.bounded, spec.labels, spec.keys)
         for spec, shape in zip(specs, shapes, strict=True)
     )
-
-
-def settled(record: T, number: Callable[[int], int]) -> T:
-    """A tree of dataclasses and tuples with its sizes replaced by numbers."""
-    if isinstance(record, Size):
-        return cast("T", number(record))
-    if isinstance(record, tuple):
-        return cast("T", tuple(settled(each, number) for each in cast("tuple[Any, ...]", record)))
-    if is_dataclass(record) and not isinstance(record, type):
-        known = cast("Any", record)
-        changed = {each.name: settled(getattr(known, each.name), number) for each in fields(known)}
-        return cast("T", replace(known, **changed))
-    return record
 
 
 def unit_of(symbol: Symbol) -> int:

@@ -21,6 +21,7 @@ from ....dialects.graph.base import GraphOp
 from ....dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolIndexOp, MaxPoolOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....dialects.graph.window_sizes import channel_axis, spatial_shape
+from ....dialects.sizes.sizes import is_fixed
 from ..arithmetic import Arithmetic, convert, wide_float
 from ..index_expr import Expr, linear
 from ..lane_access import NotVectorisable
@@ -95,7 +96,7 @@ class Taps:
 
     def writes_out(self, axis: WindowAxis) -> bool:
         """Whether the taps of an axis are unrolled."""
-        few = axis.taps <= _MOST_WRITTEN_OUT
+        few = is_fixed(axis.taps) and axis.taps <= _MOST_WRITTEN_OUT
         return few and (axis is self.axes[-1] or self.v.depends_on_lane(axis.at))
 
     def _write_out(

@@ -42,10 +42,10 @@ class AccessSets:
 
 
 def _meet(a: Mapping[SSAValue, Sequence[Box]], b: Mapping[SSAValue, Sequence[Box]]) -> bool:
-    return any(_overlap(box, other) for space, boxes in a.items() if space in b for box in boxes for other in b[space])
+    return any(overlap(box, other) for space, boxes in a.items() if space in b for box in boxes for other in b[space])
 
 
-def _overlap(a: Box, b: Box) -> bool:
+def overlap(a: Box, b: Box) -> bool:
     """Whether two boxes may share a byte, at any shape if they are symbolic."""
     if all(is_fixed(box.offset, *box.sizes, *box.strides) for box in (a, b)):
         return a.overlaps(b)

@@ -165,6 +165,15 @@ def add_argument(
     return argument
 
 
+def drop_argument(function: func.FuncOp, argument: BlockArgument) -> None:
+    """Erases an argument of main that nothing reads."""
+    attributes = attributes_of_arguments(function)
+    del attributes[argument.index]
+    function.body.block.erase_arg(argument)
+    function.function_type = FunctionType.from_lists([value.type for value in function.body.block.args], [])
+    function.arg_attrs = ArrayAttr(attributes)
+
+
 def give_role(function: func.FuncOp, number: int, role: str) -> None:
     """Sets the role of a function's argument."""
     before = attributes_of_arguments(function)

@@ -12,7 +12,7 @@ up to the host's next decision.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -31,12 +31,12 @@ from .cupy_calls import Gpu, Stream, faults
 from .launch_times import LaunchTimes
 from .stretches import Stretches
 
-GRAPHS = 8  # graphs of one session, of the addresses that were used last; others are launched one by one
+GRAPHS = 32  # graphs of one session, of the shapes and addresses used last; others are launched one by one
 MOST = 16384  # launches of an inference that is one graph
 SEEN = 64  # addresses that are remembered, so that a second run at them is captured
 
 Addresses: TypeAlias = tuple[int, ...]
-Key: TypeAlias = tuple[int, ...]  # addresses, and the number of pinned arrays that are copied there
+Key: TypeAlias = tuple[object, ...]  # the plan, and addresses
 V = TypeVar("V")
 
 
@@ -59,26 +59,41 @@ class CudaSession(RemoteSession):
         super().__init__(plan, arena, _launched_by_itself)
         self._gpu, self._inputs = gpu, len(plan.inputs)
         self._functions = {each.kernel: functions(each.kernel) for each in plan.launches}
-        for name, function in self._functions.items():
-            gpu.allow_shared(function, max(each.shared for each in plan.launches if each.kernel == name))
         self._stream = Stream(gpu)
         self._wrong = gpu.pinned(8 * len(plan.checks))
         self._pinned: list[Array] = []
         self._is_tried = False  # whether there was a run, which synchronised after each launch
         self._graphs: dict[Key, Any] = {}  # the most recently used last, as in:
         self._seen: dict[Key, None] = {}
-        self._program = ProgramRun(plan.program, self._decide, gpu.pinned(plan.program.registers * SLOT))
-        self._is_one = plan.program.is_decided and sum(1 for _ in islice(self._program.due(), MOST + 1)) <= MOST
+        self._slots = gpu.pinned(plan.program.registers * SLOT)
         self._stretches = Stretches(self._stream, self._issue)
         self._profile = LaunchTimes(self._stream, len(plan.launches)) if plan.profiled else None
+        self._take(plan)
+
+    @override
+    def use(self, plan: LoadedPlan) -> None:
+        super().use(plan)
+        self._take(plan)
+
+    def _take(self, plan: LoadedPlan) -> None:
+        """Switches to a plan's program; its launches may want more shared memory than those of another shape."""
+        self._plan = self._stretches.plan = plan
+        self._program = ProgramRun(plan.program, self._decide, self._slots)
+        self._is_one = plan.program.is_decided and sum(1 for _ in islice(self._program.due(), MOST + 1)) <= MOST
+        for name, function in self._functions.items():
+            self._gpu.allow_shared(function, max(each.shared for each in plan.launches if each.kernel == name))
 
     @override
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:
-        self._pinned = self._pinned or [self._gpu.pinned(spec.nbytes) for spec in self._specs]
-        for there, array in zip(self._pinned, inputs, strict=False):
+        self._pinned = [
+            there if there is not None and there.nbytes >= spec.nbytes else self._gpu.pinned(spec.nbytes)
+            for there, spec in zip_longest(self._pinned, self._specs)
+        ]
+        copied = [there[: spec.nbytes] for there, spec in zip(self._pinned, self._specs, strict=True)]
+        for there, array in zip(copied, inputs, strict=False):
             there[:] = bytes_of(array)
-        wrong = self._start(self._staging(), self._pinned)()
-        for there, array in zip(self._pinned[self._inputs :], outputs, strict=True):
+        wrong = self._start(self._staging(), copied)()
+        for there, array in zip(copied[self._inputs :], outputs, strict=True):
             bytes_of(array)[:] = there
         return wrong
 
@@ -89,7 +104,7 @@ class CudaSession(RemoteSession):
     @override
     def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], stream: object = None) -> Wrong | None:
         addresses = tuple(each.address for each in (*inputs, *outputs))
-        key = (*addresses, 0)
+        key = (self._plan, *addresses)
         if not self._is_tried or self._profile is not None or key in self._graphs or key in self._seen:
             return self._start(addresses, stream=stream)()
         _use(self._seen, key, None, SEEN)
@@ -136,7 +151,8 @@ class CudaSession(RemoteSession):
 
     def _launch_all(self, addresses: Addresses, copied: Sequence[Array]) -> None:
         """Enqueues the operations of an inference: one by one, or as a graph at addresses that were used before."""
-        own, key, profile = self._stream, (*addresses, len(copied)), self._profile
+        own, profile = self._stream, self._profile
+        key = (self._plan, *addresses, *(there.ctypes.data for there in copied))
 
         def enqueue(after: Callable[[int], object] | None = None) -> None:
             self._enqueue(addresses, copied, after)
@@ -198,8 +214,9 @@ class CudaSession(RemoteSession):
             return
         launch = due.launch
         with faults(describe_launch(launch)):
-            given = [roots[each.root] + each.offset for each in launch.arguments]
-            self._stream.launch(self._functions[launch.kernel], launch, given)
+            given = [*(roots[each.root] + each.offset for each in launch.arguments), *launch.sizes]
+            if not launch.is_empty:
+                self._stream.launch(self._functions[launch.kernel], launch, given)
             if after is not None:
                 after(due.number)
 

@@ -238,7 +238,10 @@ class Stream:
         runtime.memcpyAsync(target, source, nbytes, runtime.memcpyDeviceToDevice, self._stream.ptr)
 
     def launch(self, function: Any, launch: Launch, addresses: Sequence[int]) -> None:
-        """Launches a kernel with the addresses as its arguments."""
+        """Launches a kernel with the addresses, and numbers behind them, as its arguments.
+
+        Of a number that it takes in 32 bits it reads the lower half.
+        """
         arguments = tuple(np.uintp(address) for address in addresses)
         function(launch.grid, launch.block, arguments, shared_mem=launch.shared, stream=self._stream)
 

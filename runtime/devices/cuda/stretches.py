@@ -22,6 +22,8 @@ class Stretches:
 
     def __init__(self, stream: Stream, enqueue: Callable[[Due, Sequence[int]], None]) -> None:
         self._stream, self._enqueue = stream, enqueue
+        self.plan: object = None
+        """The plan whose program is run: each has graphs of its own."""
         self._graphs: dict[tuple[object, ...], Any] = {}  # None for what has been enqueued once
         self._due: list[Due] = []
         self._roots: tuple[int, ...] = ()
@@ -40,7 +42,7 @@ class Stretches:
             self._each(due)
             return
         graphs = self._graphs
-        key = (self._roots, *(each.key if isinstance(each, DueLaunch) else each for each in due))
+        key = (self.plan, self._roots, *(each.key if isinstance(each, DueLaunch) else each for each in due))
         if key in graphs:
             graph = graphs.pop(key) or self._stream.captured(lambda: self._each(due))
             self._stream.replay(graph)

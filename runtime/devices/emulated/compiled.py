@@ -66,13 +66,14 @@ class Program:
             raise KernelError(f"{where}: there is no kernel of that name")
         count, most = self._kernels[launch.kernel]
         threads = launch.block[0] * launch.block[1] * launch.block[2]
-        if len(launch.arguments) != count:
-            raise KernelError(f"{where}: {len(launch.arguments)} arguments; the kernel takes {count}")
+        arguments = [*(addresses[each.root] + each.offset for each in launch.arguments), *launch.sizes]
+        if len(arguments) != count:
+            raise KernelError(f"{where}: {len(arguments)} arguments; the kernel takes {count}")
         if not 0 < threads <= most:
             raise KernelError(f"{where}: blocks of {threads} threads; the kernel is made for at most {most}")
         if launch.shared > MOST_SHARED:
             raise KernelError(f"{where}: {launch.shared} bytes of shared memory; a block has {MOST_SHARED} at most")
-        given = (ctypes.c_void_p * count)(*(addresses[each.root] + each.offset for each in launch.arguments))
+        given = (ctypes.c_void_p * count)(*arguments)
         sizes = (ctypes.c_uint32 * 6)(*launch.grid, *launch.block)
         message = ctypes.create_string_buffer(_MESSAGE_BYTES)
         function = getattr(self._library, f"emulated_{launch.kernel}")

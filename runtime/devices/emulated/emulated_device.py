@@ -7,7 +7,7 @@ text compiled for the CPU. The interpreter treats the arena and outputs as unini
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, ClassVar
@@ -118,10 +118,12 @@ class InterpretedCode(EmulatedCode):
 
     def __init__(self, text: bytes) -> None:
         from ....dialects.gpu.kernels import FuncOp
+        from ....dialects.sizes.guards import unguarded
         from ....lowering.module_text import module_context, parse_module
 
-        module = parse_module(module_context(), text, "kernels")
-        self._kernels = {op.sym_name.data: Kernel(op) for op in module.walk() if isinstance(op, FuncOp)}
+        with unguarded():  # the symbols of its sizes are others than the model's
+            module = parse_module(module_context(), text, "kernels")
+            self._kernels = {op.sym_name.data: Kernel(op) for op in module.walk() if isinstance(op, FuncOp)}
         super().__init__(list(self._kernels))
 
     @override
@@ -139,7 +141,9 @@ class InterpretedCode(EmulatedCode):
     def launch(self, launch: Launch, roots: Sequence[GlobalRange], traffic: Traffic | None) -> None:
         places = [roots[each.root].behind(each.offset) for each in launch.arguments]
         kernel = self._kernels[launch.kernel]
-        kernel.run(launch.grid, launch.block, launch.shared, places, nodes=launch.nodes, traffic=traffic)
+        kernel.run(
+            launch.grid, launch.block, launch.shared, places, sizes=launch.sizes, nodes=launch.nodes, traffic=traffic
+        )
         if traffic is not None:
             traffic.runs += 1
 
@@ -155,7 +159,8 @@ class CompiledCode(EmulatedCode):
 
     @override
     def launch(self, launch: Launch, roots: Sequence[GlobalRange], traffic: Traffic | None) -> None:
-        self._program.run(launch, [each.allocation.ctypes.data + each.offset for each in roots])
+        if not launch.is_empty:
+            self._program.run(launch, [each.allocation.ctypes.data + each.offset for each in roots])
 
 
 class EmulatedSession(RemoteSession):
@@ -164,8 +169,16 @@ class EmulatedSession(RemoteSession):
     has_clock = False
 
     def __init__(self, plan: LoadedPlan, arena: Memory, code: EmulatedCode) -> None:
-        self._counted = [Traffic() for _ in plan.launches]
-        super().__init__(plan, arena, partial(code.run, plan, ProgramRun(plan.program), self._counted))
+        self._counted, self._code = [Traffic() for _ in plan.launches], code
+        super().__init__(plan, arena, self._launch_of(plan))
+
+    def _launch_of(self, plan: LoadedPlan) -> Callable[[Sequence[int], RunControl | None], None]:
+        return partial(self._code.run, plan, ProgramRun(plan.program), self._counted)
+
+    @override
+    def use(self, plan: LoadedPlan) -> None:
+        super().use(plan)
+        self._launch = self._launch_of(plan)
 
     @override
     def _run(self, addresses: Sequence[int]) -> Wrong | None:

@@ -7,7 +7,7 @@ occasionally on a GPU: see checked_memory.py, races.py and warps.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Any, cast
 
@@ -18,6 +18,8 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from ....dialects.errors import CompileError
 from ....dialects.gpu.kernels import FuncOp
 from ....dialects.gpu.memory_spaces import PRIVATE, WORKGROUP
+from ....dialects.graph.fixed_sizes import settled_attribute
+from ....dialects.sizes.sizes import value_at
 from . import checked_memory, memory, warps
 from .batch import Batch, Sizes, Traffic
 from .checked_memory import CheckedGlobal, CheckedShared, GlobalRange, Tracked
@@ -48,7 +50,8 @@ class Kernel:
 
     def __init__(self, function: FuncOp) -> None:
         self.name = function.sym_name.data
-        self._types = [_buffer_type(argument) for argument in function.body.block.args]
+        self._types = [_buffer_type(argument) for argument in function.body.block.args[: function.buffers]]
+        self._symbols = [*function.symbols]
         self._sizes = _access_sizes(function)
         self._stored = _stored_arguments(function)
         self.text, self._given = translate(function)
@@ -86,29 +89,34 @@ class Kernel:
         shared: int,
         arguments: Sequence[GlobalRange],
         *,
+        sizes: Sequence[int] = (),
         checked: bool = True,
         nodes: Sequence[str] = (),
         traffic: Traffic | None = None,
     ) -> None:
         """One launch, with `shared` bytes of shared memory per block. Raises KernelError if a check fails.
 
-        With `traffic`, bytes that are loaded and stored are added there.
+        `sizes` are the numbers behind the buffers. With `traffic`, bytes that are loaded and stored are added there.
         """
+        values = dict(zip(self._symbols, sizes, strict=True))
+        types = self._types
+        if values:
+            types = [settled_attribute(type, partial(value_at, values=values)) for type in types]
         blocks, threads = prod(grid), prod(block)
         together = max(1, min(blocks, MOST_THREADS // threads))
-        tracked = self._tracked(arguments) if checked else {}
+        tracked = self._tracked(types, arguments) if checked else {}
         run = self._checked if checked else self._unchecked
         with np.errstate(all="ignore"):
             for first in range(0, blocks, together):
                 batch = Batch(self.name, grid, block, first, min(together, blocks - first), nodes, traffic)
                 windows = [
                     self._window(batch, type, place, checked, tracked)
-                    for type, place in zip(self._types, arguments, strict=True)
+                    for type, place in zip(types, arguments, strict=True)
                 ]
                 for each in tracked.values():
                     each.races.batch = batch
                 state = _Run(batch, shared, self._sizes.get("shared", {1}), tracked, checked)
-                run(state, *windows)
+                run(state, *windows, *sizes)
                 state.finish()
 
     def _window(
@@ -128,10 +136,10 @@ class Kernel:
             space = GlobalMemory(batch, given.allocation)
         return MemoryView(space, given.offset // size, sizes, strides, size)
 
-    def _tracked(self, arguments: Sequence[GlobalRange]) -> dict[int, Tracked]:
+    def _tracked(self, types: Sequence[MemRefType[Attribute]], arguments: Sequence[GlobalRange]) -> dict[int, Tracked]:
         """The ranges of allocations that the kernel may write."""
         ranges: dict[int, list[tuple[int, int]]] = {}
-        for number, (type, given) in enumerate(zip(self._types, arguments, strict=True)):
+        for number, (type, given) in enumerate(zip(types, arguments, strict=True)):
             if number in self._stored:
                 of = ranges.setdefault(given.allocation.ctypes.data, [])
                 of.append((given.offset, given.offset + _extent(type)))

@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -432,9 +433,15 @@ static int launch(void (*kernel)(void**), void** arguments, const u32* sizes, u6
   return mine.failed;
 }
 
+// An argument of a kernel: an address, or the low bits of a number.
+template <class Given>
+static Given argument(void* given) {
+  if constexpr (std::is_pointer_v<Given>) return static_cast<Given>(given);
+  else return static_cast<Given>(reinterpret_cast<intptr_t>(given));
+}
 template <class... Given, size_t... I>
 static void call(void (*kernel)(Given...), void** arguments, std::index_sequence<I...>) {
-  kernel(static_cast<Given>(arguments[I])...);
+  kernel(argument<Given>(arguments[I])...);
 }
 template <class... Given>
 static void call(void (*kernel)(Given...), void** arguments) {

@@ -12,6 +12,7 @@ the op's site (s4); m0, m1, ... are masks of active threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -36,6 +37,9 @@ from ....dialects.gpu.nvgpu import LINE_BYTES, AsyncCopyOp, AsyncWaitOp, LdMatri
 from ....dialects.gpu.shuffle import ShuffleOp
 from ....dialects.gpu.warpgroup import WarpgroupMmaOp, WarpgroupWaitOp
 from ....dialects.graph.base import describe
+from ....dialects.sizes.formulas import formula
+from ....dialects.sizes.polynomials import Symbol
+from ....dialects.sizes.sizes import Size
 from ....lowering.gpu_to_cuda.cuda_text import is_wide
 from .conversions import conversion
 from .memory import element_bytes, site_of
@@ -52,8 +56,9 @@ def translate(function: FuncOp) -> tuple[str, dict[str, Any]]:
 
     Raises CompileError for an unsupported op.
     """
-    writer = _Writer(INDEX_64 if is_wide(function) else INDEX_32)
     block = function.body.block
+    writer = _Writer(INDEX_64 if is_wide(function) else INDEX_32)
+    writer.sizes = {symbol: writer.name(argument) for symbol, argument in function.symbols.items()}
     arguments = ", ".join(writer.name(argument) for argument in block.args)
     writer.line(f"def kernel(run, {arguments}):")
     writer.depth += 1
@@ -69,6 +74,8 @@ class _Writer:
         self._index = index
         self.depth = 0
         self.given: dict[str, Any] = {}
+        self.sizes: dict[Symbol, str] = {}
+        """The variables that hold sizes of run time."""
         self._names: dict[SSAValue, str] = {}
         self._numbers: dict[SSAValue, int] = {}
         self._masks = 0
@@ -85,6 +92,10 @@ class _Writer:
     def names(self, values: Sequence[SSAValue]) -> str:
         """Variables of several values, as elements of a tuple."""
         return "".join(f"{self.name(value)}, " for value in values)
+
+    def size(self, size: int) -> str:
+        """The expression of a number, or of a size of run time."""
+        return f"({formula(size.terms, self.sizes)})" if isinstance(size, Size) else str(size)
 
     def give(self, kind: str, thing: Any) -> str:
         """Binds an object to a new name."""
@@ -128,6 +139,12 @@ class _Writer:
 
     def constant(self, op: arith.ConstantOp) -> None:
         value, result = op.value, op.result
+        if isinstance(value, IntegerAttr) and isinstance(size := value.value.data, Size):
+            text = self.size(size)
+            if not isinstance(result.type, IndexType):
+                text = f"{self.give('f', partial(constant, type=result.type))}({text})"
+            self.line(f"{self.name(result)} = {text}")
+            return
         if isinstance(value, IntegerAttr) and isinstance(result.type, IndexType):
             number = value.value.data
             self._numbers[result] = number
@@ -253,7 +270,7 @@ class _Writer:
 
     def alloca(self, op: memref.AllocaOp, _: str) -> None:
         sizes = _type(op.memref).get_shape()
-        self.line(f"{self.name(op.memref)} = run.private({tuple(sizes)})")
+        self.line(f"{self.name(op.memref)} = run.private({self.listed(sizes)})")
 
     def view(self, op: memref.ViewOp, mask: str) -> None:
         sizes = self.mixed(_type(op.results[0]).get_shape(), op.sizes)
@@ -265,8 +282,8 @@ class _Writer:
 
     def reshaped(self, op: Operation, _: str) -> None:
         sizes = _type(op.results[0]).get_shape()
-        strides = _strides(op, op.results[0])
-        self.line(f"{self.name(op.results[0])} = moved({self.name(op.operands[0])}, 0, {tuple(sizes)}, {strides})")
+        box = f"{self.listed(sizes)}, {self.listed(_strides(op, op.results[0]))}"
+        self.line(f"{self.name(op.results[0])} = moved({self.name(op.operands[0])}, 0, {box})")
 
     def window(self, op: memref.ReinterpretCastOp, _: str) -> None:
         """Offsets count from the start of the buffer if its type states the offset of its first element."""
@@ -274,10 +291,10 @@ class _Writer:
         layout = _type(op.source).layout
         known_start = isinstance(layout, StridedLayoutAttr) and isinstance(layout.offset, IntAttr)
         start = cast("IntAttr", cast("StridedLayoutAttr", layout).offset).data if known_start else 0
-        offset = self.name(op.offsets[0]) if known == DYNAMIC_INDEX else str(known)
+        offset = self.name(op.offsets[0]) if known == DYNAMIC_INDEX else self.size(known)
         sizes = self.mixed(op.static_sizes.get_values(), op.sizes)
         strides = self.mixed(op.static_strides.get_values(), op.strides)
-        shift = f"{offset} - {start}" if start else offset
+        shift = f"{offset} - {self.size(start)}" if start else offset
         self.line(f"{self.name(op.result)} = moved({self.name(op.source)}, {shift}, {sizes}, {strides})")
 
     def subview(self, op: memref.SubviewOp, _: str) -> None:
@@ -285,13 +302,17 @@ class _Writer:
         sizes = self.mixed(op.static_sizes.get_values(), op.sizes)
         if len(_type(op.result).get_shape()) != _type(op.source).get_num_dims() or op.strides:
             raise CompileError(f"{describe(op)}: the emulation of GPUs doesn't support windows that drop dimensions")
-        steps = tuple(op.static_strides.get_values())
+        steps = self.listed(op.static_strides.get_values())
         self.line(f"{self.name(op.result)} = subview({self.name(op.source)}, {offsets}, {sizes}, {steps})")
 
     def mixed(self, static: Sequence[int], dynamic: Sequence[SSAValue]) -> str:
         """A mixed list, with dynamic entries taken from values."""
         rest = iter(dynamic)
-        return _tuple([self.name(next(rest)) if each == DYNAMIC_INDEX else str(each) for each in static])
+        return _tuple([self.name(next(rest)) if each == DYNAMIC_INDEX else self.size(each) for each in static])
+
+    def listed(self, sizes: Sequence[int]) -> str:
+        """A tuple of sizes."""
+        return _tuple([*map(self.size, sizes)])
 
     def dim(self, op: memref.DimOp, _: str) -> None:
         self.line(f"{self.name(op.result)} = {self.name(op.source)}.sizes[{self.name(op.index)}]")

@@ -72,7 +72,7 @@ class AttentionBlock:
     def where_row_exists(self, number: Index, body: Callable[[], None]) -> None:
         """Runs `body` if the block has a row of that number."""
         b, s = self.b, self.sizes
-        if s.group * s.queries % self.tile_rows:
+        if s.group * s.queries % self.tile_rows != 0:
             b.when(b.compare("slt", b.add(self.first, number), s.group * s.queries), body)
         else:
             body()

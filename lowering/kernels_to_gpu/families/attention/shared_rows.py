@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import gcd
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
@@ -24,7 +23,7 @@ def is_aligned(k: GpuKernel, grid: Grid, window: OperandWindow) -> bool:
     numbers = [*k.operands, *k.results]
     address = k.aligned[numbers[[*grid.operands, *grid.results].index(window.buffer)]]
     steps = [each * itemsize for each in (window.offset, *window.strides[:-1])]
-    return window.strides[-1] == 1 and gcd(address, *steps) % ACCESS == 0
+    return window.strides[-1] == 1 and all(each % ACCESS == 0 for each in (address, *steps))
 
 
 @dataclass(frozen=True)

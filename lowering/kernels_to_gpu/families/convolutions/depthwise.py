@@ -19,6 +19,7 @@ from .....dialects.errors import CompileError
 from .....dialects.graph.base import describe
 from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.values import element_type_of_value, shape_of
+from .....dialects.sizes.sizes import surely_below
 from .....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from .....passes.kernels.schedules.cuda.depthwise import Depthwise, code_for
 from ....kernel_code.arithmetic import Arithmetic, convert, wide_float
@@ -118,11 +119,11 @@ class _Tile:
         )
         tiles = -(-g.out_width // self.pixels)
         last = ((tiles * self.pixels) - 1) * g.stride[1] - g.pad[1] + (g.kernel[1] - 1) * g.dilation[1]
-        whole_rows = g.pad[1] == 0 and last < g.width
+        whole_rows = g.pad[1] == 0 and surely_below(last, g.width)
         places = {column: b.add(left, column) for column in columns}
         inside = {} if whole_rows else {column: self._inside(place, g.width) for column, place in places.items()}
         lowest = (g.out_height - 1) * g.stride[0] - g.pad[0] + (g.kernel[0] - 1) * g.dilation[0]
-        whole_columns = g.pad[0] == 0 and lowest < g.height
+        whole_columns = g.pad[0] == 0 and surely_below(lowest, g.height)
         start = v.spread(b.constant(0, self.element))
         if self.form.bias is not None:
             start = v.spread(wide(v, self.form.bias, [channel]))
@@ -168,22 +169,23 @@ class _Tile:
         conditions = [each for each in (row_inside, column_inside) if each is not None]
 
         def read() -> SSAValue:
-            return v.spread(wide(v, self.root.x, self._index(at, (self.g.height, self.g.width), channel), self.element))
+            index = self._index(at, (self.g.height, self.g.width), channel, self.root.x)
+            return v.spread(wide(v, self.root.x, index, self.element))
 
         if not conditions:
             return read()
         together = conditions[0] if len(conditions) == 1 else b.conjunction(*conditions)
         return v.choose(together, read, lambda: self.outside)
 
-    def _index(self, at: Sequence[Index], sizes: tuple[int, int], channel: Expr) -> list[Expr]:
-        """The index of an image element at (image, row, column), which must be in range."""
+    def _index(self, at: Sequence[Index], sizes: tuple[int, int], channel: Expr, image_of: SSAValue) -> list[Expr]:
+        """The index in x or the result of an element at (image, row, column), which must be in range."""
         bounds = (self.g.batch, *sizes)
         image, row, column = (
             Expr.of(i) if isinstance(i, int) else Expr.of(Var(i, 0, size - 1))
             for i, size in zip(at, bounds, strict=True)
         )
-        rank = len(shape_of(self.root.x))
-        return aligned([image, *([row] if rank == 4 else []), column, channel], shape_of(self.root.x))
+        shape = shape_of(image_of)
+        return aligned([image, *([row] if len(shape) == 4 else []), column, channel], shape)
 
     def _store(self, at: Sequence[Index], channel: Expr, total: SSAValue) -> None:
         """Applies the epilogue to a pixel's sums and stores it, if the pixel exists."""
@@ -192,7 +194,9 @@ class _Tile:
         def store() -> None:
             with v.scope():
                 value = convert(b, total, self.element, element_type_of_value(self.root.results[0]))
-                _finish(self.canvas, self.root, self._index(at, (g.out_height, g.out_width), channel), value)
+                result = self.root.results[0]
+                index = self._index(at, (g.out_height, g.out_width), channel, result)
+                _finish(self.canvas, self.root, index, value)
 
         if g.out_width % self.pixels == 0:
             store()

@@ -19,6 +19,7 @@ from xdsl.ir import SSAValue
 from .....dialects.extensions.arith import IndexCastOp
 from .....dialects.graph.ops.selection import ChosenRowsOp, NonMaxSuppressionOp
 from .....dialects.graph.values import shape_of
+from .....dialects.sizes.sizes import larger
 from .....passes.kernels.kernel_facts import suppression_of, the_root
 from .....passes.kernels.schedules.cuda.selection.suppression import Suppression
 from ....kernel_code.arithmetic import Arithmetic
@@ -41,7 +42,7 @@ def lower(k: GpuKernel) -> None:
             k.launch(batch * classes, block, partial(_suppress, op))
     else:
         root = the_root(k.kernel, ChosenRowsOp)
-        k.launch(max(1, -(-shape_of(root.result)[0] // block)), block, partial(_list, root))
+        k.launch(larger(1, -(-shape_of(root.result)[0] // block)), block, partial(_list, root))
 
 
 def _suppress(op: NonMaxSuppressionOp, grid: Grid) -> None:
@@ -112,8 +113,8 @@ def _suppress(op: NonMaxSuppressionOp, grid: Grid) -> None:
 
 def _list(op: ChosenRowsOp, grid: Grid) -> None:
     b, (batch, classes, rows) = grid.b, shape_of(op.chosen)
-    counts = b.view(grid.argument(op.counts), 0, [max(1, batch * classes)], [1])
-    chosen = b.view(grid.argument(op.chosen), 0, [max(1, batch * classes * rows)], [1])
+    counts = b.view(grid.argument(op.counts), 0, [larger(1, batch * classes)], [1])
+    chosen = b.view(grid.argument(op.chosen), 0, [larger(1, batch * classes * rows)], [1])
 
     def look(at: Index, item: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         start, row, place = carried

@@ -79,7 +79,7 @@ class _Square:
             line = b.add(b.mul(i, step), y)
             conditions: list[SSAValue] = []
             for at, size in zip(place(line), (self.rows, self.columns), strict=True):
-                if size % self.schedule.tile:
+                if size % self.schedule.tile != 0:
                     conditions.append(b.compare("ult", at, size))
 
             def run() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
 
 from xdsl.ir import Attribute
 
@@ -37,7 +36,8 @@ class Blocks:
     @property
     def tiles(self) -> int:
         """Number of tiles of the depth that a block processes."""
-        return ceil(ceil(self.output.depth / self.bk) / self.splits)
+        steps = -(-self.output.depth // self.bk)
+        return -(-steps // self.splits)
 
     @property
     def padded_depth(self) -> int:
@@ -47,10 +47,10 @@ class Blocks:
     def here(self, k: GpuKernel, grid: Grid, widest: int = WIDEST) -> Block:
         """The tile of this launch's block; operands are read in at most `widest` elements."""
         b, batch = grid.b, self.output.sizes[0]
-        number: Index = b.block_id(2) if batch * self.splits > 1 else 0
+        number: Index = b.block_id(2) if batch * self.splits != 1 else 0
         product: Index = 0
         split = number
-        if batch > 1:
+        if batch != 1:
             product, split = b.named(b.div(number, self.splits), "product"), b.rem(number, self.splits)
         return Block(
             blocks=self,
@@ -144,7 +144,7 @@ class Block:
             threads=grid.block,
             thread=grid.lane,
             first=first,
-            masked=blocks.padded_depth > operand.depth,
+            masked=blocks.padded_depth != operand.depth,
             name=name,
         )
 

@@ -177,7 +177,7 @@ def left_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index, 
         return _matrix(k, grid, buffer, 0, groups, batch, rows, (shape.rows, shape.depth), 1, widest)
     strides = (image, row, column)
     lanes = _lanes(k, grid, buffer, widest)
-    while lanes > 1 and (g.channels // g.groups % lanes or any(stride % lanes for stride in strides)):
+    while lanes > 1 and any(step % lanes != 0 for step in (g.channels // g.groups, *strides)):
         lanes //= 2
     start = groups.offset(b, batch)
     sizes, inside = (shape.rows, shape.depth), never_leaves(root)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, SSAValue
 
+from .....dialects.sizes.sizes import is_fixed
 from ....kernel_code.arithmetic import bits_of, convert, signless, stored
 from ....kernel_code.loop_builder import INDEX, Index, vector_of
 from ...thread_builder import ThreadBuilder
@@ -232,12 +233,14 @@ def write_pipeline(
             b.close_group()
 
     def start(tile: Index) -> None:
-        begin(tile, tile)
+        there = None if is_fixed(tiles) else b.compare("slt", tile, tiles)
+        b.where(there, lambda: begin(tile, tile))
         close()
-        finish(tile)
+        b.where(there, lambda: finish(tile))
 
-    b.unrolled(min(ahead, tiles), start)
-    for _ in range(min(ahead, tiles), ahead):
+    first_ones = min(ahead, tiles) if is_fixed(tiles) else ahead
+    b.unrolled(first_ones, start)
+    for _ in range(first_ones, ahead):
         close()
 
     def step(tile: Index, _: Sequence[SSAValue]) -> None:

@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 
 from .....dialects.graph.ops.recurrence import RecurrenceOp
 from .....dialects.graph.values import element_type_of_value, shape_of
+from .....dialects.sizes.sizes import larger
 from .....passes.kernels.forms.recurrence import between_phases, states_of
 from .....passes.kernels.kernel_facts import argument_index, item_bytes, the_root
 from .....passes.kernels.schedules.cuda.steps import BLOCK, blocks_of
@@ -86,7 +87,7 @@ class Layer:
 
         `begin` adds further code to the launch.
         """
-        count = max(1, self.steps * self.batch)
+        count = larger(1, self.steps * self.batch)
         blocks = self.directions * blocks_of(self.hidden, lanes, count, rows)
         write = partial(self._inputs, lanes=lanes, rows=rows, begin=begin)
         self.k.launch(blocks, BLOCK, write, part="inputs", windows=windows)

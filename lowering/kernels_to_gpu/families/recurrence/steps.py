@@ -17,6 +17,7 @@ from functools import partial
 from xdsl.ir import SSAValue
 
 from .....dialects.graph.values import element_type_of_value
+from .....dialects.sizes.sizes import pinned
 from .....passes.kernels.schedules.cuda.steps import BLOCK, Steps, blocks_of
 from ....kernel_code.loop_builder import Index
 from ....kernel_code.recurrence_cells import CellPhase, phases_of
@@ -36,7 +37,7 @@ def lower(k: GpuKernel) -> None:
     layer.launch_inputs(o.input_lanes, o.input_rows, partial(_start, layer), initial)
     phases = phases_of(layer.root)
     written: list[BuiltLaunch] = []
-    for step in range(layer.steps):
+    for step in range(pinned(layer.steps)):  # so many launches: each number of steps is another compile
         windows = _windows(layer, step)
         for number, phase in enumerate(phases):
             if step:
@@ -51,7 +52,7 @@ def lower(k: GpuKernel) -> None:
 def _state(layer: Layer, name: str, step: int) -> LaunchWindow:
     """The window of a state before a step; after the last step it is the kernel's result, if used."""
     result = layer.last_state(name)
-    if step == layer.steps and result is not None:
+    if step == pinned(layer.steps) and result is not None:
         sizes = (layer.directions, layer.batch, layer.hidden)
         return LaunchWindow(layer.k.results[result], 0, layer.element, sizes)
     return layer.k.scratch_window(name, step % 2)

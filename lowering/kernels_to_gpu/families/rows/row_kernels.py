@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from .....dialects.graph.ops.reduction import CumulativeOp
 from .....dialects.graph.values import shape_of
+from .....dialects.sizes.sizes import bounds_of
 from .....passes.kernels.forms.rows import RowForm, the_row_form
 from .....passes.kernels.schedules.cuda.rows import keeps_in_registers, reduced_types
 from ....kernel_code.domain import Canvas, domain_for
@@ -77,8 +78,11 @@ class RowCode:
         return self.grid.b
 
     def kept(self, threads: int, lanes: int, items: int) -> SSAValue | None:
-        """A private array for a thread's share of a row of `items` items; None if rows are read again instead."""
-        vector = 1 if self.plan.form.along else lanes
+        """A private array for a thread's share of a row of `items` items; None if rows are read again instead.
+
+        Of a length known at run time, it has room for the largest.
+        """
+        vector, items = 1 if self.plan.form.along else lanes, bounds_of(items)[1]
         if not items or not keeps_in_registers(self.plan.form, threads, vector):
             return None
         number = self.plan.form.number

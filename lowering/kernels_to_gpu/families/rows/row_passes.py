@@ -17,6 +17,7 @@ from typing_extensions import override
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
+from .....dialects.sizes.sizes import bounds_of, is_fixed
 from .....passes.geometry.boxes import row_major
 from ....kernel_code.elements.element_values import Values
 from ....kernel_code.index_expr import Expr, Var, linear
@@ -142,6 +143,9 @@ class SharedPasses(Passes):
                 return b.folded(count, carried, lambda i, inner: step(i, inner, asks))
             return b.loop(0, count, lambda i, inner: step(i, inner, asks), carried=carried)
 
+        if self.keeps and not is_fixed(items):  # unrolled for the longest row
+            whole, chunks = 0, -(-bounds_of(items)[1] // threads)
+            return loop(chunks, True, [self._start(reduction) for reduction in reductions])
         carried = loop(whole, False, [self._start(reduction) for reduction in reductions])
         if whole == chunks:
             return carried

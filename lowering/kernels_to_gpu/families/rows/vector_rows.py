@@ -39,7 +39,7 @@ def lower(k: GpuKernel) -> None:
 
     def write(grid: Grid) -> None:
         b = grid.b
-        product: Index = b.block_id(1) if batch > 1 else 0
+        product: Index = b.block_id(1) if batch != 1 else 0
         left, right = left_operand(k, grid, form, product), right_operand(k, grid, form, product)
         together = 1 if right.by_depth else right.vector
         across = schedule.columns // together

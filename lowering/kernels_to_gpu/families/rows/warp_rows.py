@@ -80,7 +80,7 @@ def _running(code: RowCode, plan: RowPlan, outer: Expr, lane: Index) -> None:
         before, item = carried[0], b.add(b.mul(i, WARP), lane)
         at = Expr.of(Var(item, 0, length - 1))
         position = at * -1 + (length - 1) if root.reverse is not None else at
-        inside = b.compare("ult", item, length) if length % WARP else None
+        inside = b.compare("ult", item, length) if length % WARP != 0 else None
 
         def read() -> Sequence[SSAValue]:
             with v.scope():

@@ -19,6 +19,7 @@ from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
+from .....dialects.sizes.sizes import bounds_of
 from ...forms.contraction import ContractionForm, contraction_form
 from ...forms.product import product_shape
 from ...kernel_facts import item_bytes
@@ -108,7 +109,7 @@ class Mma(Schedule[GpuAttr]):
             return
         stages = 2 if WIDTH[kind] == 2 else STAGES
         for bm, bn, bk, wm, wn in SIZES:
-            if shape.batch > MOST_ALONG_Z or -(-shape.columns // bn) > MOST_ALONG_Z:
+            if max(bounds_of(shape.batch)[1], bounds_of(-(-shape.columns // bn))[1]) > MOST_ALONG_Z:
                 continue
             bk = 2 * bk if kind == "bytes" else bk
             for splits in splits_for(kernel, bm, bn, bk, target):

@@ -15,6 +15,7 @@ from .....dialects.graph.packing.packings import FilterPacking, MatrixPacking, P
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
+from .....dialects.sizes.sizes import bounds_of
 from ....geometry.strided_views import strided_view
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, contraction_form
@@ -213,6 +214,6 @@ def splits_for(kernel: KernelOp, bm: int, bn: int, bk: int, target: GpuAttr) -> 
     found = {1}
     for waves in range(1, PRODUCTS_MOST_WAVES + 1):
         splits = min(waves * target.multiprocessors.data // tiles, steps // PRODUCTS_LEAST_STEPS, PRODUCTS_MOST_SPLITS)
-        if splits > 1 and shape.batch * splits <= MOST_ALONG_Z:
+        if splits > 1 and bounds_of(shape.batch)[1] * splits <= MOST_ALONG_Z:
             found.add(ceil(steps / ceil(steps / splits)))
     return sorted(found)

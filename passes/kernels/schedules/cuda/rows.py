@@ -15,6 +15,7 @@ from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import shape_of
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
+from .....dialects.sizes.sizes import bounds_of
 from ...element_flow import same_place_pairs
 from ...forms.rows import RowForm, row_form, the_row_form
 from ...kernel_facts import all_operands, all_results, item_bytes
@@ -46,7 +47,7 @@ def keeps_in_registers(form: RowForm, threads: int, vector: int = 1) -> bool:
     """Whether rows are read once: several passes need them, and `threads` have registers for them."""
     passes = len(reduced_types(form)) + form.keeps_shape
     words = max(1, cast("FixedBitwidthType", form.number).bitwidth // 32)
-    return passes > 1 and -(-form.length // threads) * words * vector <= ROWS_KEPT_WORDS
+    return passes > 1 and -(-bounds_of(form.length)[1] // threads) * words * vector <= ROWS_KEPT_WORDS
 
 
 def splits(form: RowForm, rows: int, threads: int, target: GpuAttr) -> Iterator[int]:

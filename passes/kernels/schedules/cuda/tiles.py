@@ -16,6 +16,7 @@ from typing_extensions import override
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
+from .....dialects.sizes.sizes import bounds_of
 from ...forms.product import product_shape
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
@@ -75,7 +76,7 @@ class Tiles(Schedule[GpuAttr]):
             return
         shape = product_shape(form.root)
         for bm, bn, bk, tm, tn in SIZES:
-            if shape.batch > MOST_ALONG_Z or -(-shape.columns // bn) > MOST_ALONG_Z:
+            if max(bounds_of(shape.batch)[1], bounds_of(-(-shape.columns // bn))[1]) > MOST_ALONG_Z:
                 continue
             for splits in splits_for(kernel, bm, bn, bk, target):
                 found = cls(bm, bn, bk, tm, tn, splits=splits)

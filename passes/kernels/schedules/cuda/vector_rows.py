@@ -18,6 +18,7 @@ from .....dialects.graph.ops.contraction import MatmulOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
+from .....dialects.sizes.sizes import bounds_of, is_fixed
 from ....geometry.strided_views import strided_view
 from ...forms.contraction import ContractionForm, contraction_form
 from ...forms.product import product_shape
@@ -57,7 +58,7 @@ class VectorRows(Schedule[GpuAttr]):
         if form is None:
             return
         shape = product_shape(form.root)
-        if shape.rows > VECTOR_ROWS_MOST_ROWS or shape.batch > MOST_ALONG_Z:
+        if not is_fixed(shape.rows) or shape.rows > VECTOR_ROWS_MOST_ROWS or bounds_of(shape.batch)[1] > MOST_ALONG_Z:
             return
         rounding = rounding_of(kernel, target)
         packed = {rounding: True} if rounding in ("f16", "bf16") else {}
