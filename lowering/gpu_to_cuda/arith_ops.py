@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPERATIONS, IntegerOverflowAttr
 from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType, IntegerAttr, VectorType
@@ -240,7 +240,7 @@ def _constant(kernel: KernelText, op: Operation) -> None:
         kind = kernel.types.spelled(result.type)
         kernel.define(result, size if kind == kernel.types.index else call(kind, size), op)
         return
-    value = kernel.types.constant(given, result.type)
+    value = kernel.types.constant(cast("Attribute", given), result.type)
     several = isinstance(value, Lanes) and value.at is None
     kernel.define(result, value, op, many=not several)
 

@@ -12,7 +12,6 @@ from ...dialects.gpu.mbarriers import (
     BulkCopyOp,
     MBarrierCreateOp,
     MBarrierExpectOp,
-    MBarrierGroupType,
     MBarrierInitOp,
     MBarrierWaitOp,
 )
@@ -70,7 +69,7 @@ def _product(columns: int, element: str) -> str:
 
 def _create(kernel: KernelText, op: MBarrierCreateOp) -> None:
     name = kernel.names.take(op.barriers.name_hint or "barriers")
-    kernel.line(f"BARRIERS({name}, {cast('MBarrierGroupType', op.barriers.type).num_barriers.data});", op)
+    kernel.line(f"BARRIERS({name}, {op.barriers.type.num_barriers.data});", op)
     kernel.variable(op.barriers, name)
 
 

@@ -32,7 +32,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.gpu.kernels import FuncOp
-from ....dialects.gpu.mbarriers import BulkCopyOp, MBarrierCreateOp, MBarrierGroupType
+from ....dialects.gpu.mbarriers import BulkCopyOp, MBarrierCreateOp
 from ....dialects.gpu.nvgpu import LINE_BYTES, AsyncCopyOp, AsyncWaitOp, LdMatrixOp
 from ....dialects.gpu.shuffle import ShuffleOp
 from ....dialects.gpu.warpgroup import WarpgroupMmaOp, WarpgroupWaitOp
@@ -356,7 +356,7 @@ class _Writer:
         self.line(f"run.copies.wait({op.groups.value.data}, {mask})")
 
     def barriers(self, op: MBarrierCreateOp, _: str) -> None:
-        count = cast("MBarrierGroupType", op.barriers.type).num_barriers.data
+        count = op.barriers.type.num_barriers.data
         self.line(f"{self.name(op.barriers)} = run.barriers.create({count})")
 
     def at_barrier(self, method: str, op: Operation, mask: str) -> None:
