@@ -208,6 +208,8 @@ def _cast(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Express
         value, before = _read_signed(kernel, value, source), "int"
     elif name in ("extui", "uitofp", "index_castui") and not is_truth(source):
         value, before = _unsigned(kernel, value, source), ""
+        if "[" in value.text:  # g++ takes `(float(u8(x[i])) ...` for the type of a function with an array
+            value = unary("+", value)
     elif name in ("trunci", "index_cast") and is_truth(target):
         return binary("!=", Expression(f"({binary('&', value, literal(1)).text})", depends=value.depends), literal(0))
     elif name in ("fptosi", "fptoui") and is_truth(target):

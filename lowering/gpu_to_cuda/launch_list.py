@@ -170,15 +170,14 @@ class _Reader:
 
     def _while(self, op: scf.WhileOp) -> None:
         before, after = op.before_region.block, op.after_region.block
-        tested, carried = self._fresh(before.args), self._fresh(after.args)
-        self._numbers.update(zip(op.results, carried, strict=True))
-        self._assign(tested, op.arguments)
-        last = before.last_op
+        carried = self._fresh(before.args)
+        self._assign(carried, op.arguments)
+        test, last = self.block(before), before.last_op
         assert isinstance(last, scf.ConditionOp)
-        test = self.block(before)
-        handed = tuple(map(self._number, last.operands[1:]))
-        test = (*test, Assign(tuple(carried), handed)) if carried else test
-        self._steps.append(While(test, self._number(last.operands[0]), self._handing_on(after, tested)))
+        condition, *handed = map(self._number, last.operands)
+        for values in after.args, op.results:
+            self._numbers.update(zip(values, handed, strict=True))
+        self._steps.append(While(test, condition, self._handing_on(after, carried)))
 
     def _handing_on(self, block: Block, targets: Sequence[Register]) -> Program:
         """The steps of a block that ends by giving the targets what it yields."""

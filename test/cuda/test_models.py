@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from control_models import CALLS, control_model
 from models.build import SMALL_MODELS, example_inputs
 from models.judging import Judge, distance
 
@@ -31,6 +32,17 @@ def test_as_exact_as_onnxruntime_and_the_same_in_every_run(name: str) -> None:
             assert array.tobytes() == first[output].tobytes(), output
     for output, array in judge.compiled(threads=1).items():
         assert distance(first[output], array) < 1e-5, output
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_loops_and_branches(name: str) -> None:
+    """As on the CPU: eagerly, in stretches, captured, replayed."""
+    context = mi.compile(control_model(name), device="cuda").plan.create_execution_context()
+    cpu = mi.compile(control_model(name), threads=1).plan.create_execution_context()
+    for _ in range(4):
+        for inputs in CALLS[name][1]:
+            for output, array in cpu.run(inputs).items():
+                np.testing.assert_allclose(context.run(inputs)[output], array, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("precision", ROUNDED)

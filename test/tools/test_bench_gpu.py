@@ -10,8 +10,10 @@ from fake_cupy import FakeCupy, fake
 from models.build import SMALL_MODELS, example_inputs
 from typer.testing import CliRunner
 
+from mini_infer.lowering.gpu_to_cuda.device_program import Launch
 from mini_infer.runtime.compile.entry import compile
 from mini_infer.runtime.config import EngineConfig
+from mini_infer.runtime.profiling.kernel_records import KernelTime
 from mini_infer.tools.bench import gpu_engines as bench_gpu
 from mini_infer.tools.bench.kernel_times import profile_table, timed_calls
 from mini_infer.tools.mini_infer import app
@@ -72,6 +74,12 @@ def test_kernels_stand_beside_their_costs(fake: FakeCupy, model: Path) -> None:
         "kernel",
         "first node",
     ]
+
+
+def test_turns_of_a_loop_are_added_up() -> None:
+    launch, time = Launch("k", (1, 1, 1), (64, 1, 1), 0, ()), KernelTime("k", "node", 6000, runs=3)
+    (row,) = bench_gpu.by_calls([launch], [time], [bench_gpu.CallCost("elements", {}, 1.0, 0.5)])
+    assert (row["us"], row["runs"], row["estimated_us"], row["of_limit"]) == (6.0, 3, 3.0, 0.25)
 
 
 def test_launches_are_traced(fake: FakeCupy, model: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ convolutions and ONNX Runtime have only if asked for; 16 bits are PyTorch's auto
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -151,19 +151,16 @@ def _cost(kernel: KernelOp, target: GpuAttr) -> CallCost:
 def by_calls(
     launches: Sequence[Launch], times: Sequence[KernelTime], costs: Sequence[CallCost]
 ) -> list[dict[str, Any]]:
-    """The time of each call, over all its launches, beside its cost."""
+    """The time of each call, over all its launches and all turns of the loops around it, beside what these cost."""
     spans = [0.0] * len(costs)
     first: dict[int, KernelTime] = {}
     for launch, time in zip(launches, times, strict=True):
         spans[launch.call] += time.nanoseconds / 1e3
         first.setdefault(launch.call, time)
-    return [
-        {
-            "us": spans[call],
-            "kernel": time.kernel,
-            "node": time.node,
-            **asdict(costs[call]),
-            "of_limit": costs[call].limit_us / spans[call] if spans[call] else 0.0,
-        }
-        for call, time in first.items()
-    ]
+    rows: list[dict[str, Any]] = []
+    for call, time in first.items():
+        each, us = costs[call], spans[call]
+        cost = replace(each, estimated_us=each.estimated_us * time.runs, limit_us=each.limit_us * time.runs)
+        row = {"us": us, "runs": time.runs, "kernel": time.kernel, "node": time.node, **asdict(cost)}
+        rows.append({**row, "of_limit": cost.limit_us / us if us else 0.0})
+    return rows

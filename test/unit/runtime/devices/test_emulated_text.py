@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from gpu_runs import run as interpret
 from gpu_text import parse
+from text_models import model_of
 
+import mini_infer as mi
 from mini_infer.dialects.errors import CompileError, ConfigError, KernelError
 from mini_infer.dialects.gpu.kernels import FuncOp
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
@@ -450,6 +452,16 @@ def test_threads_on_other_machines(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_the_compiler_refuses_is_told() -> None:
     with pytest.raises(CompileError, match=r"\+\+: .*error"):
         load('extern "C" __global__ void f() {\n  wrong;\n}\n')
+
+
+def test_unsigned_bytes_of_an_array_are_no_type() -> None:
+    """`(float(u8(x[i])) - 1.0f) * 1.0f` may begin like a cast of `* 1.0f`."""
+    zero, scale = "zero = Constant <value = uint8 {1}> ()", "scale = Constant <value = float {1}> ()"
+    node = "wide = DequantizeLinear(x, scale, zero)  y = Add(wide, b)"
+    model = model_of(f"g (uint8[3,5] x, float[3,1] b) => (float[3,5] y) {{ {zero}  {scale}  {node} }}")
+    x, b = np.arange(200, 215, dtype=np.uint8).reshape(3, 5), np.ones((3, 1), np.float32)
+    engine = mi.compile(model, device="cuda-emulated", emulator="compiled")
+    np.testing.assert_array_equal(engine({"x": x, "b": b})["y"], x.astype(np.float32))
 
 
 def test_a_compiler_that_is_missing_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
