@@ -134,12 +134,15 @@ def _negative(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Exp
     return rounded(unary("-", *in_f32(op, x)), op.results[0].type)
 
 
+_UNSIGNED = {"bool": "int", "i8": "u8", "i16": "u16", "int": "u32", "i64": "u64"}
+
+
 def _unsigned(kernel: KernelText, value: Expression, type: Attribute) -> Expression:
     """An integer interpreted as unsigned."""
     kind = kernel.types.spelled(element_of(type))
     if kind == "int" and value.number is not None:
         return Expression(f"{value.number % 2**32}u", number=value.number)
-    return call({"bool": "int", "i8": "u8", "i16": "u16", "int": "u32", "i64": "u64"}[kind], value)
+    return call(_UNSIGNED[kind], value)
 
 
 def _read_signed(kernel: KernelText, value: Expression, type: Attribute) -> Expression:

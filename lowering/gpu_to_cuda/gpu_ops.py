@@ -8,8 +8,8 @@ from ...dialects.gpu.kernels import BlockIdOp, ThreadIdOp
 from ...dialects.gpu.mbarriers import BulkCopyOp
 from ...dialects.gpu.nvgpu import AsyncCopyOp, AsyncWaitOp, LdMatrixOp, MmaOp
 from ...dialects.gpu.shuffle import ShuffleOp
+from ...dialects.graph.ops.block_weight import UI8
 from ...dialects.graph.ops.contraction import BYTES
-from ..kernel_code.arithmetic import is_unsigned
 from .expressions import Expression, Lanes, binary, call, literal
 from .kernel_text import GLOBAL, SHARED, WARP, Handler, KernelText, memref_type
 from .memref_ops import bytes_of, indices_of
@@ -84,7 +84,7 @@ def _ldmatrix(kernel: KernelText, op: LdMatrixOp) -> None:
 
 def _mma(kernel: KernelText, op: MmaOp) -> None:
     kinds = [element_of(each.type) for each in (op.a, op.b)]
-    signs = [str(is_unsigned(each)).lower() for each in kinds if each in BYTES]
+    signs = [str(each == UI8).lower() for each in kinds if each in BYTES]
     function = f"mma<{', '.join(signs)}>" if signs else "mma"
     product = call(function, *(kernel.whole(each) for each in op.operands))
     product = Expression(product.text, product.level, product.depends | {WARP})

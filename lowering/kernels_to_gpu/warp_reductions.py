@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import VectorType, f32, i32, i64
 from xdsl.dialects.vector import ExtractOp
 from xdsl.ir import SSAValue
 
 from ...dialects.extensions.arith import ExtUIOp, TruncIOp
-from ..kernel_code.arithmetic import bits_of, is_integer, lanes_of
+from ..kernel_code.arithmetic import Arithmetic, bits_of, is_integer, lanes_of
 from ..kernel_code.loop_builder import Index
 from ..kernel_code.reductions import Reduction
 from .thread_builder import WARP, ThreadBuilder
@@ -59,3 +61,16 @@ def over_block(b: ThreadBuilder, reduction: Reduction, value: SSAValue, lane: In
     b.when(first, lambda: b.store(value, partial, [b.div(lane, WARP)]))
     b.barrier()
     return over_lanes(b, reduction, b.load(partial, [b.rem(lane, warps)]), warps)
+
+
+def add_lanes(b: ThreadBuilder, sums: SSAValue, rows: int, together: int, offsets: Sequence[int], width: int) -> None:
+    """Adds up an array of sums over lanes whose numbers differ in the bits of `offsets`; all lanes get the results."""
+
+    def one(i: Index, j: Index) -> None:
+        total = b.load(sums, [i, j])
+        for offset in offsets:
+            total = Arithmetic(b, f32).add(total, b.from_lane(total, offset, width=max(width, 2)))
+        b.store(total, sums, [i, j])
+
+    if offsets:
+        b.unrolled(rows, lambda i: b.unrolled(together, lambda j: one(i, j)))

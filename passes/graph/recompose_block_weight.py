@@ -1,4 +1,4 @@
-"""recompose-block-weight: block-wise dequantisation of a matrix before a product becomes one op on a CPU.
+"""recompose-block-weight: block-wise dequantisation of a matrix before a product becomes one op.
 
 before:  %0 = graph.unpack_bits %w {to = ui4, ..}    %1 = graph.dequantize %0, %s, %z    %2 = graph.reshape %1
          %y = graph.matmul %x, %2 {transpose_b}      %0, %1: [N, blocks, block]  %2: [N, K]
@@ -36,7 +36,6 @@ from ...dialects.graph.ops.contraction import MatmulOp
 from ...dialects.graph.ops.quantization import integer_range
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import Array, element_type_of_value, shape_of, tensor
-from ...dialects.kernel.targets import CpuAttr
 from .support.dequantised_matrices import Blocks, DequantisedMatrix, dequantised_matrix
 from .support.known_chains import Compute, KnownChain
 from .support.pattern_utils import GraphPattern, PatternPass, rewrites, with_operands
@@ -166,7 +165,6 @@ class RecomposeBlockWeight(PatternPass):
 
     name = "recompose-block-weight"
     patterns = (BlocksInFrontOfProduct, StackInFrontOfProduct)
-    machine = CpuAttr
 
     lhs_as: str | None = None
 

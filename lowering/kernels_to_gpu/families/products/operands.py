@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from typing_extensions import override
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
 from .....dialects.errors import CompileError
@@ -20,8 +21,8 @@ from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
 from .....dialects.graph.packing.packings import FilterPacking, MatrixPacking
 from .....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, conv_geometry
 from .....passes.kernels.forms.product import never_leaves, product_shape
-from ....kernel_code.arithmetic import bits_of
-from ....kernel_code.loop_builder import Index, memref_type, strides_of
+from ....kernel_code.arithmetic import bits_of, convert
+from ....kernel_code.loop_builder import Index, memref_type, strides_of, vector_of
 from ....kernel_code.merged_axes import collapse, picture_strides
 from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import ACCESS, ThreadBuilder
@@ -260,3 +261,20 @@ def _buffer(grid: Grid, value: SSAValue) -> SSAValue:
     buffer = grid.buffer_of(value)
     assert buffer is not None
     return buffer
+
+
+def read_numbers(
+    b: ThreadBuilder, operand: Operand, row: tuple[Index, ...], tap: tuple[Index, ...], lanes: int
+) -> SSAValue:
+    """Adjacent elements of an operand as f32 (a scalar for one lane); zeros out of range."""
+    place, valid = operand.place(b, row, tap)
+
+    def load(at: Index) -> SSAValue:
+        return b.load(operand.line, [at]) if lanes == 1 else b.vload(operand.line, [at], lanes)
+
+    if valid is None:
+        value = load(place)
+    else:
+        kind = operand.element if lanes == 1 else vector_of(operand.element, lanes)
+        value = b.when(valid, lambda: [load(place)], lambda: [b.constant(0.0, kind)])[0]
+    return convert(b, value, operand.element, f32)

@@ -9,6 +9,8 @@ and those that are contiguous along the depth:
 
     for its depths, four at a time: sums[row] += ...
     the lanes that share a column are adjacent, and are added by shuffles
+
+Block-quantised ones are in block_weight_rows.py.
 """
 
 from __future__ import annotations
@@ -22,17 +24,22 @@ from xdsl.ir import SSAValue
 
 from .....passes.kernels.forms.contraction import contraction_form
 from .....passes.kernels.schedules.cuda.vector_rows import UNROLLED, VectorRows
-from ....kernel_code.arithmetic import Arithmetic, convert
-from ....kernel_code.loop_builder import Index, vector_of
+from ....kernel_code.arithmetic import Arithmetic
+from ....kernel_code.loop_builder import Index
 from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import WARP, ThreadBuilder
-from ..products.operands import Operand, left_operand, right_operand
+from ...warp_reductions import add_lanes
+from ..products.operands import Operand, left_operand, read_numbers, right_operand
 from ..products.outputs import Output, OutputWriter
+from . import block_weight_rows
 
 
 def lower(k: GpuKernel) -> None:
     """Builds the kernel's launch."""
     schedule, form = k.schedule_as(VectorRows), contraction_form(k.kernel)
+    if form.blocks is not None:
+        block_weight_rows.lower(k)
+        return
     output = Output(k, form)
     batch, rows, columns = output.sizes
     lanes = output.lanes(4)
@@ -57,12 +64,12 @@ def lower(k: GpuKernel) -> None:
         writer = output.writer(grid, product)
         if right.by_depth:
             assert along <= WARP
-            _add_lanes(b, sums, rows, together, [along >> i for i in range(1, along.bit_length())], along)
+            add_lanes(b, sums, rows, together, [along >> i for i in range(1, along.bit_length())], along)
             mine = b.conjunction(b.compare("eq", part, 0), b.compare("slt", column, columns))
             b.when(mine, lambda: _write(b, writer, sums, rows, column, together, lanes))
         else:
             assert across <= WARP
-            _add_lanes(b, sums, rows, together, [1 << i for i in range(4, across.bit_length() - 2, -1)], WARP)
+            add_lanes(b, sums, rows, together, [1 << i for i in range(4, across.bit_length() - 2, -1)], WARP)
             _add_warps(b, grid, sums, rows, together, across)
             mine = b.conjunction(b.compare("slt", grid.lane, across), b.compare("slt", column, columns))
             b.when(mine, lambda: _write(b, writer, sums, rows, column, together, lanes))
@@ -73,21 +80,6 @@ def lower(k: GpuKernel) -> None:
 
 def _each(b: ThreadBuilder, rows: int, columns: int, body: Callable[[Index, Index], None]) -> None:
     b.unrolled(rows, lambda i: b.unrolled(columns, lambda j: body(i, j)))
-
-
-def _read(b: ThreadBuilder, operand: Operand, row: tuple[Index, ...], tap: tuple[Index, ...], lanes: int) -> SSAValue:
-    """Adjacent elements of an operand as f32 (a scalar for one lane); zeros out of range."""
-    place, valid = operand.place(b, row, tap)
-
-    def load(at: Index) -> SSAValue:
-        return b.load(operand.line, [at]) if lanes == 1 else b.vload(operand.line, [at], lanes)
-
-    if valid is None:
-        value = load(place)
-    else:
-        kind = operand.element if lanes == 1 else vector_of(operand.element, lanes)
-        value = b.when(valid, lambda: [load(place)], lambda: [b.constant(0.0, kind)])[0]
-    return convert(b, value, operand.element, f32)
 
 
 @dataclass
@@ -132,20 +124,20 @@ class _Sums:
         b, m = self.b, Arithmetic(self.b, f32)
         depth = b.named(depth, "depth")
         tap = self.right.tap(b, depth)
-        weights = _read(b, self.right, self._right_row, tap, self.right.vector)
+        weights = read_numbers(b, self.right, self._right_row, tap, self.right.vector)
         wide = piece > 1 and self.left.by_depth and self.left.vector >= piece
         taps = self.left.tap(b, depth)
 
         def row(i: Index) -> None:
             state = self.left.row(b, i)
             if wide:
-                numbers = _read(b, self.left, state, taps, piece)
+                numbers = read_numbers(b, self.left, state, taps, piece)
                 self._along(i, [self._lane(numbers, lane) for lane in range(piece)], weights)
             elif piece > 1:
                 each = [self.left.tap(b, b.add(depth, lane)) for lane in range(piece)]
-                self._along(i, [_read(b, self.left, state, tap, 1) for tap in each], weights)
+                self._along(i, [read_numbers(b, self.left, state, tap, 1) for tap in each], weights)
             else:
-                number = _read(b, self.left, state, taps, 1)
+                number = read_numbers(b, self.left, state, taps, 1)
                 for lane in range(self.together):
                     weight = weights if self.together == 1 else self._lane(weights, lane)
                     total = b.load(self.sums, [i, lane])
@@ -162,19 +154,6 @@ class _Sums:
 
     def _lane(self, value: SSAValue, lane: int) -> SSAValue:
         return self.b.insert(vector_ops.ExtractOp(value, [lane], f32))
-
-
-def _add_lanes(b: ThreadBuilder, sums: SSAValue, rows: int, together: int, offsets: Sequence[int], width: int) -> None:
-    """Reduces over lanes whose numbers differ in the bits of `offsets`; all lanes get the result."""
-
-    def one(i: Index, j: Index) -> None:
-        total = b.load(sums, [i, j])
-        for offset in offsets:
-            total = Arithmetic(b, f32).add(total, b.from_lane(total, offset, width=max(width, 2)))
-        b.store(total, sums, [i, j])
-
-    if offsets:
-        _each(b, rows, together, one)
 
 
 def _add_warps(b: ThreadBuilder, grid: Grid, sums: SSAValue, rows: int, together: int, across: int) -> None:

@@ -13,6 +13,7 @@ from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
 from .....dialects.graph.ops.windows import MaxPoolOp
 from .....dialects.kernel.targets import GpuAttr
 from ...fusion_rules import FusionRules
+from .vector_rows import takes_blocks
 
 
 def rules(target: GpuAttr, forbid: Sequence[str] = ()) -> FusionRules:
@@ -38,7 +39,7 @@ class CudaFusionRules(FusionRules):
 
     @override
     def widens_weights(self, root: Operation) -> bool:
-        return False
+        return takes_blocks(root)  # of many rows, each block of rows would dequantise the whole weight
 
     @override
     def takes_epilogue(self, root: Operation) -> bool:

@@ -195,11 +195,11 @@ class Tiled:
         return PRODUCTS_ADDING + memory_seconds(2 * self.splits * nbytes / PRODUCTS_CACHE_SPEED, target)
 
 
-def packed_bytes_of(kernel: KernelOp, right_bytes: int) -> int:
+def packed_bytes_of(kernel: KernelOp, right_bytes: float) -> float:
     """Bytes that a kernel must read and write, if numbers of its right-hand side are kept in so many."""
     form = contraction_form(kernel)
     shape = product_shape(form.root)
-    saved = item_bytes(form.rhs) - right_bytes
+    saved = 0 if form.blocks is not None else item_bytes(form.rhs) - right_bytes
     return bytes_of(kernel) - saved * shape.batch * shape.columns * shape.depth
 
 

@@ -86,6 +86,10 @@ VECTOR_ROWS_MOST_ROWS = 8
 VECTOR_ROWS_SERIAL = 4
 """Time of the products relative to the peak rate: each also reads the left-hand side."""
 
+VECTOR_ROWS_BLOCK_SERIAL = 2.5
+"""The same where the right-hand side is block-quantised: five instructions for a number and one row. Expected, not
+measured."""
+
 WARP_ROWS_MOST_EACH = 32
 """Largest number of elements per lane for rows that are computed by a part of a warp."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+import ml_dtypes
 import numpy as np
 import pytest
 from contraction_cases import GROUPS
@@ -14,6 +15,7 @@ from xdsl.ir import SSAValue
 
 from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.graph.ops.activation import GeluOp
+from mini_infer.dialects.graph.ops.block_weight import BlockWeightOp
 from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.graph.ops.conversion import CastOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
@@ -353,6 +355,52 @@ def test_what_the_cpu_is_held_to(number: int) -> None:
     check_launches(THINNED[number], *([schedule] if schedule else []), target=target)
 
 
+@dataclass(frozen=True)
+class Blocks:
+    """Few rows by a matrix of numbers of so many bits, with scales and zero points of these types per block."""
+
+    rows: int
+    columns: int
+    depth: int
+    bits: int
+    block: int
+    scales: type[np.generic] = np.float32
+    zeros: type[np.generic] | None = None
+
+    def __call__(self, m: Model) -> SSAValue:
+        blocks = -(-self.depth // self.block)
+        numbers = m.weight(data=of_bytes(m, self.columns, blocks * self.block * self.bits // 8, signed=False))
+        scales = m.weight(data=(0.1 + np.abs(m.random(self.columns, blocks))).astype(self.scales))
+        zeros = None if self.zeros is None else m.weight(data=m.random(self.columns, blocks).astype(self.zeros))
+        middle = 0 if self.zeros else 1
+        weight = m(
+            BlockWeightOp(numbers, scales, zeros, bits=self.bits, block=self.block, depth=self.depth, middle=middle)
+        )
+        y = m(MatmulOp(m.input(self.rows, self.depth), weight, transpose_b=True))
+        return m(ReluOp(m(AddOp(y, m.weight(self.columns)))))
+
+
+@pytest.mark.thinned(2)
+@pytest.mark.parametrize(
+    "case",
+    [
+        Blocks(1, 64, 1024, 4, 32),
+        Blocks(3, 37, 200, 4, 16, np.float16, np.uint8),
+        Blocks(8, 20, 72, 8, 32, ml_dtypes.bfloat16, np.float32),
+        Blocks(2, 12, 640, 2, 64, np.float32, np.uint8),
+    ],
+    ids=str,
+)
+def test_few_rows_by_blocks(case: Blocks) -> None:
+    made = check_launches(case, VectorRows(16, 128), bound=EXACT)
+    assert [each.kernel for each in made.launches] == ["matmul_relu_0"]  # which dequantises in registers
+
+
+def test_many_rows_are_multiplied_by_a_matrix_that_was_dequantised_before() -> None:
+    made = check_launches(Blocks(40, 24, 64, 4, 32), SMALL, bound=EXACT)
+    assert [each.kernel for each in made.launches] == ["block_weight_0", "matmul_relu_0"]
+
+
 def choice_of(case: Case, precision: str) -> Choice:
     """What is weighed for the one contraction of a case."""
     m = build([case])
@@ -389,6 +437,24 @@ def test_fp32_means_fp32(precision: str) -> None:
 )
 def test_the_cheapest_is(case: Case, precision: str, expected: str) -> None:
     assert choice_of(case, precision).taken.name == expected
+
+
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "3xtf32", "fp16", "bf16"])
+@pytest.mark.parametrize("rows", [1, 8])
+def test_few_rows_read_a_large_matrix_together(rows: int, precision: str) -> None:
+    """Never each element by itself, whichever way the matrix lies, and even if it is no weight."""
+
+    def plain_matrix(m: Model) -> SSAValue:
+        return m(MatmulOp(m.input(rows, 1024), m.input(1024, 2048)))
+
+    def transposed_weight(m: Model) -> SSAValue:
+        return m(MatmulOp(m.input(rows, 1023), m.weight(2049, 1023), transpose_b=True))
+
+    def turned_row(m: Model) -> SSAValue:
+        return m(MatmulOp(m.input(1024, rows), m.weight(1024, 2048), transpose_a=True))
+
+    for case in (plain_matrix, transposed_weight, turned_row):
+        assert choice_of(case, precision).taken.name in ("vector_rows", "mma", "tiles")
 
 
 def test_filters_are_packed_first() -> None:
