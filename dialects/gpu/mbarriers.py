@@ -123,7 +123,7 @@ class MBarrierFenceOp(IRDLOperation):
 
 @irdl_op_definition
 class MBarrierExpectOp(IRDLOperation):
-    """`nvgpu.mbarrier.arrive.expect_tx %b[%i], %bytes : ...`: arrives; the phase also waits for so many copied bytes."""
+    """`nvgpu.mbarrier.arrive.expect_tx %b[%i], %bytes : ...`: arrives; the phase also waits for so many bytes."""
 
     name = "nvgpu.mbarrier.arrive.expect_tx"
     barriers = operand_def(MBarrierGroupType)

@@ -73,9 +73,10 @@ class WarpgroupMmaOp(IRDLOperation):
         nvgpu.warpgroup.mma %a, %s[%i, %k, %zero, %zero], %sums
           : vector<4xf32>, memref<3x8x64x4xf32, #gpu...<workgroup>>, memref<8x4xf32, #gpu...<private>>
 
-    K is 8 for f32 (of which the first 19 bits are taken), 16 for f16 and bf16. b is two chunks of N x (K / 2) elements
-    from an index on: for chunk i and column n, those at depth (K / 2) * i and on (core matrices without swizzle). Warp w of the warpgroup has rows 16 w to 16 w + 15. Of these, a thread holds what it holds of nvgpu.mma.sync:
-    a as there, and sums[j][i] as c[i] there in columns 8 j to 8 j + 7. (PTX ISA: "Register Fragments for
+    K is 8 for f32 (of which the first 19 bits are taken), 16 for f16 and bf16. b is N columns, from an index on, of two
+    chunks: K / 2 elements for each column, those of chunk i at depth (K / 2) * i and on (core matrices without swizzle).
+    Warp w of the warpgroup has rows 16 w to 16 w + 15, of which a thread holds the same as of nvgpu.mma.sync: a as there,
+    and as sums[j][i] what is c[i] there of columns 8 j to 8 j + 7. (PTX ISA: "Register Fragments for
     wgmma.mma_async.m64nNk8" and "m64nNk16", "Shared Memory Matrix Layout".)
     """
 
@@ -93,6 +94,11 @@ class WarpgroupMmaOp(IRDLOperation):
     @property
     def columns(self) -> int:
         """N"""
+        return 8 * cast("MemRefType[Attribute]", self.sums.type).get_shape()[0]
+
+    @property
+    def line(self) -> int:
+        """Columns of a chunk in shared memory, of which the product takes N."""
         return cast("MemRefType[Attribute]", self.b.type).get_shape()[-2]
 
     @override
@@ -110,8 +116,12 @@ class WarpgroupMmaOp(IRDLOperation):
             raise VerifyException(f"b is {b}; its last dimensions must be chunks, columns and {held}")
         if len(self.indices) != len(shape):
             raise VerifyException(f"expected {len(shape)} indices for {b}, got {len(self.indices)}")
-        if self.columns % 8 or not 8 <= self.columns <= MOST_COLUMNS:
-            raise VerifyException(f"{self.columns} columns; there must be 8, 16, ..., {MOST_COLUMNS}")
-        wanted = MemRefType(f32, [self.columns // 8, 4], memory_space=PRIVATE)
-        if sums != wanted:
-            raise VerifyException(f"the sums are {sums}; they must be {wanted}")
+        if (
+            sums.memory_space != PRIVATE
+            or sums.element_type != f32
+            or len(sums.get_shape()) != 2
+            or sums.get_shape()[1] != 4
+        ):
+            raise VerifyException(f"the sums are {sums}; they must be a private array of columns / 8 x 4 f32")
+        if not 8 <= self.columns <= min(MOST_COLUMNS, self.line):
+            raise VerifyException(f"{self.columns} columns; there must be 8, 16, ..., {min(MOST_COLUMNS, self.line)}")

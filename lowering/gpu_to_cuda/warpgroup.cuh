@@ -33,8 +33,8 @@ DEVICE void warpgroup_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(Groups) : "memory");
 }
 // A matrix without swizzle: 16 bytes of each column side by side, and behind all columns those of the next depths.
-DEVICE u64 tile_descriptor(const void* tile, int columns) {
-  return u64(shared_address(tile) >> 4) | u64(columns) << 16 | u64(8) << 32;
+DEVICE u64 tile_descriptor(const void* tile, int line) {
+  return u64(shared_address(tile) >> 4) | u64(line) << 16 | u64(8) << 32;
 }
 
 #endif

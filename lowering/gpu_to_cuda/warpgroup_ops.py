@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import VectorType
@@ -32,10 +32,8 @@ def prelude_for(functions: Iterable[Operation], types: Types) -> str:
     if not used:
         return ""
     shapes = {(op.columns, _element(op, types)) for op in used if isinstance(op, WarpgroupMmaOp)}
-    products = [_product(columns, element) for columns, element in sorted(shapes)]
-    if products:
-        products = ["\n#ifndef MINI_INFER_EMULATED", *products, "#endif\n"]
-    return warpgroup_prelude() + "\n".join(products)
+    products = "\n".join(_product(columns, element) for columns, element in sorted(shapes))
+    return warpgroup_prelude() + (f"\n#ifndef MINI_INFER_EMULATED\n{products}\n#endif\n" if products else "")
 
 
 def _element(op: WarpgroupMmaOp, types: Types) -> str:
@@ -43,28 +41,37 @@ def _element(op: WarpgroupMmaOp, types: Types) -> str:
 
 
 def _product(columns: int, element: str) -> str:
-    """The function `wgmma` for so many columns: sums += a b, where b is in shared memory."""
-    wide = element == "float"
-    held, depth, count = *((4, 8) if wide else (8, 16)), columns // 2
-    sums = [f'"+f"(sums[{i // 4}][{i % 4}])' for i in range(count)]
+    """The function `wgmma` for so many columns: sums += a b, where b is in shared memory, of `line` columns there."""
+    wide, count = element == "float", columns // 2
+    held, depth = (4, 8) if wide else (8, 16)
+    shape = f"m{ROWS}n{columns}k{depth}.f32.{_KINDS[element]}.{_KINDS[element]}"
+    numbers = _lines([f"%{i}" for i in range(count)], 16)
+    sums = _lines([f'"+f"(sums[{i // 4}][{i % 4}])' for i in range(count)], 4)
+    left = ", ".join(f"%{count + i}" for i in range(4))
     parts = [f"__float_as_uint(a[{i}])" if wide else f"pair(a[{2 * i}], a[{2 * i + 1}])" for i in range(4)]
-    numbers = ", ".join(f"%{i}" for i in range(count))
-    registers = ", ".join(f"%{count + i}" for i in range(4))
+    given = _lines([*(f'"r"({part})' for part in parts), '"l"(tile_descriptor(b, line))'], 2)
     flags = "p, 1, 1" if wide else "p, 1, 1, 0"
-    instruction = f"wgmma.mma_async.sync.aligned.m{ROWS}n{columns}k{depth}.f32.{_KINDS[element]}.{_KINDS[element]}"
     return "\n".join(
         [
-            f"DEVICE void wgmma(float (&sums)[{columns // 8}][4], vec<{element}, {held}> a, const {element}* b) {{",
-            '  asm volatile("{\\n.reg .pred p;\\nsetp.eq.b32 p, 0, 0;\\n"',
-            f'               "{instruction} "',
-            f'               "{{{numbers}}}, "',
-            f'               "{{{registers}}}, %{count + 4}, {flags};\\n}}"',
-            *(f"               {':' if i == 0 else ' '} {', '.join(sums[i : i + 4])}," for i in range(0, count - 4, 4)),
-            f"                 {', '.join(sums[count - 4 :])}",
-            f"""               : {", ".join(f'"r"({part})' for part in parts)}, "l"(tile_descriptor(b, {columns})));""",
+            f"DEVICE void wgmma(float (&sums)[{columns // 8}][4], vec<{element}, {held}> a, const {element}* b, "
+            "int line) {",
+            "  asm volatile(",
+            '      "{\\n.reg .pred p;\\nsetp.eq.b32 p, 0, 0;\\n"',
+            f'      "wgmma.mma_async.sync.aligned.{shape} {{"',
+            *(f'      "{line}"' for line in numbers),
+            f'      "}}, {{{left}}}, %{count + 4}, {flags};\\n}}"',
+            *(f"      {'  ' if i else ': '}{line}" for i, line in enumerate(sums)),
+            *(f"      {'  ' if i else ': '}{line}" for i, line in enumerate(given[:-1])),
+            f"        {given[-1]});",
             "}",
         ]
     )
+
+
+def _lines(parts: Sequence[str], most: int) -> list[str]:
+    """A list of parts, so many in a line."""
+    lines = [", ".join(parts[i : i + most]) for i in range(0, len(parts), most)]
+    return [*(f"{line}, " for line in lines[:-1]), lines[-1]]
 
 
 def _create(kernel: KernelText, op: MBarrierCreateOp) -> None:
@@ -125,7 +132,7 @@ def _mma(kernel: KernelText, op: WarpgroupMmaOp) -> None:
     a: Expression = kernel.whole(op.a)
     sums = kernel.place(op.sums)
     kernel.changed(sums.space)
-    kernel.line(f"wgmma({sums.pointer}, {a.text}, {tile});", op)
+    kernel.line(f"wgmma({sums.pointer}, {a.text}, {tile}, {op.line});", op)
 
 
 HANDLERS: dict[str, Handler] = {

@@ -12,12 +12,14 @@ import pytest
 from gpu_text import parse
 from unit.lowering.kernels_to_gpu import test_cuda_arith as arithmetic
 from unit.runtime.devices import test_emulated_text as threads
+from unit.runtime.devices import test_emulated_warpgroups as warpgroups
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute
 
 from mini_infer.dialects.gpu.kernels import FuncOp
 from mini_infer.dialects.graph.values import numpy_dtype
 from mini_infer.lowering.gpu_to_cuda.device_program import Launch
+from mini_infer.passes.kernels.schedules.cuda.wgmma import ARCHITECTURE
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.device import device_named
 from mini_infer.runtime.devices.cuda.cuda_device import CudaCode
@@ -77,7 +79,7 @@ def program() -> Any:
 @pytest.fixture(autouse=True)
 def on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """The emulation's tests load programs for the GPU."""
-    for tests in (arithmetic, threads):
+    for tests in (arithmetic, threads, warpgroups):
         monkeypatch.setattr(tests, "cuda_text", _as_it_is)
         monkeypatch.setattr(tests, "load", GpuProgram)
 
@@ -121,3 +123,12 @@ def test_sums_of_a_product_are_rounded_toward_zero(program: Any) -> None:
 
 def test_a_product_takes_the_first_bits_of_f32(program: Any) -> None:
     threads.test_a_product_takes_the_first_bits_of_f32(program)
+
+
+@pytest.mark.parametrize("element", warpgroups.DTYPES)
+def test_products_of_a_warpgroup(element: str) -> None:
+    """Layouts of fragments and of matrices in shared memory, and bulk copies: as above."""
+    device: Any = device_named("cuda")
+    if device.target(CONFIG).architecture.data != ARCHITECTURE:
+        pytest.skip(f"warpgroups are those of {ARCHITECTURE}")
+    warpgroups.test_products_of_a_warpgroup(element, warpgroups.compiled)

@@ -13,9 +13,17 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from mini_infer.dialects.extensions.arith import CmpiOp
 from mini_infer.dialects.gpu.kernels import BarrierOp, FuncOp
+from mini_infer.dialects.gpu.mbarriers import (
+    BulkCopyOp,
+    MBarrierExpectOp,
+    MBarrierFenceOp,
+    MBarrierInitOp,
+    MBarrierWaitOp,
+)
 from mini_infer.dialects.gpu.memory_spaces import PRIVATE
 from mini_infer.dialects.gpu.nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, MmaOp
 from mini_infer.dialects.gpu.shuffle import ShuffleOp
+from mini_infer.dialects.gpu.warpgroup import WarpgroupCommitOp, WarpgroupFenceOp, WarpgroupMmaOp, WarpgroupWaitOp
 
 ACCESSES = (memref.LoadOp, memref.StoreOp, vector.LoadOp, vector.StoreOp)
 STORES = (memref.StoreOp, vector.StoreOp)
@@ -65,8 +73,33 @@ def _indexed(op: Operation) -> bool:
 
 
 def _wait_less(op: Operation) -> None:
-    assert isinstance(op, AsyncWaitOp)
+    assert isinstance(op, AsyncWaitOp | WarpgroupWaitOp)
     op.groups = IntegerAttr(op.groups.value.data + 1, i32)
+
+
+def _other_phase(op: Operation) -> None:
+    assert isinstance(op, MBarrierWaitOp)
+    op.operands[2] = _before(op, arith.XOrIOp(op.phase, _number(op, 1, i1)))
+
+
+def _barrier_behind(op: Operation) -> None:
+    assert isinstance(op, MBarrierWaitOp | MBarrierExpectOp | BulkCopyOp)
+    number = list(op.operands).index(op.index)
+    behind = _before(op, arith.AddiOp(op.index, _number(op, 1, IndexType())))
+    count = op.barriers.type.num_barriers.data
+    op.operands[number] = _before(op, arith.RemUIOp(behind, _number(op, count, IndexType())))
+
+
+def _more_bytes(op: Operation) -> None:
+    _shifted(op, 2, _number(op, 16, IndexType()))
+
+
+def _next_chunk(op: Operation) -> None:
+    """The matrix two chunks further on, or at the start."""
+    assert isinstance(op, WarpgroupMmaOp)
+    chunks = cast("Any", op.b.type).get_shape()[-3]
+    behind = _before(op, arith.AddiOp(op.indices[-3], _number(op, 2, IndexType())))
+    op.operands[len(op.operands) - 4] = _before(op, arith.RemUIOp(behind, _number(op, chunks, IndexType())))
 
 
 def _end(make: Callable[..., Operation]) -> Callable[[Operation], None]:
@@ -166,6 +199,16 @@ KINDS: dict[str, Kind] = {
     "an index is one too large": Kind(_indexed, _one_more),
     "elements of a left fragment are swapped": Kind(_is(MmaOp), _swap_lanes(0)),
     "elements of a right fragment are swapped": Kind(_is(MmaOp), _swap_lanes(1)),
+    "nobody waits for bulk copies": Kind(_is(MBarrierWaitOp), Rewriter.erase_op),
+    "a wait is for the other phase": Kind(_is(MBarrierWaitOp), _other_phase),
+    "a barrier is another stage's": Kind(_is(MBarrierWaitOp, MBarrierExpectOp, BulkCopyOp), _barrier_behind),
+    "a barrier expects too many bytes": Kind(_is(MBarrierExpectOp), _more_bytes),
+    "a barrier is not initialised": Kind(_is(MBarrierInitOp), Rewriter.erase_op),
+    "a fence is missing": Kind(_is(MBarrierFenceOp, WarpgroupFenceOp), Rewriter.erase_op),
+    "a wait is for too few products": Kind(_is(WarpgroupWaitOp), _wait_less),
+    "a group of products is not closed": Kind(_is(WarpgroupCommitOp), Rewriter.erase_op),
+    "a product reads another chunk": Kind(_is(WarpgroupMmaOp), _next_chunk),
+    "elements of a warpgroup's fragment are swapped": Kind(_is(WarpgroupMmaOp), _swap_lanes(0)),
     "a buffer lies further on in the arena": Kind(_of_arena, _move_in_arena, in_main=True),
     "a register is not set at first": Kind(_starts, Rewriter.erase_op),
     "a store is missing": Kind(_publishes, Rewriter.erase_op),

@@ -22,11 +22,11 @@ CHUNK = 16
 
 @dataclass(frozen=True)
 class CoreMatrixPacking(Packing):
-    """f32 [K, N] (`transposed`: [N, K]) or filters [Cout, Cin / g, kernel...] as [g, ceil(N / nr), depth / c, nr, c].
+    """[K, N] (`transposed`: [N, K]) or filters [Cout, Cin / g, kernel...] as [g, ceil(N / nr), depth / c, nr, c].
 
     Numbers are rounded to tf32, or to f16 (`half`) or bf16 (`brain`), of which c are 16 bytes, and padded with zeros to
     `depth` and to whole panels. So c * i depths of a panel of `nr` columns are one run of bytes for any i. The depth of
-    filters is that of FilterPacking, channels last.
+    filters is that of FilterPacking, channels last. `kept`: the weight has the elements of the packed one itself.
     """
 
     kind = "core_matrices"
@@ -37,6 +37,7 @@ class CoreMatrixPacking(Packing):
     transposed: bool = False
     half: bool = False
     brain: bool = False
+    kept: bool = False
 
     @property
     def element(self) -> Attribute:
@@ -54,7 +55,7 @@ class CoreMatrixPacking(Packing):
 
     @override
     def plain_type(self, packed: Attribute) -> Attribute:
-        return f32
+        return packed if self.kept else f32
 
     @override
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
@@ -91,7 +92,11 @@ class CoreMatrixPacking(Packing):
     def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
         """The rounded weight."""
         groups, panels, chunks, nr, chunk = packed.shape
-        columns = packed.astype(np.float32).swapaxes(2, 3).reshape(groups, panels * nr, chunks * chunk)
+        columns = (
+            packed.astype(numpy_dtype(self.plain_type(self.element)))
+            .swapaxes(2, 3)
+            .reshape(groups, panels * nr, chunks * chunk)
+        )
         if len(shape) == 2:
             columns = columns[0, : shape[0 if self.transposed else 1], : shape[1 if self.transposed else 0]]
             return np.ascontiguousarray(columns if self.transposed else columns.T)

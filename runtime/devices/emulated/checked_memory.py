@@ -302,25 +302,29 @@ class CheckedShared(SharedMemory):
         starts[rows, 0], mask[rows, 0] = at, True
         return starts, mask
 
-    def begin_read(self, op: Operation, at: Value, nbytes: int) -> None:
-        """Marks bytes from byte `at` on as the operand of a product, which may be read until its end."""
-        first, count = at // self.cell, nbytes // self.cell
-        if outside(at, self.nbytes - nbytes + 1, True) is not None:
-            self.fail(op, f"{nbytes} bytes from byte {{at}} on are outside of shared memory", True, at=at)
-        if (bad := self._copied.any(first, count, True)) is not None:
-            self.fail(op, "reads bytes of shared memory that are still being copied", bad)
-        if (bad := self._written.missing(first, count, True)) is not None:
-            self.fail(op, "reads bytes of shared memory that are uninitialised", bad)
-        self._note_read(op, first, count)
-        self._read.set(first, count, True, True)
+    def begin_read(self, op: Operation, parts: Sequence[tuple[Value, int]]) -> None:
+        """Marks bytes, from a start on so many, as the operand of a product, which may be read until its end."""
+        for at, nbytes in parts:
+            if outside(at, self.nbytes - nbytes + 1, True) is not None:
+                self.fail(op, f"{nbytes} bytes from byte {{at}} on are outside of shared memory", True, at=at)
+            first, count = at // self.cell, nbytes // self.cell
+            if (bad := self._copied.any(first, count, True)) is not None:
+                self.fail(op, "reads bytes of shared memory that are still being copied", bad)
+            if (bad := self._written.missing(first, count, True)) is not None:
+                self.fail(op, "reads bytes of shared memory that are uninitialised", bad)
+            self._note_read(op, first, count)
+            self._read.set(first, count, True, True)
         self._reads = True
 
-    def end_reads(self, done: Sequence[tuple[Operation, Value, int]], rest: Sequence[tuple[Value, int]]) -> None:
+    def end_reads(
+        self, done: Sequence[tuple[Operation, Sequence[tuple[Value, int]]]], rest: Sequence[Sequence[tuple[Value, int]]]
+    ) -> None:
         """Products are done, of which some bytes were operands until now; those of the rest still are."""
-        for op, at, nbytes in done:
-            self._note_read(op, at // self.cell, nbytes // self.cell)
-            self._read.set(at // self.cell, nbytes // self.cell, True, False)
-        for at, nbytes in rest:
+        for op, parts in done:
+            for at, nbytes in parts:
+                self._note_read(op, at // self.cell, nbytes // self.cell)
+                self._read.set(at // self.cell, nbytes // self.cell, True, False)
+        for at, nbytes in (part for parts in rest for part in parts):
             self._read.set(at // self.cell, nbytes // self.cell, True, True)
         self._reads = bool(rest)
 

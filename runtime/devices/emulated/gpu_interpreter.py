@@ -22,9 +22,9 @@ from ....dialects.graph.fixed_sizes import settled_attribute
 from ....dialects.sizes.sizes import value_at
 from . import checked_memory, memory, warps
 from .batch import Batch, Sizes, Traffic
+from .bulk_transfers import MBarriers
 from .checked_memory import CheckedGlobal, CheckedShared, GlobalRange, Tracked
 from .copies import Copies
-from .mbarriers import MBarriers
 from .memory import GlobalMemory, MemoryView, PrivateMemory, SharedMemory, Site, element_bytes, strides_of
 from .races import GlobalRaces
 from .thread_values import Mask, Value, joined, joined_lanes, merged, merged_lanes, split, trips

@@ -155,7 +155,7 @@ struct Product {
   float a[2][16];
   const void* b;
   float (*element)(const void* b, int at);
-  int columns, depth, group;
+  int columns, line, depth, group;
 };
 
 // What a thread's sums were when a product of theirs began; in their place is NaN while products are in flight.
@@ -679,7 +679,7 @@ static void warpgroup_commit() {
 
 // Starts sums += a b: rows of a come from the lanes that hold them; b is read when the product is waited for.
 template <int K, class A, class Read>
-static void emulated_wgmma(float* sums, int columns, const A& a, const void* b, Read read,
+static void emulated_wgmma(float* sums, int columns, const A& a, const void* b, int line, Read read,
                            float (*element)(const void* b, int at)) {
   using namespace emulated;
   if (block->threads % 128) fail("a product by a warpgroup in a block of %d threads", block->threads);
@@ -689,7 +689,7 @@ static void emulated_wgmma(float* sums, int columns, const A& a, const void* b, 
   static_assert(sizeof a <= sizeof mine.words);
   memcpy(mine.words, &a, sizeof a);
   const Exchange* all = exchange("multiplies matrices by warpgroups", mine);
-  Product made = {sums, {}, b, element, columns, K, fiber->product_groups};
+  Product made = {sums, {}, b, element, columns, line, K, fiber->product_groups};
   constexpr int pair = K / 8;  // neighbours along K in one register
   const int group = fiber->number % WARP / 4;
   for (int half = 0; half < 2; ++half)
@@ -709,7 +709,7 @@ static void emulated_multiply(const emulated::Product& product, float* sums) {
     double sum = sums[i];
     const int at = i / 4 * 8 + column + i % 2;
     for (int k = 0; k < product.depth; ++k) {
-      const int place = (k / chunk * product.columns + at) * chunk + k % chunk;
+      const int place = (k / chunk * product.line + at) * chunk + k % chunk;
       sum += double(product.a[i / 2 % 2][k]) * double(product.element(product.b, place));
     }
     sums[i] = rounded_toward_zero(sum);
@@ -736,22 +736,22 @@ static void warpgroup_wait() {
 }
 
 template <int J>
-static void wgmma(float (&sums)[J][4], vec<float, 4> a, const float* b) {
-  emulated_wgmma<8>(&sums[0][0], 8 * J, a, b,
+static void wgmma(float (&sums)[J][4], vec<float, 4> a, const float* b, int line) {
+  emulated_wgmma<8>(&sums[0][0], 8 * J, a, b, line,
                     [](u32 word, int) { return emulated_bits<float>(word & ~0x1fffu); },
                     [](const void* b, int at) {
                       return emulated_bits<float>(static_cast<const u32*>(b)[at] & ~0x1fffu);
                     });
 }
 template <int J>
-static void wgmma(float (&sums)[J][4], vec<f16, 8> a, const f16* b) {
-  emulated_wgmma<16>(&sums[0][0], 8 * J, a, b,
+static void wgmma(float (&sums)[J][4], vec<f16, 8> a, const f16* b, int line) {
+  emulated_wgmma<16>(&sums[0][0], 8 * J, a, b, line,
                      [](u32 word, int low) { return to_f32(f16{u16(word >> 16 * low)}); },
                      [](const void* b, int at) { return to_f32(static_cast<const f16*>(b)[at]); });
 }
 template <int J>
-static void wgmma(float (&sums)[J][4], vec<bf16, 8> a, const bf16* b) {
-  emulated_wgmma<16>(&sums[0][0], 8 * J, a, b,
+static void wgmma(float (&sums)[J][4], vec<bf16, 8> a, const bf16* b, int line) {
+  emulated_wgmma<16>(&sums[0][0], 8 * J, a, b, line,
                      [](u32 word, int low) { return emulated_bits<float>(low ? word & 0xffff0000u : word << 16); },
                      [](const void* b, int at) {
                        return emulated_bits<float>(u32(static_cast<const bf16*>(b)[at].bits) << 16);

@@ -356,8 +356,7 @@ class _Writer:
         self.line(f"run.copies.wait({op.groups.value.data}, {mask})")
 
     def barriers(self, op: MBarrierCreateOp, _: str) -> None:
-        count = op.barriers.type.num_barriers.data
-        self.line(f"{self.name(op.barriers)} = run.barriers.create({count})")
+        self.line(f"{self.name(op.barriers)} = run.barriers.create({op.barriers.type.num_barriers.data})")
 
     def at_barrier(self, method: str, op: Operation, mask: str) -> None:
         """Emits an op on one barrier of a group."""

@@ -31,9 +31,9 @@ class _Product:
     group: int
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of b."""
-        return 32 * self.op.columns
+    def parts(self) -> list[tuple[Value, int]]:
+        """Where b lies: the bytes of each chunk, by their start and number."""
+        return [(self.at + chunk * 16 * self.op.line, 16 * self.op.columns) for chunk in range(2)]
 
 
 class Products:
@@ -67,8 +67,9 @@ class Products:
         self._all(op, mask)
         if not self._fenced:
             self._batch.fail(op, "there is no fence before the first product of its group")
-        if any(np.any(index != 0) for index in indices[-2:]) or np.any(indices[-3] + 2 > b.sizes[-3]):
-            self._batch.fail(op, f"b starts inside of a chunk, or has no two of its {b.sizes[-3]} chunks")
+        inside = np.any(indices[-1] != 0) or np.any(indices[-2] % 8) or np.any(indices[-2] + op.columns > op.line)
+        if inside or np.any(indices[-3] + 2 > b.sizes[-3]):
+            self._batch.fail(op, f"b starts inside of a core matrix, or ends outside of its {b.sizes[-3]} chunks")
         at = self._access.place(site, b, indices, mask) * site.stored.itemsize
         if varies(at):
             if (at != at[:, :1]).any():
@@ -83,7 +84,7 @@ class Products:
             own.in_flight = True
         product = _Product(op, site, a, space, at, own, self._groups)
         if isinstance(space, checked_memory.CheckedShared):
-            space.begin_read(op, at, product.nbytes)
+            space.begin_read(op, product.parts)
         self._pending.append(product)
 
     def wait(self, op: Operation, groups: int, mask: Mask) -> None:
@@ -95,8 +96,8 @@ class Products:
             self._sums[each.sums] = _multiplied(self._batch, each, self._sums[each.sums])
         for space in {each.space for each in done}:
             if isinstance(space, checked_memory.CheckedShared):
-                own = [(each.op, each.at, each.nbytes) for each in done if each.space is space]
-                rest = [(each.at, each.nbytes) for each in self._pending if each.space is space]
+                own = [(each.op, each.parts) for each in done if each.space is space]
+                rest = [each.parts for each in self._pending if each.space is space]
                 space.end_reads(own, rest)
         for sums in {each.sums for each in done} - {each.sums for each in self._pending}:
             if any(slot is not None for slot in sums.slots):
@@ -119,8 +120,8 @@ def _multiplied(batch: Batch, product: _Product, sums: list[Value]) -> list[Valu
     """The sums with a product added: a value for each of a thread's."""
     rows, threads, columns = batch.blocks, batch.threads, product.op.columns
     a = broadcast_to(product.a, (rows, threads, product.a.shape[-1]))
-    tile, stored = _bytes(product, rows), product.site.stored
-    b = np.ascontiguousarray(tile).view(stored).reshape(rows, 2, columns, -1)
+    stored = product.site.stored
+    b = np.ascontiguousarray(_bytes(product, rows)).view(stored).reshape(rows, 2, columns, -1)
     left, b = left_matrix(cut(a)), cut(b)
     right = b.astype(np.float64).transpose(0, 1, 3, 2).reshape(rows, -1, columns)
     left = left.astype(np.float64).reshape(rows, threads // 2, -1)  # 16 rows for each of 32 threads
@@ -132,9 +133,11 @@ def _multiplied(batch: Batch, product: _Product, sums: list[Value]) -> list[Valu
 
 
 def _bytes(product: _Product, rows: int) -> Array:
-    """b of each block."""
-    data, size = product.space.data, product.nbytes
-    if not varies(product.at):
-        return data[:, product.at : product.at + size]
-    starts = broadcast_to(product.at, (rows, 1))
-    return np.take_along_axis(data, starts + np.arange(size), axis=1)
+    """b of each block, one chunk behind the other."""
+    return np.concatenate([_part(product.space.data, at, size, rows) for at, size in product.parts], axis=1)
+
+
+def _part(data: Array, at: Value, size: int, rows: int) -> Array:
+    if not varies(at):
+        return data[:, at : at + size]
+    return np.take_along_axis(data, broadcast_to(at, (rows, 1)) + np.arange(size), axis=1)

@@ -202,3 +202,129 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// expected-error @below {{barriers lie in shared memory}}
+func.func @f(%b: !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<private>, num_barriers = 2>) {
+  func.return
+}
+
+// -----
+
+// expected-error @below {{a group of 0 barriers; it must have at least one}}
+func.func @f(%b: !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 0>) {
+  func.return
+}
+
+// -----
+
+func.func @f(%m: memref<64xf32>, %s: memref<64xf32>, %b: !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 2>, %i: index) {
+  // expected-error @below {{a bulk copy goes to shared memory}}
+  nvgpu.bulk_async_copy %m[%i], %s[%i], %b[%i], 4 : memref<64xf32> to memref<64xf32>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 2>
+  func.return
+}
+
+// -----
+
+func.func @f(%m: memref<64xf32>, %s: memref<64xf16, #gpu.address_space<workgroup>>, %b: !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 2>, %i: index) {
+  // expected-error @below {{a copy from f32 to f16}}
+  nvgpu.bulk_async_copy %m[%i], %s[%i], %b[%i], 4 : memref<64xf32> to memref<64xf16, #gpu.address_space<workgroup>>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 2>
+  func.return
+}
+
+// -----
+
+func.func @f(%m: memref<64xf32>, %s: memref<64xf32, #gpu.address_space<workgroup>>, %b: !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 2>, %i: index) {
+  // expected-error @below {{expected 1 indices for memref<64xf32>, got 2}}
+  nvgpu.bulk_async_copy %m[%i, %i], %s[%i], %b[%i], 4 : memref<64xf32> to memref<64xf32, #gpu.address_space<workgroup>>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 2>
+  func.return
+}
+
+// -----
+
+func.func @f(%m: memref<8x8xf32, strided<[16, 1]>>, %s: memref<64xf32, #gpu.address_space<workgroup>>, %b: !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 2>, %i: index) {
+  // expected-error @below {{a bulk copy of contiguous elements from or to memref<8x8xf32, strided<[16, 1]>>}}
+  nvgpu.bulk_async_copy %m[%i, %i], %s[%i], %b[%i], 4 : memref<8x8xf32, strided<[16, 1]>> to memref<64xf32, #gpu.address_space<workgroup>>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 2>
+  func.return
+}
+
+// -----
+
+func.func @f(%m: memref<64xf32>, %s: memref<64xf32, #gpu.address_space<workgroup>>, %b: !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 2>, %i: index) {
+  // expected-error @below {{a copy of 68 elements from or to memref<64xf32>}}
+  nvgpu.bulk_async_copy %m[%i], %s[%i], %b[%i], 68 : memref<64xf32> to memref<64xf32, #gpu.address_space<workgroup>>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 2>
+  func.return
+}
+
+// -----
+
+func.func @f(%m: memref<64xf32>, %s: memref<64xf32, #gpu.address_space<workgroup>>, %b: !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 2>, %i: index) {
+  // expected-error @below {{a bulk copy of 24 bytes; it must be a multiple of 16}}
+  nvgpu.bulk_async_copy %m[%i], %s[%i], %b[%i], 6 : memref<64xf32> to memref<64xf32, #gpu.address_space<workgroup>>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 2>
+  func.return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{there can't be -1 groups in flight}}
+  nvgpu.warpgroup.wait -1
+  func.return
+}
+
+// -----
+
+func.func @f(%a: vector<4xf64>, %b: memref<2x16x4xf32, #gpu.address_space<workgroup>>, %sums: memref<2x4xf32, #gpu.address_space<private>>, %i: index) {
+  // expected-error @below {{there is no product of f64}}
+  nvgpu.warpgroup.mma %a, %b[%i, %i, %i], %sums : vector<4xf64>, memref<2x16x4xf32, #gpu.address_space<workgroup>>, memref<2x4xf32, #gpu.address_space<private>>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: vector<8xf32>, %b: memref<2x16x4xf32, #gpu.address_space<workgroup>>, %sums: memref<2x4xf32, #gpu.address_space<private>>, %i: index) {
+  // expected-error @below {{a is vector<8xf32>; it must be vector<4xf32>}}
+  nvgpu.warpgroup.mma %a, %b[%i, %i, %i], %sums : vector<8xf32>, memref<2x16x4xf32, #gpu.address_space<workgroup>>, memref<2x4xf32, #gpu.address_space<private>>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: vector<4xf32>, %b: memref<2x16x4xf32>, %sums: memref<2x4xf32, #gpu.address_space<private>>, %i: index) {
+  // expected-error @below {{b is memref<2x16x4xf32>; it must be f32 in shared memory}}
+  nvgpu.warpgroup.mma %a, %b[%i, %i, %i], %sums : vector<4xf32>, memref<2x16x4xf32>, memref<2x4xf32, #gpu.address_space<private>>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: vector<4xf32>, %b: memref<2x16x8xf32, #gpu.address_space<workgroup>>, %sums: memref<2x4xf32, #gpu.address_space<private>>, %i: index) {
+  // expected-error @below {{b is memref<2x16x8xf32, #gpu.address_space<workgroup>>; its last dimensions must be chunks, columns and 4}}
+  nvgpu.warpgroup.mma %a, %b[%i, %i, %i], %sums : vector<4xf32>, memref<2x16x8xf32, #gpu.address_space<workgroup>>, memref<2x4xf32, #gpu.address_space<private>>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: vector<4xf32>, %b: memref<2x16x4xf32, #gpu.address_space<workgroup>>, %sums: memref<2x4xf32, #gpu.address_space<private>>, %i: index) {
+  // expected-error @below {{expected 3 indices for memref<2x16x4xf32, #gpu.address_space<workgroup>>, got 2}}
+  nvgpu.warpgroup.mma %a, %b[%i, %i], %sums : vector<4xf32>, memref<2x16x4xf32, #gpu.address_space<workgroup>>, memref<2x4xf32, #gpu.address_space<private>>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: vector<4xf32>, %b: memref<2x16x4xf32, #gpu.address_space<workgroup>>, %sums: memref<3x4xf32, #gpu.address_space<private>>, %i: index) {
+  // expected-error @below {{24 columns; there must be 8, 16, ..., 16}}
+  nvgpu.warpgroup.mma %a, %b[%i, %i, %i], %sums : vector<4xf32>, memref<2x16x4xf32, #gpu.address_space<workgroup>>, memref<3x4xf32, #gpu.address_space<private>>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: vector<4xf32>, %b: memref<2x16x4xf32, #gpu.address_space<workgroup>>, %sums: memref<4x3xf32, #gpu.address_space<private>>, %i: index) {
+  // expected-error @below {{the sums are memref<4x3xf32, #gpu.address_space<private>>; they must be a private array of columns / 8 x 4 f32}}
+  nvgpu.warpgroup.mma %a, %b[%i, %i, %i], %sums : vector<4xf32>, memref<2x16x4xf32, #gpu.address_space<workgroup>>, memref<4x3xf32, #gpu.address_space<private>>
+  func.return
+}

@@ -64,3 +64,36 @@ gpu.module @warps {
     gpu.return
   }
 }
+
+// CHECK:           nvgpu.mbarrier.create -> !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>
+// CHECK-NEXT:      nvgpu.mbarrier.init %b[%i], %c1 : !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>
+// CHECK-NEXT:      nvgpu.mbarrier.fence
+// CHECK-NEXT:      nvgpu.mbarrier.arrive.expect_tx %b[%i], %c1 : !nvgpu.mbarrier.group<
+// CHECK-NEXT:      nvgpu.bulk_async_copy %x[%i], %t[%i, %i, %i, %i], %b[%i], 1024 : memref<4096xf32> to memref<3x4x64x4xf32, #gpu.address_space<workgroup>>, !nvgpu.mbarrier.group<
+// CHECK-NEXT:      nvgpu.mbarrier.try_wait.parity %b[%i], %phase, %c1 : !nvgpu.mbarrier.group<
+// CHECK-NEXT:      nvgpu.warpgroup.fence
+// CHECK-NEXT:      nvgpu.warpgroup.mma %a, %t[%i, %i, %i, %i], %sums : vector<4xf32>, memref<3x4x64x4xf32, #gpu.address_space<workgroup>>, memref<8x4xf32, #gpu.address_space<private>>
+// CHECK-NEXT:      nvgpu.warpgroup.commit
+// CHECK-NEXT:      nvgpu.warpgroup.wait 1
+gpu.module @warpgroups {
+  gpu.func @warpgroup(%x: memref<4096xf32>) kernel {
+    %i = gpu.thread_id x
+    %c1 = arith.constant 1 : index
+    %phase = arith.constant false
+    %a = arith.constant dense<1.0> : vector<4xf32>
+    %sums = memref.alloca() : memref<8x4xf32, #gpu.address_space<private>>
+    %s = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
+    %t = memref.view %s[%c1][] : memref<?xi8, #gpu.address_space<workgroup>> to memref<3x4x64x4xf32, #gpu.address_space<workgroup>>
+    %b = nvgpu.mbarrier.create -> !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>
+    nvgpu.mbarrier.init %b[%i], %c1 : !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>
+    nvgpu.mbarrier.fence
+    nvgpu.mbarrier.arrive.expect_tx %b[%i], %c1 : !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>
+    nvgpu.bulk_async_copy %x[%i], %t[%i, %i, %i, %i], %b[%i], 1024 : memref<4096xf32> to memref<3x4x64x4xf32, #gpu.address_space<workgroup>>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>
+    nvgpu.mbarrier.try_wait.parity %b[%i], %phase, %c1 : !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>
+    nvgpu.warpgroup.fence
+    nvgpu.warpgroup.mma %a, %t[%i, %i, %i, %i], %sums : vector<4xf32>, memref<3x4x64x4xf32, #gpu.address_space<workgroup>>, memref<8x4xf32, #gpu.address_space<private>>
+    nvgpu.warpgroup.commit
+    nvgpu.warpgroup.wait 1
+    gpu.return
+  }
+}

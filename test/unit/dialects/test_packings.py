@@ -17,6 +17,7 @@ from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.graph.base import GraphOp
 from mini_infer.dialects.graph.packing.attribute import PACKINGS
 from mini_infer.dialects.graph.packing.block_panels import BlockPanelPacking
+from mini_infer.dialects.graph.packing.core_matrices import CoreMatrixPacking
 from mini_infer.dialects.graph.packing.grouped_panels import (
     Bf16ConvPacking,
     Bf16PanelPacking,
@@ -37,7 +38,7 @@ from mini_infer.dialects.graph.packing.packings import (
 )
 from mini_infer.dialects.graph.packing.unpack import UnpackOp
 from mini_infer.dialects.graph.packing.winograd_filters import WinogradPacking
-from mini_infer.dialects.graph.values import numpy_dtype, shape_of
+from mini_infer.dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
 
 CASES: list[tuple[Packing, tuple[int, ...]]] = [
     (PanelPacking(4), (5, 7)),
@@ -131,7 +132,7 @@ def test_transforms_of_bf16_are_wide() -> None:
 
 
 def test_every_packing_has_cases() -> None:
-    elsewhere = {WinogradPacking, BlockPanelPacking}  # test_winograd.py, and below
+    elsewhere = {WinogradPacking, BlockPanelPacking, CoreMatrixPacking}  # test_winograd.py, and below
     assert {type(packing) for packing, _ in CASES} == {*PACKINGS.values()} - elsewhere
     assert all(PACKINGS[each.kind] is each for each in PACKINGS.values())
 
@@ -194,3 +195,64 @@ def test_panels_made_of_some_rows_of_a_transposed_matrix() -> None:
     step = packing.rows(weight.shape)
     parts = [packing.pack(weight[at : at + step]) for at in range(0, 14, step)]
     np.testing.assert_array_equal(np.concatenate(parts), packing.pack(weight))
+
+
+CORE_CASES = [
+    (CoreMatrixPacking(8, 8), (5, 7), (1, 1, 2, 8, 4)),
+    (CoreMatrixPacking(8, 64, transposed=True, half=True), (19, 37), (1, 3, 8, 8, 8)),
+    (CoreMatrixPacking(16, 32, groups=2, brain=True), (34, 3, 3, 3), (2, 2, 4, 16, 8)),
+]
+
+
+@pytest.mark.parametrize(("packing", "shape", "packed_shape"), CORE_CASES)
+def test_core_matrices_agree_with_themselves(
+    packing: CoreMatrixPacking, shape: tuple[int, ...], packed_shape: tuple[int, ...]
+) -> None:
+    weight = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    packed = packing.pack(weight)
+    assert packed.shape == packing.packed_shape(shape) == packed_shape
+    assert packed.dtype == numpy_dtype(packing.packed_type(f32))
+    rounded = packing.unpack(packed, shape)
+    np.testing.assert_allclose(rounded, weight, rtol=2.0 ** (-8 if packing.brain else -11))
+    assert (rounded != weight).any()
+    np.testing.assert_array_equal(packing.pack(rounded, np.full_like(packed, 7)), packed)
+    m = Model()
+    unpack = UnpackOp(m.input(*packed.shape, dtype=packed.dtype), packing, shape)
+    assert unpack.packing.packing == packing
+    assert (shape_of(unpack.result), element_type_of_value(unpack.result)) == (shape, f32)
+
+
+def test_core_matrices_keep_numbers_of_16_bits() -> None:
+    packing, weight = CoreMatrixPacking(8, 8, brain=True, kept=True), np.arange(15).reshape(5, 3)
+    packed = packing.pack(weight.astype(numpy_dtype(bf16)))
+    assert packing.plain_type(packing.packed_type(bf16)) == bf16
+    np.testing.assert_array_equal(packing.unpack(packed, (5, 3)), weight)
+    assert packing.unpack(packed, (5, 3)).dtype == numpy_dtype(bf16)
+
+
+def test_core_matrices_lie_as_tensor_cores_read_them() -> None:
+    """16 bytes of each column side by side, and filled up with zeros."""
+    weight = np.arange(1, 11, dtype=np.float32).reshape(5, 2)
+    packed = CoreMatrixPacking(3, 8).pack(weight)
+    assert packed.ravel().tolist() == [1, 3, 5, 7, 2, 4, 6, 8, 0, 0, 0, 0, 9, 0, 0, 0, 10, *[0] * 7]
+    taps = np.arange(18, dtype=np.float32).reshape(1, 2, 3, 3)
+    np.testing.assert_array_equal(CoreMatrixPacking(1, 20).pack(taps).ravel()[:18], FilterPacking().pack(taps).ravel())
+
+
+def test_core_matrices_round_ties_away_from_zero_and_beyond_the_largest() -> None:
+    weight = np.array([[1 + 2.0**-11, -1 - 2.0**-11, np.nan, np.inf, 3.4028235e38]], np.float32)
+    found = CoreMatrixPacking(8, 4).pack(weight).reshape(8, 4)[:5, 0]
+    np.testing.assert_array_equal(found, np.array([1 + 2.0**-10, -1 - 2.0**-10, np.nan, np.inf, np.inf], np.float32))
+
+
+def test_core_matrices_hold_whole_chunks_of_constant_weights() -> None:
+    for packing, shape, message in (
+        (CoreMatrixPacking(8, 8), (9, 7), "a depth of 9 can't be padded to 8 in chunks of 4"),
+        (CoreMatrixPacking(8, 12, half=True), (9, 7), "can't be padded to 12 in chunks of 8"),
+        (CoreMatrixPacking(8, 16, groups=2), (9, 3, 1, 1), "9 output channels in 2 groups"),
+        (CoreMatrixPacking(8, 16), (9,), r"not shape \[9\]"),
+    ):
+        with pytest.raises(VerifyException, match=message):
+            packing.packed_shape(shape)
+    with pytest.raises(CompileError, match="only constant weights can be packed as core matrices"):
+        CoreMatrixPacking(8, 8).ops(Model().input(8, 8))

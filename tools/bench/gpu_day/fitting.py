@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from ....dialects.errors import ConfigError
-from ....passes.kernels.schedules.cuda import mma, products, tiles, tuning
+from ....passes.kernels.schedules.cuda import mma, products, tiles, tuning, wgmma
 from .markdown_tables import markdown_table
 from .measurements import Measurement, regrets
 
-READERS: tuple[ModuleType, ...] = (mma, products, tiles)
+READERS: tuple[ModuleType, ...] = (mma, products, tiles, wgmma)
 """The modules that import the constants."""
 CONSTANTS = (
     "LAUNCH",
@@ -31,6 +31,8 @@ CONSTANTS = (
     "PRODUCTS_STEP",
     "PRODUCTS_STORED",
     "TILES_REACHED",
+    "WGMMA_REACHED",
+    "WGMMA_READS",
 )
 PULL = 0.05
 """Weight of a constant's distance from its value in use, which stays where nothing measured depends on it."""
@@ -74,7 +76,7 @@ def fitted(measurements: Sequence[Measurement]) -> dict[str, float]:
 
 def of_products(measurements: Sequence[Measurement]) -> list[Measurement]:
     """The measurements whose costs follow from the constants."""
-    return [each for each in measurements if each.times and each.schedule.name in ("mma", "tiles")]
+    return [each for each in measurements if each.times and each.schedule.name in ("mma", "tiles", "wgmma")]
 
 
 def log_errors(measurements: Sequence[Measurement]) -> list[float]:

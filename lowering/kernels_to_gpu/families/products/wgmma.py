@@ -92,8 +92,8 @@ def _write(k: GpuKernel, grid: Grid, schedule: Wgmma, blocks: Blocks) -> None:
 class _Fragment:
     """A thread's part of `steps` pieces of 64 rows of the left operand's tile, rounded to `element`.
 
-    In 32 bits, number e is in row `first` + 8 * (e % 2), at depth `place` + 4 * (e / 2). In 16 bits, numbers are pairs of
-    depths, and pair e is in row `first` + 8 * (e % 2), at depth 2 * `place` + 8 * (e / 2).
+    Number e is in row `first` + 8 * (e % 2), at depth `place` + 4 * (e / 2). In 16 bits, it is a pair of adjacent
+    depths, the first of them 2 * `place` + 8 * (e / 2).
     """
 
     b: ThreadBuilder

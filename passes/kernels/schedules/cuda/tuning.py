@@ -94,8 +94,8 @@ WARP_ROWS_MOST_EACH = 32
 """Largest number of elements per lane for rows that are computed by a part of a warp."""
 
 WGMMA_REACHED = 0.7
-"""Largest share of the tensor cores' peak that products by warpgroups reach: 60 to 80 % of the datasheet's are published
-for kernels that read one operand from registers. Expected, not measured."""
+"""Largest share of the tensor cores' peak that products by warpgroups reach: 60 to 80 % of the datasheet's are
+published. Expected, not measured."""
 WGMMA_READS = 94
-"""Bytes of the left operand per nanosecond that the warps of a multiprocessor read from shared memory and round: as
-MMA_READS, of which this is the half. Expected, not measured."""
+"""Bytes of the left operand per nanosecond that the warps of a multiprocessor read from shared memory and round, while
+tensor cores multiply: MMA_READS. Expected, not measured."""

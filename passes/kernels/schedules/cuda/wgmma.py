@@ -4,7 +4,7 @@ A block has a warpgroup of 128 threads for each 64 rows, and bn columns. Weights
 that tensor cores read from shared memory, so that one thread copies a tile by one instruction; the rows come by
 asynchronous copies, and are rounded on their way to registers, from where tensor cores take them. Sums are f32.
 
-Only for sm_90a, whose instructions no other architecture has, and for weights of f32.
+Only for sm_90a, whose instructions no other architecture has, and for weights of f32 or of what numbers are rounded to.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from math import ceil
 from typing import Self
 
 from typing_extensions import override
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import bf16, f16, f32
+from xdsl.ir import Attribute
 
 from .....dialects.gpu.warpgroup import ROWS, WARPGROUP
 from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
@@ -37,11 +38,13 @@ from .tuning import WGMMA_REACHED, WGMMA_READS
 ARCHITECTURE = "sm_90a"
 SIZES = ((128, 256), (128, 128), (128, 64), (64, 256), (64, 128), (64, 64))
 """bm, bn."""
+ELEMENTS: dict[str, Attribute] = {"tf32": f32, "fp16": f16, "bf16": bf16}
+"""Element type of what is multiplied, by precision."""
 BK = {"tf32": 32, "fp16": 64, "bf16": 64}
 """Depth of what is in shared memory at a time: four steps."""
 STAGES = (4, 3)
 """Tiles of an operand in shared memory: as many as let all blocks be resident at once that could be with the least."""
-BARRIER = 8  # bytes of a stage's barrier, beside what a launch asks for
+BARRIERS = 128  # bytes of the stages' barriers, beside what a launch asks for and aligned as that is
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class Wgmma(Schedule[GpuAttr]):
         form, precision = code_for(kernel), target.precision.data
         if target.architecture.data != ARCHITECTURE or precision not in BK:
             return
-        if form is None or not _has_weight(kernel, form):
+        if form is None or not _has_weight(kernel, form, precision):
             return
         shape, bk = product_shape(form.root), BK[precision]
         for bm, bn in SIZES:
@@ -100,7 +103,7 @@ class Wgmma(Schedule[GpuAttr]):
         read = item_bytes(contraction_form(kernel).lhs)
         width, machines = (2 if self.half or self.brain else 4), target.multiprocessors.data
         left = max(self.bm * (self.bk + 8), self.bk * (self.bm + 8)) * read
-        shared = self.stages * (left + self.bn * self.bk * width + BARRIER)
+        shared = self.stages * (left + self.bn * self.bk * width) + BARRIERS
         # Fragments are read while tensor cores multiply: the slower of both counts.
         reading = self.bm * self.bk * read / WGMMA_READS
         most = 2 * self.bm * self.bn * self.bk * machines / reading
@@ -138,7 +141,8 @@ class Wgmma(Schedule[GpuAttr]):
         parts = ceil(ceil(product_shape(root).depth / self.bk) / self.splits) * self.splits
         groups = root.groups.value.data if isinstance(root, ConvOp) else 1
         transposed = isinstance(root, MatmulOp) and root.transpose_b is not None
-        return CoreMatrixPacking(self.bn, parts * self.bk, groups, transposed, self.half, self.brain)
+        kept = element_type_of_value(root.operands[1]) != f32
+        return CoreMatrixPacking(self.bn, parts * self.bk, groups, transposed, self.half, self.brain, kept)
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
@@ -146,8 +150,8 @@ class Wgmma(Schedule[GpuAttr]):
         return partial_sums(kernel, self.splits)
 
 
-def _has_weight(kernel: KernelOp, form: ContractionForm) -> bool:
-    """Whether the right-hand side is a weight of f32 that can be packed: one matrix, or filters."""
+def _has_weight(kernel: KernelOp, form: ContractionForm, precision: str) -> bool:
+    """Whether the right-hand side is a weight that can be packed: one matrix, or filters, of f32 or what it becomes."""
     constants = [kernel.arguments[position] for position in constant_operands(kernel)]
     matrix = isinstance(form.root, ConvOp) or len(shape_of(form.rhs)) == 2
-    return matrix and form.rhs in constants and element_type_of_value(form.rhs) == f32
+    return matrix and form.rhs in constants and element_type_of_value(form.rhs) in (f32, ELEMENTS[precision])

@@ -1,0 +1,168 @@
+"""Products and convolutions by warpgroups: they agree with float64 whatever the sizes, and where they are chosen."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gpu_models import check_launches, lowered, placed, run_launches
+from graph_runs import Case, Model, build
+from unit.lowering.kernels_to_gpu import test_gpu_contraction as cases
+from xdsl.ir import SSAValue
+
+from mini_infer.dialects.graph.interpreter import interpret
+from mini_infer.dialects.graph.ops.contraction import MatmulOp
+from mini_infer.dialects.kernel.targets import GpuAttr
+from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
+from mini_infer.lowering.pipelines import Phase, run_phases
+from mini_infer.passes.kernels.choose_schedule import choices_of
+from mini_infer.passes.kernels.schedules.cuda.wgmma import BK, SIZES, Wgmma
+from mini_infer.runtime.devices.cuda.nvrtc import nvrtc, resources_in
+from mini_infer.runtime.devices.emulated.compiled import COMPILERS, load
+
+WAYS = (
+    ("tf32", Wgmma(64, 32, 16, 3)),
+    ("fp16", Wgmma(128, 64, 32, 2, splits=2, half=True)),
+    ("bf16", Wgmma(64, 16, 16, 4, splits=3, brain=True)),
+)
+
+
+def wide(m: Model) -> SSAValue:
+    """Several blocks along rows and columns, none of them whole."""
+    return m(MatmulOp(m.input(3, 50, 300), m.weight(300, 132)))
+
+
+def by_row(m: Model) -> SSAValue:
+    """Rows are contiguous on the left, not depths."""
+    return m(MatmulOp(m.input(52, 68), m.weight(52, 40), transpose_a=True))
+
+
+def narrow(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(20, 24, dtype=np.float16), m.weight(24, 40, dtype=np.float16)))
+
+
+PRODUCTS: tuple[Case, ...] = (cases.plain, cases.odd, cases.residual, cases.right_transposed, wide, by_row)
+
+
+@pytest.mark.parametrize("number", range(len(PRODUCTS) + len(cases.CONVOLUTIONS)))
+def test_warpgroups(number: int) -> None:
+    case, (precision, schedule) = (*PRODUCTS, *cases.CONVOLUTIONS)[number], WAYS[number % len(WAYS)]
+    check_launches(case, schedule, target=GpuAttr.named("sm_90a", precision), bound=cases.ROUNDED[precision])
+
+
+@pytest.mark.parametrize("case", [cases.whole_numbers, cases.whole_filters])
+def test_nothing_that_is_whole_is_rounded(case: Case) -> None:
+    for precision, schedule in WAYS:
+        check_launches(case, schedule, target=GpuAttr.named("sm_90a", precision), bound=1e-12)
+
+
+def test_what_is_no_number_reaches_its_own_row_and_column_only() -> None:
+    """Not even times zero, where sizes are filled up."""
+
+    def unusual(m: Model) -> SSAValue:
+        x, w = (np.rint(m.random(*shape, scale=3)).astype(np.float32) for shape in ((70, 45), (45, 36)))
+        x[3, 7], x[66, 44], w[44, 5], w[0, 35] = np.nan, np.inf, -np.inf, np.inf
+        return m(MatmulOp(m.input(data=x), m.weight(data=w)))
+
+    m = build([unusual])
+    (expected,) = interpret(m.module, m.inputs, m.ctx.blobs, precision=np.float64).values()
+    for precision, schedule in WAYS:
+        (got,) = run_launches(m, lowered(m, GpuAttr.named("sm_90a", precision), [schedule]))
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")
+@pytest.mark.parametrize(("precision", "schedule"), WAYS)
+def test_the_text_does_the_same(precision: str, schedule: Wgmma) -> None:
+    m = build([wide])
+    made = lowered(m, GpuAttr.named("sm_90a", precision), [schedule])
+    expected, program = run_launches(m, made), load(cuda_text(made.module))
+    for seed in range(3):
+        roots, got = placed(m, made)
+        for launch in made.launches:
+            program.run(launch, [each.allocation.ctypes.data for each in roots], seed)
+        for a, b in zip(got, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-5)
+
+
+def candidates(case: Case, architecture: str, precision: str) -> list[Wgmma]:
+    """Those of this schedule for the one contraction of a case, and whether the first was taken."""
+    m = build([case])
+    module = m.module.clone()
+    module.attributes["kernel.target"] = GpuAttr.named(architecture, precision)
+    run_phases(m.ctx, module, [Phase("kernels", "form-kernels,limit-threads,choose-schedule")])
+    (choice,) = [each for each in choices_of(m.ctx) if each.form == "contraction"]
+    return [each for each, _ in choice.candidates if isinstance(each, Wgmma)]
+
+
+def large(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(2048, 2048), m.weight(2048, 2048)))
+
+
+def test_only_hopper_has_warpgroups() -> None:
+    for architecture in ("sm_80", "sm_90a", "sm_100a"):
+        for precision in ("fp32", "tf32", "3xtf32", "fp16", "bf16"):
+            found = candidates(large, architecture, precision)
+            assert bool(found) == (architecture == "sm_90a" and precision in BK)
+            assert all((each.half, each.brain) == (precision == "fp16", precision == "bf16") for each in found)
+
+
+@pytest.mark.parametrize(
+    ("case", "precision"), [(cases.large, "fp16"), (cases.both_transposed, "fp16"), (narrow, "bf16")]
+)
+def test_only_weights_of_32_bits_or_of_what_they_become_are_packed(case: Case, precision: str) -> None:
+    assert not candidates(case, "sm_90a", precision)
+
+
+def test_weights_of_16_bits_are_packed_as_they_are() -> None:
+    assert candidates(narrow, "sm_90a", "fp16")
+    check_launches(narrow, WAYS[1][1], target=GpuAttr.named("sm_90a", "fp16"), bound=1e-3)
+
+
+def test_filters_and_matrices_are() -> None:
+    assert candidates(cases.padded, "sm_90a", "tf32") and candidates(cases.right_transposed, "sm_90a", "tf32")
+
+
+def test_large_products_are_done_by_warpgroups() -> None:
+    for precision in BK:
+        m = build([large])
+        module = m.module.clone()
+        module.attributes["kernel.target"] = GpuAttr.named("sm_90a", precision)
+        run_phases(m.ctx, module, [Phase("kernels", "form-kernels,limit-threads,choose-schedule")])
+        (choice,) = [each for each in choices_of(m.ctx) if each.form == "contraction"]
+        assert isinstance(choice.taken, Wgmma)
+
+
+def disassembler() -> str | None:
+    """NVIDIA's, from a toolkit or its wheel."""
+    wheels = Path(sys.prefix).glob("lib/python*/site-packages/nvidia/*/bin/nvdisasm")
+    return shutil.which("nvdisasm") or next(map(str, wheels), None)
+
+
+@pytest.mark.parametrize(("bm", "bn"), SIZES)
+@pytest.mark.parametrize("precision", BK)
+@pytest.mark.thinned(5)
+def test_machine_code_keeps_its_registers_and_its_products_in_flight(
+    precision: str, bm: int, bn: int, tmp_path: Path
+) -> None:
+    schedule = Wgmma(bm, bn, BK[precision], 3, half=precision == "fp16", brain=precision == "bf16")
+    text = cuda_text(lowered(build([large]), GpuAttr.named("sm_90a", precision), [schedule]).module)
+    kind = {"fp16": "k16.f32.f16.f16", "bf16": "k16.f32.bf16.bf16"}.get(precision, "k8.f32.tf32.tf32")
+    assert f"wgmma.mma_async.sync.aligned.m64n{bn}{kind}" in text and "cp.async.bulk.shared::cluster" in text
+    code, log = nvrtc().compile(text, "sm_90a")
+    (needed,) = resources_in(log)
+    assert needed.spill_stores == needed.spill_loads == needed.stack == 0
+    assert "wgmma" not in log  # ptxas tells of products that it lets wait for each other
+    if tool := disassembler():
+        (tmp_path / "cubin").write_bytes(code)
+        sass = subprocess.run([tool, tmp_path / "cubin"], capture_output=True, text=True, check=True).stdout
+        assert f"HGMMA.64x{bn}x" in sass and "UBLKCP" in sass
+
+
+def test_other_kernels_have_nothing_of_it() -> None:
+    text = cuda_text(lowered(build([cases.plain]), GpuAttr.named("sm_90a", "fp32")).module)
+    assert "wgmma" not in text and "mbarrier" not in text
