@@ -1,4 +1,4 @@
-"""The estimated time of a model on a CPU, from the costs of its kernels' schedules."""
+"""The estimated time of a model, from the costs of its kernels' schedules."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from ..dialects.graph.host import kernels_of, main_of, runs_of
 from ..dialects.graph.ops.indexing import ScatterOp
 from ..dialects.graph.ops.structure import KernelOp
 from ..dialects.kernel.calls import CallOp
-from ..dialects.kernel.targets import CpuAttr, cpu_of
+from ..dialects.kernel.targets import CpuAttr, GpuAttr, target_of
 from ..dialects.sizes.guards import unguarded
 from .cost_model import bytes_of, moving_seconds, multiplying_seconds, nanoseconds, operations, seats_of
 from .kernels.kernel_facts import constant_operands
 from .kernels.schedules import schedule_of
 from .kernels.schedules.cpu.winograd import Winograd
-from .memory.analysis.main_steps import stages_of
+from .memory.analysis.main_steps import calls_of, stages_of
 
 CALL_SECONDS = 40e-9
 """Of a call: its arguments, and what a kernel computes before its loops."""
@@ -30,12 +30,15 @@ cost tells what its products wait for."""
 def estimated_seconds(module: ModuleOp) -> float:
     """Estimated seconds of an inference of a module at the arena level, at its current sizes.
 
-    Each loop has as many turns as its bounds say, or one where these are of run time. A stage's work is divided evenly
-    among the threads that it is worth.
+    Each loop has as many turns as its bounds say, or one where these are of run time. On a CPU a stage's work is
+    divided evenly among the threads that it is worth; on a GPU calls run one by one, and costs include the launch.
     """
-    target, kernels = cpu_of(module), kernels_of(module)
+    target, kernels = target_of(module), kernels_of(module)
     found = 0.0
     with unguarded():
+        if isinstance(target, GpuAttr):
+            costs = {name: schedule_of(kernel, target.device).cost(kernel, target) for name, kernel in kernels.items()}
+            return sum(runs_of(call) * costs[call.callee.string_value()] for call in calls_of(main_of(module)))
         costs = {name: _seconds(kernel, target) for name, kernel in kernels.items()}
         work = {name: nanoseconds(kernel, target) for name, kernel in kernels.items()}
         for stage in stages_of(main_of(module).body.block):

@@ -206,7 +206,7 @@ class EngineConfig:
         exceed it is computed in parts; one that can't be is a PlanError. CPU only, on Linux.
     memory: bytes, such as "512K", that the arena may have: the plan that is fastest by estimate among those that fit is
         taken, with layers by bands of rows and schedules with less scratch where they are needed (`memory_frontier`
-        lists them). A PlanError tells the smallest if none fits. One shape; CPU only.
+        lists them). A PlanError tells the smallest if none fits. One shape.
     tuned: use the schedules that the tuner measured on this machine (`compile(..., tune=seconds)`, `mini-infer tune`);
         off, schedules are chosen by estimates, which are the same on every machine of a kind. CPU only.
     winograd: 3x3 convolutions by Winograd's transforms, with fewer multiplications and larger rounding errors: "auto",
@@ -344,7 +344,6 @@ class EngineConfig:
         int | str | None,
         Option(
             check=bytes_of,
-            device="cpu",
             decided="kernels",
             requires={"enable_memory_planning": True, "enable_graph_optimization": True},
         ),

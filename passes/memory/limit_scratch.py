@@ -37,7 +37,7 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import ConfigError
 from ...dialects.graph.host import blocks_of, inner_blocks, kernels_of, main_of, runs_of
 from ...dialects.graph.ops.structure import CallOp, KernelOp
-from ...dialects.kernel.targets import target_of
+from ...dialects.kernel.targets import GpuAttr, target_of
 from ...dialects.sizes.guards import unguarded
 from ...dialects.sizes.sizes import now
 from ..kernels.choose_schedule import AnySchedule, Choice, choices_of, packed_bytes, take_schedule
@@ -77,7 +77,8 @@ class LimitScratch(ModulePass):
         with unguarded():
             if not any(now(interface_of(each).scratch_bytes(1)) for each in kernels.values()):
                 return
-            threads = 1 if self._is_default else target_of(op).threads.data
+            target = target_of(op)
+            threads = 1 if self._is_default or isinstance(target, GpuAttr) else target.threads.data
             beside = self._beside(op, kernels, threads)
             runs = Counter[str]()
             for call in main_of(op).body.walk():

@@ -137,8 +137,8 @@ def plan_frontier(source: Source, config: EngineConfig, tell: Callable[[str], ob
         raise ConfigError("the frontier is of one shape, with optimisation and memory planning, and without `memory`")
     with collection_paused(), memory_for("planning the model"):
         module, ctx = source.load(config)
-        if compute_device(config.place).kind != "cpu" or level_of(module) != "graph":
-            raise ConfigError("the frontier is of a model, or of a module at the graph level, for the device 'cpu'")
+        if level_of(module) != "graph":
+            raise ConfigError("the frontier is of a model, or of a module at the graph level")
         set_target(module, ctx, config)
         return frontier_of(module, ctx, config, tell)
 
