@@ -146,6 +146,12 @@ class ModuleOp(IRDLOperation):
         super().__init__(properties={"sym_name": StringAttr(name) if isinstance(name, str) else name}, regions=[body])
 
 
+def _is_symbol(size: int) -> bool:
+    """Whether a size is a symbol alone."""
+    monomials = [*size.terms] if isinstance(size, Size) else []
+    return [(len(atoms), factor) for atoms, factor in monomials] == [(1, 1)] and isinstance(monomials[0][0][0], Symbol)
+
+
 @irdl_op_definition
 class FuncOp(IRDLOperation):
     """A kernel, executed by every thread of a launch.
@@ -195,8 +201,11 @@ class FuncOp(IRDLOperation):
             if sizes is not None and (len(sizes) != 3 or min(sizes.get_values()) < 1):
                 raise VerifyException(f"{name} is {sizes}; it must be three positive numbers")
         check_grid(self.known_grid_size.get_values() if self.known_grid_size is not None else ())
-        if any(type != IndexType() for type in self.function_type.inputs.data[self.buffers :]):
-            raise VerifyException(f"{SIZES} lists more sizes than the kernel's last arguments are")
+        if self.buffers < 0 or any(type != IndexType() for type in self.function_type.inputs.data[self.buffers :]):
+            raise VerifyException(f"{SIZES} lists what the last arguments are: each must be an index")
+        for each in () if self.sizes is None else self.sizes.data:
+            if not _is_symbol(each.value.data):
+                raise VerifyException(f"{SIZES} lists symbols of sizes, and not {each.value.data}")
 
     @property
     def buffers(self) -> int:
@@ -216,7 +225,9 @@ class FuncOp(IRDLOperation):
         self.sizes = ArrayAttr([IntegerAttr(size, IndexType()) for size in sizes])
         for size in sizes:
             argument = block.insert_arg(IndexType(), len(block.args))
-            argument.name_hint = re.sub(r"^(?=\d)|\W+", "_", str(size), flags=re.ASCII)
+            # Without "_1" at its end, by which xDSL tells values of one name.
+            name = re.sub(r"^(?=\d)|\W+", "_", str(size), flags=re.ASCII)
+            argument.name_hint = re.sub(r"(?<=.)_+(?=\d)", "", name)
         self.function_type = FunctionType.from_lists(block.arg_types, [])
 
     @classmethod

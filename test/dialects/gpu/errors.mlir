@@ -328,3 +328,25 @@ func.func @f(%a: vector<4xf32>, %b: memref<2x16x4xf32, #gpu.address_space<workgr
   nvgpu.warpgroup.mma %a, %b[%i, %i, %i], %sums : vector<4xf32>, memref<2x16x4xf32, #gpu.address_space<workgroup>>, memref<4x3xf32, #gpu.address_space<private>>
   func.return
 }
+
+// -----
+
+builtin.module attributes {kernel.symbols = #kernel.symbols<dim n = 4 in [1, 8]>} {
+  gpu.module @kernels {
+    // expected-error @below {{kernel.sizes lists what the last arguments are: each must be an index}}
+    gpu.func @f(%x: memref<(n)xf32>) kernel attributes {kernel.sizes = [(n) : index]} {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+builtin.module attributes {kernel.symbols = #kernel.symbols<dim n = 4 in [1, 8]>} {
+  gpu.module @kernels {
+    // expected-error @below {{kernel.sizes lists symbols of sizes, and not n * 2}}
+    gpu.func @f(%x: memref<(n)xf32>, %n: index) kernel attributes {kernel.sizes = [(n * 2) : index]} {
+      gpu.return
+    }
+  }
+}

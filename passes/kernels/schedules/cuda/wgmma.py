@@ -25,6 +25,7 @@ from .....dialects.graph.packing.core_matrices import CoreMatrixPacking
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
+from .....dialects.sizes.sizes import bounds_of
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, contraction_form
 from ...forms.product import product_shape
@@ -89,7 +90,7 @@ class Wgmma(Schedule[GpuAttr]):
             return
         shape, bk = product_shape(form.root), BK[precision]
         for bm, bn in SIZES:
-            if shape.batch > MOST_ALONG_Z or ceil(shape.columns / bn) > MOST_ALONG_Z:
+            if bounds_of(shape.batch)[1] > MOST_ALONG_Z or ceil(shape.columns / bn) > MOST_ALONG_Z:
                 continue
             for splits in splits_for(kernel, bm, bn, bk, target):
                 ways = [cls(bm, bn, bk, stages, splits, precision == "fp16", precision == "bf16") for stages in STAGES]
