@@ -176,6 +176,9 @@ def run_compiled(
     if explain:
         found["schedules"] = choice_facts(compiled.choices)
         console.print(choices_table(compiled.choices))
+        if reads := plan.program.reads:
+            found["host_reads"] = reads
+            console.print(f"the host reads what decides on loops and branches in {reads} places (mini-opt -t launches)")
     for line in pass_lines(engine.statistics):
         console.print(line)
     console.print(outputs_table(outputs))

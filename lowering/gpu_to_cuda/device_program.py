@@ -1,6 +1,6 @@
 """A device's program as plain data: kernel launches, and what the host computes and decides between them.
 
-    launches 0 to 2
+    launches 0 to 1
     %0 = read i64 at argument 1 + 0
     for %1 = 0 to %0 step 1
       %2 = muli %1, 64
@@ -155,9 +155,9 @@ class DeviceProgram:
     """How many there are."""
 
     @property
-    def is_decided(self) -> bool:
-        """Whether all that the host does is known before a run: it reads nothing from the device."""
-        return not any(isinstance(each, Read) for each in steps_of(self.steps))
+    def reads(self) -> int:
+        """How many of the steps read from the device; with none, all that the host does is known before a run."""
+        return sum(isinstance(each, Read) for each in steps_of(self.steps))
 
 
 NO_PROGRAM = DeviceProgram()
@@ -168,11 +168,11 @@ def steps_of(program: Program) -> Iterator[Step]:
     """All steps, those inside of loops and branches included."""
     for step in program:
         yield step
-        for inner in inner_steps(step):
+        for inner in _inner_steps(step):
             yield from steps_of(inner)
 
 
-def inner_steps(step: Step) -> tuple[Program, ...]:
+def _inner_steps(step: Step) -> tuple[Program, ...]:
     """The steps inside of a loop or a branch."""
     match step:
         case If():

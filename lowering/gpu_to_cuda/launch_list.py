@@ -2,7 +2,7 @@
 
     %n = memref.load %count[] : memref<i64>                    %0 = read i64 at argument 1 + 0
     scf.for %i = %c0 to %last step %c1 {                       for %1 = 0 to %0 step 1
-      gpu.launch_func @kernels::@step_0 ... args(%x, %w)         launches 0 to 1
+      gpu.launch_func @kernels::@step_0 ... args(%x, %w)         launch 0
 
 A kernel's argument is an argument of main (an address) plus an offset in bytes; that of a window may depend on the
 turns of loops. Scalars are integers: those that loops and branches hand on are registers. Sizes of run time stay what
@@ -210,8 +210,8 @@ class _Reader:
 
     def _computed(self, op: Operation) -> Number:
         """The result of an op on integers. Casts to more bits are none, as registers have any number of them."""
-        name, operands = op.name.removeprefix("arith."), [self._number(each) for each in op.operands]
         bits, before = _bits(op.results[0].type, op), _bits(op.operands[-1].type, op)
+        name, operands = op.name.removeprefix("arith."), [self._number(each) for each in op.operands]
         match name:
             case "extui":
                 return self._unsigned(operands[0], before)

@@ -55,7 +55,7 @@ from ...dialects.modules import module_named
 from ...dialects.sizes.offsets import Offset
 from ...dialects.sizes.polynomials import Monomial, Symbol
 from ...dialects.sizes.size_attributes import SIZES, sizes_of_module, symbol_of
-from ...dialects.sizes.sizes import terms_of
+from ...dialects.sizes.sizes import is_fixed, terms_of
 from ...passes.geometry.boxes import Box, row_major
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import (
@@ -131,7 +131,7 @@ def _insert_checks(k: GpuKernel, status: int) -> None:
 def _alignment(value: SSAValue, places: Places) -> int:
     """The alignment in bytes of a buffer, up to a thread's widest access: at all shapes, in all turns of loops."""
     place, window, moved = places[value], value.owner, 0
-    if not place.exact and isinstance(window, WindowOp):
+    if isinstance(window, WindowOp) and is_fixed(*memref_type(window.source).get_shape()):
         (elements,) = numbers_of(window.offset)
         moved = gcd(*elements.flat) * place.itemsize
     if not place.exact and not moved:

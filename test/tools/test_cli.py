@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_runs import cli, complaint, saved, told
+from control_models import control_model
 from engine_cases import inputs
 from import_cases import model_of
 from models.build import ModelBuilder
@@ -59,6 +60,12 @@ def test_run_explains_the_schedules(tmp_path: Path, options: list[str]) -> None:
     candidates = [row for row in candidates if row[2]]  # options that take several lines are one candidate
     cheapest = min(candidates, key=lambda row: float(row[4]))
     assert [row for row in candidates if row[5]] == [cheapest]
+
+
+def test_run_explains_where_the_host_decides(tmp_path: Path) -> None:
+    path = saved(control_model("nested"), tmp_path)
+    lines = told("run", path, "--device", "cuda-emulated", "--explain").splitlines()
+    assert "the host reads what decides on loops and branches in 3 places (mini-opt -t launches)" in lines
 
 
 def test_run_explains_nothing_where_nothing_is_chosen(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ class CudaSession(RemoteSession):
         """Switches to a plan's program; its launches may want more shared memory than those of another shape."""
         self._plan = self._stretches.plan = plan
         self._program = ProgramRun(plan.program, self._decide, self._slots)
-        self._is_one = plan.program.is_decided and sum(1 for _ in islice(self._program.due(), MOST + 1)) <= MOST
+        self._is_one = not plan.program.reads and sum(1 for _ in islice(self._program.due(), MOST + 1)) <= MOST
         for name, function in self._functions.items():
             self._gpu.allow_shared(function, max(each.shared for each in plan.launches if each.kernel == name))
 

@@ -23,6 +23,11 @@ def tall(m: Model) -> SSAValue:
     return filtered(m, m.input(1, 40, 3, 7), (64, 1))
 
 
+def wider(m: Model) -> SSAValue:
+    """A result of two columns, of one."""
+    return filtered(m, m.input(2, 5, 1, 8), (3, 1), pads=(1, 0, 1, 1))
+
+
 ALL: list[Case] = [*KERNELS, *BORDERS, *SHAPES, tall]
 
 
@@ -33,6 +38,10 @@ ALL: list[Case] = [*KERNELS, *BORDERS, *SHAPES, tall]
 def test_windows(case: Case, pixels: int) -> None:
     """Borders on all sides, strides, dilations, filters with many rows; channels that are no vectors."""
     check_launches(case, Depthwise(pixels, 64))
+
+
+def test_more_columns_than_there_were() -> None:
+    check_launches(wider, Depthwise(1, 64))
 
 
 def test_vectors_of_channels() -> None:

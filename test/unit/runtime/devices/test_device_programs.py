@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from control_models import CALLS, X, control_model
+from control_models import BRANCH, CALLS, X, control_model
 from endless_models import FOR_EVER, MODELS
 from fake_cupy import FakeCupy, fake, text_as_cubin
 from gpu_runs import EMULATORS
@@ -73,7 +73,7 @@ def test_a_turn_is_one_graph_and_one_wait(texts: FakeCupy) -> None:
 
 def test_known_turns_are_one_graph(texts: FakeCupy, monkeypatch: pytest.MonkeyPatch) -> None:
     scan = mi.compile(control_model("scan"), device="cuda")
-    assert any(isinstance(step, For) for step in scan.plan.program.steps) and scan.plan.program.is_decided
+    assert any(isinstance(step, For) for step in scan.plan.program.steps) and not scan.plan.program.reads
     inputs = CALLS["scan"][1][0]
     first = scan(inputs)
     for _ in range(2):
@@ -122,6 +122,17 @@ def test_windows_move_with_the_turns(texts: FakeCupy, tmp_path: Path) -> None:
         assert any(isinstance(step, LaunchWith) for step in steps_of(engine.plan.program.steps))
         for _ in range(3):
             same(engine(inputs), wanted)
+
+
+def test_shapes_of_a_profile_share_nothing_that_depends_on_them(texts: FakeCupy) -> None:
+    model = model_of(BRANCH.replace("4,6", "n,6"))
+    profile = mi.OptimizationProfile(dims={"n": (1, 4, 9)})
+    cpu, gpu = (mi.compile(model, profile=profile, device=device) for device in ("cpu", "cuda"))
+    for _ in range(3):
+        for rows in (4, 9, 2):
+            for condition in (True, False):
+                inputs = {"x": numbers(rows, 6), "c": np.array(condition)}
+                same(gpu(inputs), cpu(inputs))
 
 
 class OverAfter(RunControl):
@@ -199,3 +210,96 @@ def test_an_inference_of_several_graphs_is_not_timed_as_one(texts: FakeCupy) -> 
     session = cast("cuda_session.CudaSession", cast("Any", context)._session)
     with pytest.raises(UnsupportedError, match="loops or branches that hang on its values is no single CUDA graph"):
         session.microseconds(1, 1)
+
+
+SIGNED = ("addi", "subi", "muli", "divsi", "remsi", "floordivsi", "ceildivsi", "minsi", "maxsi", "andi", "ori", "xori")
+COMPARED = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+
+
+def arithmetic() -> str:
+    """A loop for each operation, whose turns are its result for a and b if that is one of 0 to 9."""
+    lines, outputs = list[str](), list[str]()
+
+    def loop(number: str, name: str) -> None:
+        lines.extend(
+            (
+                f"%{name}_least = arith.maxsi {number}, %none : i64",
+                f"%{name}_few = arith.minsi %{name}_least, %nine : i64",
+                f"%{name}_end = arith.index_cast %{name}_few : i64 to index",
+                f"%{name} = scf.for %{name}_i = %c0 to %{name}_end step %c1 iter_args(%{name}_x = %x)",
+                "    -> (tensor<1xf32>) {",
+                f"  %{name}_y = graph.add %{name}_x, %step : tensor<1xf32>",
+                f"  scf.yield %{name}_y : tensor<1xf32>",
+                "}",
+            )
+        )
+        outputs.append(name)
+
+    for name in SIGNED:
+        lines.append(f"%{name}_n = arith.{name} %a, %b : i64")
+        loop(f"%{name}_n", name)
+    for name in COMPARED:
+        lines.append(f"%{name}_t = arith.cmpi {name}, %a, %b : i64")
+        lines.append(f"%{name}_n = arith.ext{'s' if name.startswith('s') else 'u'}i %{name}_t : i1 to i64")
+        lines.append(f"%{name}_p = arith.addi %{name}_n, %two : i64")
+        loop(f"%{name}_p", name)
+    lines += ["%short = arith.trunci %a : i64 to i8", "%wide = arith.extui %short : i8 to i64"]
+    loop("%wide", "trunci")
+    lines += ["%t = arith.cmpi slt, %a, %b : i64", "%chosen = arith.select %t, %a, %b : i64"]
+    loop("%chosen", "select")
+    results = ", ".join(f'(tensor<1xf32> {{graph.name = "{name}"}})'[1:-1] for name in outputs)
+    body = "\n  ".join(lines)
+    return f"""
+func.func @main(%x: tensor<1xf32> {{graph.name = "x"}}, %p: tensor<i64> {{graph.name = "a"}},
+                %q: tensor<i64> {{graph.name = "b"}}) -> ({results}) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %none = arith.constant 0 : i64
+  %two = arith.constant 2 : i64
+  %nine = arith.constant 9 : i64
+  %step = graph.constant dense<1.0> : tensor<1xf32>
+  %a = tensor.extract %p[] : tensor<i64>
+  %b = tensor.extract %q[] : tensor<i64>
+  {body}
+  func.return {", ".join(f"%{name}" for name in outputs)} : {", ".join("tensor<1xf32>" for _ in outputs)}
+}}
+"""
+
+
+def test_the_host_computes_what_the_cpus_code_does(tmp_path: Path) -> None:
+    path = tmp_path / "arithmetic.mlir"
+    path.write_text(arithmetic())
+    cpu, gpu = mi.compile(path, threads=1), mi.compile(path, device="cuda-emulated")
+    for a, b in ((7, 3), (-7, 3), (7, -3), (-7, -3), (4, 4), (-2, 2**40), (2**40 + 5, 2**40)):
+        inputs = {"x": np.zeros(1, np.float32), "a": np.array(a), "b": np.array(b)}
+        assert gpu(inputs) == cpu(inputs), (a, b)
+
+
+@pytest.mark.parametrize(
+    ("scalar", "message"),
+    [
+        (
+            "%t = arith.cmpf olt, %f, %f : f32",
+            "arith.cmpf: on a GPU, loops and branches hang on integers only, got f32",
+        ),
+        ("%s = arith.shli %n, %n : i64  %t = arith.cmpi eq, %s, %n : i64", "arith.shli: the host of a GPU has no oper"),
+    ],
+)
+def test_what_the_host_does_not_compute_is_refused(tmp_path: Path, scalar: str, message: str) -> None:
+    path = tmp_path / "refused.mlir"
+    path.write_text(f"""
+func.func @main(%x: tensor<4xf32> {{graph.name = "x"}}, %c: tensor<i64> {{graph.name = "c"}}) -> tensor<4xf32> {{
+  %f = arith.constant 1.0 : f32
+  %n = tensor.extract %c[] : tensor<i64>
+  {scalar}
+  %y = scf.if %t -> (tensor<4xf32>) {{
+    %r = graph.relu %x : tensor<4xf32>
+    scf.yield %r : tensor<4xf32>
+  }} else {{
+    scf.yield %x : tensor<4xf32>
+  }}
+  func.return %y : tensor<4xf32>
+}}
+""")
+    with pytest.raises(mi.CompileError, match=message):
+        mi.compile(path, device="cuda-emulated")
