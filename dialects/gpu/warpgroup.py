@@ -6,7 +6,8 @@
     nvgpu.warpgroup.wait 0
 
 Products are in flight until a wait: meanwhile their sums may not be accessed, nor what they read in shared memory be
-written. Every thread of the block takes part, and each of its warpgroups multiplies by itself.
+written. There they read what bulk copies have written; for what ordinary stores write there is no fence here. Every
+thread of the block takes part, and each of its warpgroups multiplies by itself.
 """
 
 from __future__ import annotations
@@ -74,9 +75,9 @@ class WarpgroupMmaOp(IRDLOperation):
           : vector<4xf32>, memref<3x8x64x4xf32, #gpu...<workgroup>>, memref<8x4xf32, #gpu...<private>>
 
     K is 8 for f32 (of which the first 19 bits are taken), 16 for f16 and bf16. b is N columns, from an index on, of two
-    chunks: K / 2 elements for each column, those of chunk i at depth (K / 2) * i and on (core matrices without swizzle).
-    Warp w of the warpgroup has rows 16 w to 16 w + 15, of which a thread holds the same as of nvgpu.mma.sync: a as there,
-    and as sums[j][i] what is c[i] there of columns 8 j to 8 j + 7. (PTX ISA: "Register Fragments for
+    chunks: K / 2 elements for each column, those of chunk i at depth (K / 2) * i and on (core matrices without
+    swizzle). Warp w of the warpgroup has rows 16 w to 16 w + 15, of which a thread holds the same as of nvgpu.mma.sync:
+    a as there, and as sums[j][i] what is c[i] there of columns 8 j to 8 j + 7. (PTX ISA: "Register Fragments for
     wgmma.mma_async.m64nNk8" and "m64nNk16", "Shared Memory Matrix Layout".)
     """
 

@@ -17,6 +17,7 @@ from mini_infer.dialects.gpu.mbarriers import (
     BulkCopyOp,
     MBarrierExpectOp,
     MBarrierFenceOp,
+    MBarrierGroupType,
     MBarrierInitOp,
     MBarrierWaitOp,
 )
@@ -86,7 +87,7 @@ def _barrier_behind(op: Operation) -> None:
     assert isinstance(op, MBarrierWaitOp | MBarrierExpectOp | BulkCopyOp)
     number = list(op.operands).index(op.index)
     behind = _before(op, arith.AddiOp(op.index, _number(op, 1, IndexType())))
-    count = op.barriers.type.num_barriers.data
+    count = cast("MBarrierGroupType", op.barriers.type).num_barriers.data
     op.operands[number] = _before(op, arith.RemUIOp(behind, _number(op, count, IndexType())))
 
 

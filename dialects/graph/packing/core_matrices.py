@@ -27,6 +27,7 @@ class CoreMatrixPacking(Packing):
     Numbers are rounded to tf32, or to f16 (`half`) or bf16 (`brain`), of which c are 16 bytes, and padded with zeros to
     `depth` and to whole panels. So c * i depths of a panel of `nr` columns are one run of bytes for any i. The depth of
     filters is that of FilterPacking, channels last. `kept`: the weight has the elements of the packed one itself.
+    `split`: behind the columns of each chunk are those of the rounding errors, rounded to tf32, too.
     """
 
     kind = "core_matrices"
@@ -38,6 +39,7 @@ class CoreMatrixPacking(Packing):
     half: bool = False
     brain: bool = False
     kept: bool = False
+    split: bool = False
 
     @property
     def element(self) -> Attribute:
@@ -66,7 +68,8 @@ class CoreMatrixPacking(Packing):
             columns, depth = depth, columns
         whole = self.depth >= depth and self.depth % self.chunk == 0
         require(whole, f"a depth of {depth} can't be padded to {self.depth} in chunks of {self.chunk}")
-        return (self.groups, -(-columns // self.nr), self.depth // self.chunk, self.nr, self.chunk)
+        held = 2 * self.nr if self.split else self.nr
+        return (self.groups, -(-columns // self.nr), self.depth // self.chunk, held, self.chunk)
 
     def _columns(self, weight: Array) -> Array:
         """The weight as [g, N, K]."""
@@ -78,25 +81,30 @@ class CoreMatrixPacking(Packing):
     @override
     def pack(self, weight: Array, out: Array | None = None) -> Array:
         columns, dtype = self._columns(weight), numpy_dtype(self.element)
-        groups, panels, chunks, nr, chunk = shape = self.packed_shape(weight.shape)
-        padded = np.zeros((groups, panels * nr, chunks * chunk), dtype)
-        with np.errstate(over="ignore"):  # beyond the largest number is infinity
-            padded[:, : columns.shape[1], : columns.shape[2]] = (
-                columns if self.half or self.brain else rounded_to_tf32(columns)
-            )
+        shape = self.packed_shape(weight.shape)
         packed = np.empty(shape, dtype) if out is None else out
-        packed[...] = padded.reshape(groups, panels, nr, chunks, chunk).swapaxes(2, 3)
+        with np.errstate(over="ignore", invalid="ignore"):  # beyond the largest number is infinity
+            rounded = columns if self.half or self.brain else rounded_to_tf32(columns)
+            packed[..., : self.nr, :] = self._tiles(rounded)
+            if self.split:
+                packed[..., self.nr :, :] = self._tiles(rounded_to_tf32(columns - rounded))
         return packed
+
+    def _tiles(self, columns: Array) -> Array:
+        """[g, N, K] as [g, panel, chunk, nr, c], filled up with zeros."""
+        groups, count, depth = columns.shape
+        panels = -(-count // self.nr)
+        padded = np.zeros((groups, panels * self.nr, self.depth), numpy_dtype(self.element))
+        padded[:, :count, :depth] = columns
+        return padded.reshape(groups, panels, self.nr, -1, self.chunk).swapaxes(2, 3)
 
     @override
     def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
         """The rounded weight."""
-        groups, panels, chunks, nr, chunk = packed.shape
-        columns = (
-            packed.astype(numpy_dtype(self.plain_type(self.element)))
-            .swapaxes(2, 3)
-            .reshape(groups, panels * nr, chunks * chunk)
-        )
+        tiles = packed.astype(numpy_dtype(self.plain_type(self.element)))
+        if self.split:
+            tiles = tiles[..., : self.nr, :] + tiles[..., self.nr :, :]
+        columns = tiles.swapaxes(2, 3).reshape(self.groups, -1, self.depth)
         if len(shape) == 2:
             columns = columns[0, : shape[0 if self.transposed else 1], : shape[1 if self.transposed else 0]]
             return np.ascontiguousarray(columns if self.transposed else columns.T)

@@ -211,10 +211,12 @@ def _ones(site: Site) -> int:
 class CheckedShared(SharedMemory):
     """The shared memory of each block, in cells of the size of the smallest access."""
 
-    def __init__(self, batch: Batch, nbytes: int, cell: int) -> None:
+    def __init__(self, batch: Batch, nbytes: int, cell: int, products: bool = False) -> None:
+        """`products`: products by warpgroups may read it, which don't see what ordinary stores write."""
         super().__init__(batch, nbytes)
         self.cell = cell
         count = -(-nbytes // cell)
+        self._stored = Marks(batch, count) if products else None
         self.races = Races(batch, count)
         self._written = Marks(batch, count)
         self._copied = Marks(batch, count)
@@ -255,6 +257,8 @@ class CheckedShared(SharedMemory):
         first, count = self._cells(site, at)
         self._check_unread(site.op, first, count, mask)
         self._written.set(first, count, mask, True)
+        if self._stored is not None:
+            self._stored.set(first, count, mask, True)
         self.races.note(Access(site.op, first, count, mask, True))
         super().store(site, at, value, mask)
 
@@ -293,6 +297,8 @@ class CheckedShared(SharedMemory):
         starts, mask = self._by_block(at, rows)
         self._copied.set(*self._cells(site, starts), mask, False)
         self._written.set(*self._cells(site, starts), mask, True)
+        if self._stored is not None:
+            self._stored.set(*self._cells(site, starts), mask, False)
 
     def _by_block(self, at: Array, rows: Array) -> tuple[Value, Mask]:
         """Positions of some blocks, as a value and a mask."""
@@ -312,6 +318,8 @@ class CheckedShared(SharedMemory):
                 self.fail(op, "reads bytes of shared memory that are still being copied", bad)
             if (bad := self._written.missing(first, count, True)) is not None:
                 self.fail(op, "reads bytes of shared memory that are uninitialised", bad)
+            if self._stored is not None and (bad := self._stored.any(first, count, True)) is not None:
+                self.fail(op, "reads bytes of shared memory that ordinary stores wrote, which it need not see", bad)
             self._note_read(op, first, count)
             self._read.set(first, count, True, True)
         self._reads = True

@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from ....dialects.errors import CompileError
 from ....dialects.gpu.kernels import FuncOp
 from ....dialects.gpu.memory_spaces import PRIVATE, WORKGROUP
+from ....dialects.gpu.warpgroup import WarpgroupMmaOp
 from ....dialects.graph.fixed_sizes import settled_attribute
 from ....dialects.sizes.sizes import value_at
 from . import checked_memory, memory, warps
@@ -54,6 +55,7 @@ class Kernel:
         self._symbols = [*function.symbols]
         self._sizes = _access_sizes(function)
         self._stored = _stored_arguments(function)
+        self._multiplies = any(isinstance(op, WarpgroupMmaOp) for op in function.walk())
         self.text, self._given = translate(function)
         self._code = compile(self.text, f"<{self.name}>", "exec")
 
@@ -115,9 +117,15 @@ class Kernel:
                 ]
                 for each in tracked.values():
                     each.races.batch = batch
-                state = _Run(batch, shared, self._sizes.get("shared", {1}), tracked, checked)
+                space = self._shared_memory(batch, shared, checked)
+                state = _Run(batch, space, tracked, checked)
                 run(state, *windows, *sizes)
                 state.finish()
+
+    def _shared_memory(self, batch: Batch, nbytes: int, checked: bool) -> SharedMemory:
+        if not checked:
+            return SharedMemory(batch, nbytes)
+        return CheckedShared(batch, nbytes, min(self._sizes.get("shared", {1})), self._multiplies)
 
     def _window(
         self, batch: Batch, type: MemRefType[Attribute], given: GlobalRange, checked: bool, tracked: dict[int, Tracked]
@@ -155,12 +163,12 @@ class Kernel:
 class _Run:
     """The functions that a kernel's translated code calls."""
 
-    def __init__(self, batch: Batch, shared: int, sizes: set[int], tracked: dict[int, Tracked], checked: bool) -> None:
+    def __init__(self, batch: Batch, space: SharedMemory, tracked: dict[int, Tracked], checked: bool) -> None:
         self._batch = batch
         self._tracked = tracked
         self._checked = checked
-        self._space = CheckedShared(batch, shared, min(sizes)) if checked else SharedMemory(batch, shared)
-        self.shared = MemoryView(self._space, 0, (shared,), (1,), 1)
+        self._space = space
+        self.shared = MemoryView(space, 0, (space.nbytes,), (1,), 1)
         self.copies = Copies(batch, checked)
         self.barriers = MBarriers(batch, checked)
         self.products = Products(batch, checked)

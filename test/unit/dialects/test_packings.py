@@ -230,6 +230,14 @@ def test_core_matrices_keep_numbers_of_16_bits() -> None:
     assert packing.unpack(packed, (5, 3)).dtype == numpy_dtype(bf16)
 
 
+def test_core_matrices_of_split_numbers() -> None:
+    packing, weight = CoreMatrixPacking(8, 8, split=True), np.random.default_rng(0).random((7, 10), np.float32)
+    packed = packing.pack(weight)
+    assert packed.shape == packing.packed_shape((7, 10)) == (1, 2, 2, 16, 4)
+    np.testing.assert_array_equal(packed[..., :8, :], CoreMatrixPacking(8, 8).pack(weight))
+    np.testing.assert_allclose(packing.unpack(packed, (7, 10)), weight, rtol=2.0**-21)
+
+
 def test_core_matrices_lie_as_tensor_cores_read_them() -> None:
     """16 bytes of each column side by side, and filled up with zeros."""
     weight = np.arange(1, 11, dtype=np.float32).reshape(5, 2)

@@ -81,9 +81,7 @@ def bulk_copy(k: GpuKernel, grid: Grid, form: ContractionForm, panel: Index, dep
     if not isinstance(packing, CoreMatrixPacking):
         raise CompileError(f"{describe(form.root)}: its weight is not packed as core matrices; run pack-weights first")
     b, buffer = grid.b, grid.argument(form.rhs)
-    aligned = k.aligned[k.operands[grid.operands.index(buffer)]]
-    if aligned < ACCESS:
-        raise CompileError(f"{describe(form.root)}: its packed weight is aligned to {aligned} bytes, not to {ACCESS}")
+    assert k.aligned[k.operands[grid.operands.index(buffer)]] == ACCESS, "weights begin at cache lines"
     groups, panels, chunks, columns, chunk = memref_type(buffer).get_shape()
     size = chunks * columns * chunk
     return BulkCopy(

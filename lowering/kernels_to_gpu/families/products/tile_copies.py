@@ -131,9 +131,6 @@ class TileCopy:
 
         self._each(put)
 
-    def arrive(self, tile: Index, stage: Index) -> None:
-        """A copy's own wait; these are waited for by groups."""
-
     def _each(self, body: Callable[[Index], None]) -> None:
         """body(i) for each line of this thread."""
         b, used = self.b, self.per_line * min(self.step, self.lines)

@@ -5,11 +5,16 @@ for each tile of the depth:                     while the next ones are being co
         left = the thread's fragment of the warpgroup's 64 rows, rounded
         start sums += left * right[step]        one wgmma instruction, while the next fragment is read
     wait for the products
+
+As 3xtf32, the tile's own sums start from zero, with the products of rounding errors; then follow those of the rounded
+numbers, and the tile's sums are added to the others.
+
 result[row][column] = epilogue(sums): each lane has two adjacent columns of two rows of each 64 x 8 piece
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import bf16, f16, f32
@@ -18,7 +23,7 @@ from xdsl.ir import Attribute, SSAValue
 from .....dialects.gpu.warpgroup import ROWS, WARPGROUP
 from .....passes.kernels.forms.contraction import contraction_form
 from .....passes.kernels.schedules.cuda.wgmma import Wgmma
-from ....kernel_code.arithmetic import convert
+from ....kernel_code.arithmetic import Arithmetic, convert
 from ....kernel_code.loop_builder import Index
 from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import WARP, ThreadBuilder
@@ -51,22 +56,46 @@ def _write(k: GpuKernel, grid: Grid, schedule: Wgmma, blocks: Blocks) -> None:
     top = b.named(b.add(b.mul(b.div(grid.lane, WARP), ROWS * WARP // WARPGROUP), group), "warp_row")
     element = f16 if schedule.half else bf16 if schedule.brain else f32
     steps, chunks = schedule.bk // schedule.step, schedule.step // bulk.chunk
-    left = _Fragment(b, copy, element, steps, top, place)
+    left = _Fragment(b, copy, element, steps, top, place, schedule.split)
     pieces = schedule.bn // 8
-    sums, zero = b.private(f32, (pieces, 4), "sums"), b.constant(0.0, f32)
-    b.unrolled(pieces, lambda j: b.unrolled(4, lambda e: b.store(zero, sums, [j, e])))
+    sums = b.private(f32, (pieces, 4), "sums")
+    own = b.private(f32, (pieces, 4), "tile_sums") if schedule.split else sums
+    zero = b.constant(0.0, f32)
+
+    def each_sum(body: Callable[[list[Index]], None]) -> None:
+        b.unrolled(pieces, lambda j: b.unrolled(4, lambda e: body([j, e])))
+
+    def start(stage: Index, step: Index, part: SSAValue, column: int = 0) -> None:
+        b.warpgroup_mma(part, bulk.shared, [stage, b.mul(step, chunks), column, 0], own)
 
     def multiply(stage: Index) -> None:
         def one(step: Index) -> None:
             left.read(stage, step, b.mul(step, schedule.step))
             b.warpgroup_fence()
-            b.warpgroup_mma(left.value(step), bulk.shared, [stage, b.mul(step, chunks), 0, 0], sums)
+            start(stage, step, left.value(step))
             b.warpgroup_commit()
 
         b.unrolled(steps, one)
         b.warpgroup_wait(0)
 
-    write_pipeline(b, [copy, bulk], here.first_depth, blocks.tiles, multiply)
+    def multiply_split(stage: Index) -> None:
+        def small(step: Index) -> None:
+            left.read(stage, step, b.mul(step, schedule.step))
+            b.warpgroup_fence()
+            start(stage, step, left.small(step))
+            start(stage, step, left.value(step), schedule.bn)
+            b.warpgroup_commit()
+
+        each_sum(lambda at: b.store(zero, own, at))
+        b.unrolled(steps, small)
+        b.warpgroup_fence()
+        b.unrolled(steps, lambda step: start(stage, step, left.value(step)))
+        b.warpgroup_commit()
+        b.warpgroup_wait(0)
+        each_sum(lambda at: b.store(Arithmetic(b, f32).add(b.load(sums, at), b.load(own, at)), sums, at))
+
+    each_sum(lambda at: b.store(zero, sums, at))
+    write_pipeline(b, [copy, bulk], here.first_depth, blocks.tiles, multiply_split if schedule.split else multiply)
     writer, lanes = here.writer(2)
 
     def store(half: Index) -> None:
@@ -102,10 +131,14 @@ class _Fragment:
     steps: int
     first: Index
     place: Index
+    split: bool
     _held: SSAValue = field(init=False)
+    _rest: SSAValue = field(init=False)
 
     def __post_init__(self) -> None:
-        self._held = self.b.private(self.element, (self.steps, 4 * self.pair), "left_part")
+        shape = (self.steps, 4 * self.pair)
+        self._held = self.b.private(self.element, shape, "left_part")
+        self._rest = self.b.private(f32, shape, "left_rest") if self.split else self._held
 
     @property
     def pair(self) -> int:
@@ -120,24 +153,35 @@ class _Fragment:
             row = b.add(self.first, b.mul(b.rem(e, 2), 8))
             at = b.add(depth, b.add(b.mul(self.place, pair), b.mul(b.div(e, 2), 4 * pair)))
             for number, value in enumerate(self._numbers(stage, row, at)):
-                b.store(value, self._held, [step, b.add(b.mul(e, pair), number)])
+                self._round(value, [step, b.add(b.mul(e, pair), number)])
 
         b.unrolled(4, one)
 
     def _numbers(self, stage: Index, row: Index, depth: Index) -> list[SSAValue]:
-        """The rounded numbers of a row from `depth` on."""
+        """The numbers of a row from `depth` on, as they are in shared memory."""
         b, shared, pair = self.b, self.copy.shared, self.pair
         if not self.copy.by_depth:
-            found = [b.load(shared, [stage, b.add(depth, number), row]) for number in range(pair)]
-        elif pair == 1:
-            found = [b.load(shared, [stage, row, depth])]
-        else:
-            both = b.vload(shared, [stage, row, depth], pair)
-            found = [b.extract(both, number) for number in range(pair)]
-        if self.element == f32:
-            return [b.to_tf32(convert(b, number, self.copy.element, f32)) for number in found]
-        return [convert(b, number, self.copy.element, self.element) for number in found]
+            return [b.load(shared, [stage, b.add(depth, number), row]) for number in range(pair)]
+        if pair == 1:
+            return [b.load(shared, [stage, row, depth])]
+        both = b.vload(shared, [stage, row, depth], pair)
+        return [b.extract(both, number) for number in range(pair)]
+
+    def _round(self, number: SSAValue, at: list[Index]) -> None:
+        b, element = self.b, self.copy.element
+        if self.element != f32:
+            b.store(convert(b, number, element, self.element), self._held, at)
+            return
+        number = convert(b, number, element, f32)
+        rounded = b.to_tf32(number)
+        b.store(rounded, self._held, at)
+        if self.split:
+            b.store(b.to_tf32(Arithmetic(b, f32).sub(number, rounded)), self._rest, at)
 
     def value(self, step: Index) -> SSAValue:
-        """The numbers of a step."""
+        """The rounded numbers of a step."""
         return self.b.vload(self._held, [step, 0], 4 * self.pair)
+
+    def small(self, step: Index) -> SSAValue:
+        """The rounding errors of a step's numbers (3xtf32)."""
+        return self.b.vload(self._rest, [step, 0], 4)

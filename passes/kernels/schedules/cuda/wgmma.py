@@ -2,7 +2,10 @@
 
 A block has a warpgroup of 128 threads for each 64 rows, and bn columns. Weights are rounded and packed into the tiles
 that tensor cores read from shared memory, so that one thread copies a tile by one instruction; the rows come by
-asynchronous copies, and are rounded on their way to registers, from where tensor cores take them. Sums are f32.
+asynchronous copies, and are rounded on their way to registers, from where tensor cores take them. Sums are f32. As
+`3xtf32`, numbers are split in two of tf32, weights when they are packed, and all products but the smallest are summed
+up; as tensor cores cut sums off, those of a tile of the depth begin with the small ones, and are added to the others by
+an addition that rounds to the nearest.
 
 Only for sm_90a, whose instructions no other architecture has, and for weights of f32 or of what numbers are rounded to.
 """
@@ -37,12 +40,14 @@ from .products import MOST_ALONG_Z, Tiled, code_for, partial_sums, splits_for
 from .tuning import WGMMA_REACHED, WGMMA_READS
 
 ARCHITECTURE = "sm_90a"
-SIZES = ((128, 256), (128, 128), (128, 64), (64, 256), (64, 128), (64, 64))
+SIZES = ((128, 256), (128, 128), (128, 64), (128, 32), (64, 256), (64, 128), (64, 64), (64, 32))
 """bm, bn."""
-ELEMENTS: dict[str, Attribute] = {"tf32": f32, "fp16": f16, "bf16": bf16}
+ELEMENTS: dict[str, Attribute] = {"tf32": f32, "3xtf32": f32, "fp16": f16, "bf16": bf16}
 """Element type of what is multiplied, by precision."""
-BK = {"tf32": 32, "fp16": 64, "bf16": 64}
+BK = {"tf32": 32, "3xtf32": 32, "fp16": 64, "bf16": 64}
 """Depth of what is in shared memory at a time: four steps."""
+MOST_SPLIT = 128
+"""Columns of a block of split numbers, of which registers hold two sums each."""
 STAGES = (4, 3)
 """Tiles of an operand in shared memory: as many as let all blocks be resident at once that could be with the least."""
 BARRIERS = 128  # bytes of the stages' barriers, beside what a launch asks for and aligned as that is
@@ -68,6 +73,8 @@ class Wgmma(Schedule[GpuAttr]):
     """Whether numbers are rounded to f16."""
     brain: bool = False
     """Whether numbers are rounded to bf16; without either, to tf32."""
+    split: bool = False
+    """Whether they are split in two of tf32."""
 
     @property
     def threads(self) -> int:
@@ -89,11 +96,14 @@ class Wgmma(Schedule[GpuAttr]):
         if form is None or not _has_weight(kernel, form, precision):
             return
         shape, bk = product_shape(form.root), BK[precision]
+        half, brain, split = (precision == each for each in ("fp16", "bf16", "3xtf32"))
         for bm, bn in SIZES:
             if bounds_of(shape.batch)[1] > MOST_ALONG_Z or ceil(shape.columns / bn) > MOST_ALONG_Z:
                 continue
+            if split and bn > MOST_SPLIT:
+                continue
             for splits in splits_for(kernel, bm, bn, bk, target):
-                ways = [cls(bm, bn, bk, stages, splits, precision == "fp16", precision == "bf16") for stages in STAGES]
+                ways = [cls(bm, bn, bk, stages, splits, half, brain, split) for stages in STAGES]
                 resident = [each._tiled(kernel, target).resident(target) for each in ways]
                 blocks = ceil(shape.rows / bm) * ceil(shape.columns / bn) * shape.batch * splits
                 needed = min(resident[-1], ceil(blocks / target.multiprocessors.data))
@@ -101,10 +111,9 @@ class Wgmma(Schedule[GpuAttr]):
                     yield next(way for way, held in zip(ways, resident, strict=True) if held >= needed)
 
     def _tiled(self, kernel: KernelOp, target: GpuAttr) -> Tiled:
-        read = item_bytes(contraction_form(kernel).lhs)
-        width, machines = (2 if self.half or self.brain else 4), target.multiprocessors.data
+        form, machines = contraction_form(kernel), target.multiprocessors.data
+        read, width = item_bytes(form.lhs), 2 if self.step == 16 else 8 if self.split else 4
         left = max(self.bm * (self.bk + 8), self.bk * (self.bm + 8)) * read
-        shared = self.stages * (left + self.bn * self.bk * width) + BARRIERS
         # Fragments are read while tensor cores multiply: the slower of both counts.
         reading = self.bm * self.bk * read / WGMMA_READS
         most = 2 * self.bm * self.bn * self.bk * machines / reading
@@ -114,9 +123,10 @@ class Wgmma(Schedule[GpuAttr]):
             self.bk,
             self.splits,
             self.threads,
-            self.bn // 2 + 64,
-            shared,
+            self.bn // 2 * (1 + self.split) + 64,
+            self.stages * (left + self.bn * self.bk * width) + BARRIERS,
             min(product_gflops(target.precision.data, target) * WGMMA_REACHED, most),
+            right_bytes=width,
         )
 
     @override
@@ -137,13 +147,18 @@ class Wgmma(Schedule[GpuAttr]):
         )
 
     def packing(self, kernel: KernelOp) -> CoreMatrixPacking:
-        """That of the weight, whose depth is padded to whole tiles of all parts."""
+        """That of the weight."""
         root = contraction_form(kernel).root
-        parts = ceil(ceil(product_shape(root).depth / self.bk) / self.splits) * self.splits
         groups = root.groups.value.data if isinstance(root, ConvOp) else 1
         transposed = isinstance(root, MatmulOp) and root.transpose_b is not None
         kept = element_type_of_value(root.operands[1]) != f32
-        return CoreMatrixPacking(self.bn, parts * self.bk, groups, transposed, self.half, self.brain, kept)
+        flags = (transposed, self.half, self.brain, kept, self.split)
+        return CoreMatrixPacking(self.bn, self._depth(kernel), groups, *flags)
+
+    def _depth(self, kernel: KernelOp) -> int:
+        """The depth, padded to whole tiles of all parts."""
+        depth = product_shape(contraction_form(kernel).root).depth
+        return ceil(ceil(depth / self.bk) / self.splits) * self.splits * self.bk
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:

@@ -14,13 +14,14 @@ from graph_runs import Case, Model, build
 from unit.lowering.kernels_to_gpu import test_gpu_contraction as cases
 from xdsl.ir import SSAValue
 
+from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.ops.contraction import MatmulOp
 from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
-from mini_infer.lowering.pipelines import Phase, run_phases
-from mini_infer.passes.kernels.choose_schedule import choices_of
-from mini_infer.passes.kernels.schedules.cuda.wgmma import BK, SIZES, Wgmma
+from mini_infer.lowering.pipelines import Phase, phases, run_passes, run_phases
+from mini_infer.passes.kernels.choose_schedule import ChooseSchedule, choices_of
+from mini_infer.passes.kernels.schedules.cuda.wgmma import BK, MOST_SPLIT, SIZES, Wgmma
 from mini_infer.runtime.devices.cuda.nvrtc import nvrtc, resources_in
 from mini_infer.runtime.devices.emulated.compiled import COMPILERS, load
 
@@ -28,6 +29,7 @@ WAYS = (
     ("tf32", Wgmma(64, 32, 16, 3)),
     ("fp16", Wgmma(128, 64, 32, 2, splits=2, half=True)),
     ("bf16", Wgmma(64, 16, 16, 4, splits=3, brain=True)),
+    ("3xtf32", Wgmma(64, 32, 16, 3, split=True)),
 )
 
 
@@ -60,6 +62,11 @@ def test_nothing_that_is_whole_is_rounded(case: Case) -> None:
         check_launches(case, schedule, target=GpuAttr.named("sm_90a", precision), bound=1e-12)
 
 
+def test_long_sums_of_split_numbers_are_as_exact_as_in_32_bits() -> None:
+    schedule = Wgmma(64, 16, BK["3xtf32"], 3, split=True)
+    check_launches(cases.long_sums, schedule, target=GpuAttr.named("sm_90a", "3xtf32"), bound=1e-6)
+
+
 def test_what_is_no_number_reaches_its_own_row_and_column_only() -> None:
     """Not even times zero, where sizes are filled up."""
 
@@ -72,7 +79,10 @@ def test_what_is_no_number_reaches_its_own_row_and_column_only() -> None:
     (expected,) = interpret(m.module, m.inputs, m.ctx.blobs, precision=np.float64).values()
     for precision, schedule in WAYS:
         (got,) = run_launches(m, lowered(m, GpuAttr.named("sm_90a", precision), [schedule]))
-        np.testing.assert_array_equal(got, expected)
+        # Infinity can't be split in two numbers.
+        np.testing.assert_array_equal(
+            got, np.where(np.isfinite(expected), expected, np.nan) if schedule.split else expected
+        )
 
 
 @pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")
@@ -108,7 +118,8 @@ def test_only_hopper_has_warpgroups() -> None:
         for precision in ("fp32", "tf32", "3xtf32", "fp16", "bf16"):
             found = candidates(large, architecture, precision)
             assert bool(found) == (architecture == "sm_90a" and precision in BK)
-            assert all((each.half, each.brain) == (precision == "fp16", precision == "bf16") for each in found)
+            kinds = {"fp16": (True, False, False), "bf16": (False, True, False), "3xtf32": (False, False, True)}
+            assert {(each.half, each.brain, each.split) for each in found} <= {kinds.get(precision, (False,) * 3)}
 
 
 @pytest.mark.parametrize(
@@ -137,6 +148,16 @@ def test_large_products_are_done_by_warpgroups() -> None:
         assert isinstance(choice.taken, Wgmma)
 
 
+def test_weights_are_packed_first() -> None:
+    m = build([wide])
+    module = m.module.clone()
+    module.attributes["kernel.target"] = GpuAttr.named("sm_90a", "tf32")
+    run_phases(m.ctx, module, [Phase("kernels", "form-kernels,limit-threads")])
+    run_passes(m.ctx, module, [ChooseSchedule(pick=("matmul_0:wgmma",))])
+    with pytest.raises(CompileError, match="its weight is not packed as core matrices; run pack-weights first"):
+        run_phases(m.ctx, module, phases(device="cuda")[3:])
+
+
 def disassembler() -> str | None:
     """NVIDIA's, from a toolkit or its wheel."""
     wheels = Path(sys.prefix).glob("lib/python*/site-packages/nvidia/*/bin/nvdisasm")
@@ -145,11 +166,12 @@ def disassembler() -> str | None:
 
 @pytest.mark.parametrize(("bm", "bn"), SIZES)
 @pytest.mark.parametrize("precision", BK)
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(5)  # of 32 cases
 def test_machine_code_keeps_its_registers_and_its_products_in_flight(
     precision: str, bm: int, bn: int, tmp_path: Path
 ) -> None:
-    schedule = Wgmma(bm, bn, BK[precision], 3, half=precision == "fp16", brain=precision == "bf16")
+    split = precision == "3xtf32" and bn <= MOST_SPLIT
+    schedule = Wgmma(bm, bn, BK[precision], 3, 1, precision == "fp16", precision == "bf16", split)
     text = cuda_text(lowered(build([large]), GpuAttr.named("sm_90a", precision), [schedule]).module)
     kind = {"fp16": "k16.f32.f16.f16", "bf16": "k16.f32.bf16.bf16"}.get(precision, "k8.f32.tf32.tf32")
     assert f"wgmma.mma_async.sync.aligned.m64n{bn}{kind}" in text and "cp.async.bulk.shared::cluster" in text

@@ -25,6 +25,7 @@ from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 ROWS, COLUMNS, TILES, STAGES = 64, 8, 5, 3
 DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 GROUP = "!nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>"
+SHARED = "memref<3x2x8x4xf32, #gpu.address_space<workgroup>>"
 SUMS = "memref<1x4xf32, #gpu.address_space<private>>"
 INIT = f"""scf.for %n = %c0 to %c3 step %c1 {{
     nvgpu.mbarrier.init %b[%n], %c1 : {GROUP}
@@ -227,6 +228,11 @@ FAULTS = {
         f"memref.store %zero, %sums[%c0, %c0] : {SUMS}\n{DONE}",
         "its sums were written while it was in flight",
         "no difference",
+    ),
+    "a matrix that ordinary stores wrote": Fault(
+        BEFORE,
+        f"{FIRST} memref.store %zero, %s[%stage, %c0, %c0, %c0] : {SHARED} }}\ngpu.barrier\n{BEFORE}",
+        "reads bytes of shared memory that ordinary stores wrote",
     ),
     "a stage that is used too early": Fault(
         "%tile = arith.addi %now, %c2 : index\n      %more",
