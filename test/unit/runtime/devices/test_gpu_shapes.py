@@ -138,7 +138,7 @@ def turned(b: ModelBuilder) -> Sequence[str]:
 
 
 def test_names_of_dimensions() -> None:
-    dims = dict.fromkeys(("n", "n_1", "n_2", "n_10"), (1, 2, 4))
+    dims: dict[str, Any] = dict.fromkeys(("n", "n_1", "n_2", "n_10"), (1, 2, 4))
     engine, model = compiled(Case(turned, dims, [])), model_of(turned)
     inputs = example_inputs(model, 1, **dict(zip(dims, (1, 2, 3, 4), strict=True)))
     for found, wanted in zip(engine(inputs).values(), reference(model, inputs), strict=True):
