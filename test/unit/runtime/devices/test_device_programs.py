@@ -21,6 +21,7 @@ from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.gpu_to_cuda.device_program import For, LaunchWith, Read, steps_of
 from mini_infer.runtime.asynchronous.cancellation import RunControl
 from mini_infer.runtime.devices.cuda import cuda_device, cuda_session, stretches
+from mini_infer.tools.mini_opt.command import main as mini_opt
 
 assert fake  # the fixture
 
@@ -133,6 +134,15 @@ def test_shapes_of_a_profile_share_nothing_that_depends_on_them(texts: FakeCupy)
             for condition in (True, False):
                 inputs = {"x": numbers(rows, 6), "c": np.array(condition)}
                 same(gpu(inputs), cpu(inputs))
+
+
+@pytest.mark.parametrize("level", ["arena", "launches"])
+def test_text_of_a_level_gives_the_same_program(level: str, tmp_path: Path) -> None:
+    model, text = tmp_path / "until.onnx", tmp_path / "until.mlir"
+    model.write_bytes(control_model("until").SerializeToString())
+    assert not mini_opt([str(model), "--gpu", "sm_80", "--to", level, "-o", str(text)])
+    direct, again = (mi.compile(path, device="cuda-emulated", gpu="sm_80") for path in (model, text))
+    assert again.plan.program == direct.plan.program
 
 
 class OverAfter(RunControl):
