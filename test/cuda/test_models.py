@@ -13,6 +13,7 @@ import pytest
 from control_models import CALLS, control_model
 from models.build import SMALL_MODELS, example_inputs
 from models.judging import Judge, distance
+from shape_cases import Build, encoder, model_of, pictures
 
 import mini_infer as mi
 from mini_infer.runtime.device import Array
@@ -43,6 +44,22 @@ def test_loops_and_branches(name: str) -> None:
         for inputs in CALLS[name][1]:
             for output, array in cpu.run(inputs).items():
                 np.testing.assert_allclose(context.run(inputs)[output], array, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "tf32"])
+@pytest.mark.parametrize("case", [encoder, pictures], ids=lambda build: build.__name__)
+def test_shapes_of_a_profile(case: Build, precision: str) -> None:
+    """One cubin for all: eagerly, captured, and replayed with other shapes in between."""
+    model, tolerance = model_of(case), 1e-5 if precision == "fp32" else ROUNDED[precision]
+    dims = {"batch": (1, 2, 8), "tokens": (1, 24, 128)} if case is encoder else {"batch": (1, 2, 8)}
+    engine = mi.compile(model, device="cuda", precision=precision, profile=mi.OptimizationProfile(dims=dims))
+    at = [dict(zip(dims, sizes, strict=False)) for sizes in ((8, 128), (1, 1), (2, 24), (3, 77))]
+    calls = [example_inputs(model, 1, **sizes) for sizes in at]
+    wanted = [mi.compile(model, dims=sizes, threads=1)(call) for sizes, call in zip(at, calls, strict=True)]
+    for _ in range(3):
+        for call, outputs in zip(calls, wanted, strict=True):
+            for output, array in engine(call).items():
+                assert distance(array, outputs[output]) <= tolerance
 
 
 @pytest.mark.parametrize("precision", ROUNDED)

@@ -23,6 +23,7 @@ AT_SHAPES: Mapping[str, Mapping[str, Any]] = {
     "dims, 2 threads": {"threads": 2},
     "dims, without graph optimisation": {"enable_graph_optimization": False},
     f"dims, {TILED}": {},
+    "dims, on a GPU": {"device": "cuda-emulated", "threads": None, "compile_threads": None},
 }
 
 

@@ -134,11 +134,11 @@ def test_shapes_outside_of_the_profile(rows: int, why: str) -> None:
 
 def turned(b: ModelBuilder) -> Sequence[str]:
     """Of dimensions whose names a printer of IR might give to others."""
-    return [b.node("Transpose", b.input("x", ["n", "n_1", "n_2", "n_10"]), perm=[3, 1, 0, 2])]
+    return [b.node("Transpose", b.input("x", ["n", "n_1", "n_1_2", "m"]), perm=[3, 1, 0, 2])]
 
 
 def test_names_of_dimensions() -> None:
-    dims: dict[str, Any] = dict.fromkeys(("n", "n_1", "n_2", "n_10"), (1, 2, 4))
+    dims: dict[str, Span] = dict.fromkeys(("n", "n_1", "n_1_2", "m"), (1, 2, 4))
     engine, model = compiled(Case(turned, dims, [])), model_of(turned)
     inputs = example_inputs(model, 1, **dict(zip(dims, (1, 2, 3, 4), strict=True)))
     for found, wanted in zip(engine(inputs).values(), reference(model, inputs), strict=True):
