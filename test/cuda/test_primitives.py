@@ -117,6 +117,16 @@ def test_products_of_a_warp(program: Any, element: str, dtype: Any) -> None:
     threads.test_products_of_a_warp(program, element, dtype)
 
 
+@pytest.mark.parametrize(("element", "tiles", "transpose"), threads.MATRICES)
+def test_matrices_are_spread_over_the_lanes(program: Any, element: str, tiles: int, transpose: bool) -> None:
+    threads.test_matrices_are_spread_over_the_lanes(program, element, tiles, transpose)
+
+
+@pytest.mark.parametrize(("left", "right"), [("i8", "i8"), ("i8", "ui8"), ("ui8", "i8"), ("ui8", "ui8")])
+def test_products_of_bytes_wrap_around(program: Any, left: str, right: str) -> None:
+    threads.test_products_of_bytes_wrap_around(program, left, right)
+
+
 def test_sums_of_a_product_are_rounded_toward_zero(program: Any) -> None:
     threads.test_sums_of_a_product_are_rounded_toward_zero(program)
 

@@ -22,7 +22,7 @@ from mini_infer.dialects.gpu.mbarriers import (
     MBarrierWaitOp,
 )
 from mini_infer.dialects.gpu.memory_spaces import PRIVATE
-from mini_infer.dialects.gpu.nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, MmaOp
+from mini_infer.dialects.gpu.nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, LdMatrixOp, MmaOp
 from mini_infer.dialects.gpu.shuffle import ShuffleOp
 from mini_infer.dialects.gpu.warpgroup import WarpgroupCommitOp, WarpgroupFenceOp, WarpgroupMmaOp, WarpgroupWaitOp
 
@@ -70,7 +70,7 @@ def _one_more(op: Operation) -> None:
 
 
 def _indexed(op: Operation) -> bool:
-    return isinstance(op, ACCESSES) and op.operands[-1].type == IndexType()
+    return isinstance(op, (*ACCESSES, LdMatrixOp)) and op.operands[-1].type == IndexType()
 
 
 def _wait_less(op: Operation) -> None:

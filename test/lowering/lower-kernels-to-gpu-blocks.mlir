@@ -2,7 +2,7 @@
 // RUN: mini-opt %s --to launches | filecheck %s
 
 // CHECK-LABEL: gpu.func @matmul_0(%{{.*}}: memref<64x128xui8>, %{{.*}}: memref<64x8xf32>, %{{.*}}: memref<1x256xf32>
-// CHECK: %[[WORD:.*]] = vector.load {{.*}} : memref<64x128xui8>, vector<4xui8>
+// CHECK: vector.load {{.*}} : memref<8192xui8{{.*}}, vector<4xui8>
 // CHECK: arith.ori
 // CHECK: arith.bitcast %{{.*}} : i32 to f32
 // CHECK: math.fma

@@ -12,6 +12,7 @@ from .....passes.kernels.schedules.cuda.products import PARTIALS
 from ....kernel_code.loop_builder import Index
 from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import ACCESS, ThreadBuilder
+from .block_operand import block_operand
 from .operands import WIDEST, Operand, left_operand, right_operand
 from .outputs import Output, PartialWriter, Writer
 from .tile_copies import TileCopy
@@ -103,7 +104,10 @@ class Block:
     @cached_property
     def right(self) -> Operand:
         """The right-hand side, unless it is packed for bulk copies."""
-        return right_operand(self.k, self.grid, self.blocks.output.form, self.product, self.widest)
+        form = self.blocks.output.form
+        if form.blocks is not None:
+            return block_operand(self.grid, form.blocks)
+        return right_operand(self.k, self.grid, form, self.product, self.widest)
 
     def copies(self, element: Attribute | None, stages: int, *, by_depth_pad: int, by_row_pad: int) -> list[TileCopy]:
         """The shared-memory copies of both operands' tiles, of numbers of one type, or each of its own.

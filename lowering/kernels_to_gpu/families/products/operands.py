@@ -82,6 +82,23 @@ class Operand(ABC):
         """The number that stands for elements that don't exist."""
         return 0
 
+    @property
+    def is_copied(self) -> bool:
+        """Whether numbers are the elements in memory, and zero where these don't exist: what copies are."""
+        return self.fill == 0
+
+    def fetched(self) -> list[Attribute]:
+        """The types of what `fetch` gives."""
+        return [vector_of(self.element, self.vector)]
+
+    def fetch(self, b: ThreadBuilder, at: Index) -> list[SSAValue]:
+        """What is read from memory for `vector` elements from a position on."""
+        return [b.vload(self.line, [at], self.vector)]
+
+    def made(self, b: ThreadBuilder, fetched: Sequence[SSAValue], element: Attribute) -> list[SSAValue]:
+        """The elements that were fetched, as vectors of a type one after the other."""
+        return [convert(b, fetched[0], self.element, element)]
+
     @abstractmethod
     def row(self, b: ThreadBuilder, row: Index) -> tuple[Index, ...]:
         """The part of the address that depends on the row only."""
@@ -255,6 +272,11 @@ def _line(grid: Grid, buffer: SSAValue) -> SSAValue:
     strides = strides_of(type)
     extent = 1 + sum((size - 1) * stride for size, stride in zip(type.get_shape(), strides, strict=True))
     return grid.b.view(buffer, 0, [extent], [1])
+
+
+def line_of(grid: Grid, value: SSAValue) -> SSAValue:
+    """The buffer of a kernel's argument in one dimension."""
+    return _line(grid, _buffer(grid, value))
 
 
 def _buffer(grid: Grid, value: SSAValue) -> SSAValue:

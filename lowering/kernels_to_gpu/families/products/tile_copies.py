@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, SSAValue
 
+from .....dialects.extensions.replace import scalar_of, shaped_like
 from .....dialects.sizes.sizes import is_fixed
-from ....kernel_code.arithmetic import bits_of, convert, signless, stored
-from ....kernel_code.loop_builder import INDEX, Index, vector_of
+from ....kernel_code.arithmetic import bits_of, signless, stored
+from ....kernel_code.loop_builder import INDEX, Index
 from ...thread_builder import ThreadBuilder
 from .bulk_copies import BulkCopy
 from .operands import Operand
@@ -43,7 +44,7 @@ class TileCopy:
     name: str
     shared: SSAValue = field(init=False)
     _rows: list[Index] = field(init=False)
-    _fetched: SSAValue | None = field(init=False, default=None)
+    _fetched: list[SSAValue] = field(init=False, default_factory=list[SSAValue])
 
     def __post_init__(self) -> None:
         b, operand = self.b, self.operand
@@ -56,7 +57,7 @@ class TileCopy:
             row = self._clamped(b.add(self.first, self._at), self.vector)
             self._rows = list(operand.row(b, row))
         if not self.asynchronous:
-            self._fetched = b.private(vector_of(operand.element, self.vector), [self.count], f"{self.name}_next")
+            self._fetched = [b.private(type, [self.count], f"{self.name}_next") for type in operand.fetched()]
 
     @property
     def by_depth(self) -> bool:
@@ -96,7 +97,7 @@ class TileCopy:
     @property
     def asynchronous(self) -> bool:
         """Whether copies are asynchronous, bypassing registers; these fill up with zeros."""
-        same = self.operand.element == self.element and self.operand.fill == 0
+        same = self.operand.element == self.element and self.operand.is_copied
         return same and self.vector * bits_of(self.element) in _COPIED
 
     def begin(self, start: Index, stage: Index) -> None:
@@ -121,13 +122,15 @@ class TileCopy:
 
     def finish(self, stage: Index) -> None:
         """Stores the elements that went through registers; a barrier makes them visible."""
-        if self._fetched is None:
+        if not self._fetched:
             return
-        b, fetched = self.b, self._fetched
+        b = self.b
 
         def put(i: Index) -> None:
-            value = convert(b, b.load(fetched, [i]), self.operand.element, self.element)
-            b.vstore(value, self.shared, [stage, b.add(self._line, b.mul(i, self.step)), self._at])
+            made = self.operand.made(b, [b.load(each, [i]) for each in self._fetched], self.element)
+            for number, value in enumerate(made):
+                at = b.add(self._at, number * (self.vector // len(made)))
+                b.vstore(value, self.shared, [stage, b.add(self._line, b.mul(i, self.step)), at])
 
         self._each(put)
 
@@ -151,22 +154,25 @@ class TileCopy:
         b, operand = self.b, self.operand
         if valid is not None:
             at = b.select(valid, b.index(at), b.index(0))
-        if self._fetched is None:
+        if not self._fetched:
             some = None if valid is None else b.select(valid, b.index(self.vector), b.index(0))
             b.copy_async(operand.line, [at], self.shared, to, self.vector, some)
             return
 
-        def read() -> SSAValue:
-            return b.vload(operand.line, [at], self.vector)
+        def read() -> list[SSAValue]:
+            return operand.fetch(b, at)
 
-        value = read() if valid is None else b.when(valid, lambda: [read()], self._filled)[0]
-        b.store(value, self._fetched, [i])
+        values = read() if valid is None else b.when(valid, read, self._filled)
+        for value, fetched in zip(values, self._fetched, strict=True):
+            b.store(value, fetched, [i])
 
     def _filled(self) -> list[SSAValue]:
-        """Elements that don't exist."""
-        element = self.operand.element
-        number = self.b.constant(self.operand.fill, vector_of(signless(element), self.vector))
-        return [stored(self.b, number, element)]
+        """What is fetched of elements that don't exist."""
+        b, fill, found = self.b, self.operand.fill, list[SSAValue]()
+        for type in self.operand.fetched():
+            element = scalar_of(type)
+            found.append(stored(b, b.constant(fill, shaped_like(signless(element), type)), element))
+        return found
 
     def _clamped(self, row: Index, neighbours: int) -> Index:
         """The row, clamped to the last one: results of rows out of range are never stored."""

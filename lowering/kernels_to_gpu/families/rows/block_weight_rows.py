@@ -11,25 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import f32, i32
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from .....dialects.extensions.arith import ExtUIOp
-from .....dialects.graph.ops.block_weight import BlockWeight
-from .....dialects.graph.values import element_type_of_value
 from .....passes.kernels.forms.contraction import contraction_form
-from .....passes.kernels.schedules.cuda.vector_rows import BLOCK_UNROLLED, TOGETHER, WORD, VectorRows
-from ....kernel_code.arithmetic import Arithmetic, convert, loaded
+from .....passes.kernels.schedules.cuda.vector_rows import BLOCK_UNROLLED, TOGETHER, VectorRows
+from ....kernel_code.arithmetic import Arithmetic
 from ....kernel_code.loop_builder import Index
 from ...gpu_kernel import GpuKernel, Grid
-from ...thread_builder import WARP
+from ...thread_builder import WARP, ThreadBuilder
 from ...warp_reductions import add_lanes
+from ..products.block_operand import BlockOperand, block_operand
 from ..products.operands import Operand, left_operand, read_numbers
 from ..products.outputs import Output
-
-_WHOLE = 0x4B000000
-"""The bits of 2^23 as f32, of which the last ones hold an integer below that."""
 
 
 def lower(k: GpuKernel) -> None:
@@ -47,7 +41,8 @@ def lower(k: GpuKernel) -> None:
         column = b.named(b.mul(slot, TOGETHER), "column")
         sums = b.private(f32, (rows, TOGETHER), "sums")
         b.unrolled(rows, lambda i: b.unrolled(TOGETHER, lambda j: b.store(b.constant(0.0, f32), sums, [i, j])))
-        words = _Words(grid, blocks, left_operand(k, grid, form, 0), sums, rows, column, columns)
+        left, right = left_operand(k, grid, form, 0), block_operand(grid, blocks)
+        words = _Words(b, left, right, sums, rows, column)
         words.add_up(lane)
         add_lanes(b, sums, rows, TOGETHER, [WARP >> i for i in range(1, WARP.bit_length())], WARP)
         writer = output.writer(grid, 0)
@@ -68,28 +63,18 @@ def lower(k: GpuKernel) -> None:
 class _Words:
     """A lane's words of the columns from `column` on, and what they add to its sums."""
 
-    grid: Grid
-    blocks: BlockWeight
+    b: ThreadBuilder
     left: Operand
+    right: BlockOperand
     sums: SSAValue
     rows: int
     column: Index
-    columns: int
 
     def __post_init__(self) -> None:
-        b = self.b = self.grid.b
-        bits, self.block, depth, self.middle = self.blocks.numbers
-        self.bits, self.count = bits, WORD * 8 // bits
-        self.words = depth // self.count
-        self.weight, self.scale = (self._buffer(each) for each in (self.blocks.weight, self.blocks.scale))
-        self.zero = None if self.blocks.zero is None else self._buffer(self.blocks.zero)
-        last = self.columns - 1
-        self.at = [b.min(b.add(self.column, j), last) for j in range(TOGETHER)]
-
-    def _buffer(self, value: SSAValue) -> SSAValue:
-        buffer = self.grid.buffer_of(value)
-        assert buffer is not None
-        return buffer
+        b, last = self.b, self.right.rows - 1
+        self.count = self.right.vector
+        self.words = self.right.depth // self.count
+        self.at = [self.right.row(b, b.min(b.add(self.column, j), last)) for j in range(TOGETHER)]
 
     def add_up(self, lane: Index) -> None:
         """Adds every word whose number is `lane` modulo a warp."""
@@ -112,11 +97,13 @@ class _Words:
 
     def _add(self, word: Index) -> None:
         b, m = self.b, Arithmetic(self.b, f32)
-        word = b.named(word, "word")
-        first = b.mul(word, self.count)
-        group = b.named(b.div(first, self.block), "group")
-        scales = [self._number(self.blocks.scale, self.scale, [column, group]) for column in self.at]
-        numbers = [self._numbers(column, word, group) for column in self.at]
+        first = b.named(b.mul(word, self.count), "first")
+        places = [self.right.place(b, column, self.right.tap(b, first))[0] for column in self.at]
+        scales, numbers = list[SSAValue](), list[list[SSAValue]]()
+        for place in places:
+            scale, *zero = self.right.parameters(b, place)
+            scales.append(scale)
+            numbers.append(self.right.numbers(b, self.right.word(b, place), zero))
 
         def row(i: Index) -> None:
             values = self._row(i, first)
@@ -137,31 +124,4 @@ class _Words:
             tap = self.left.tap(b, b.add(first, start))
             numbers = read_numbers(b, self.left, self.left.row(b, row), tap, lanes)
             found += [numbers] if lanes == 1 else [b.extract(numbers, lane) for lane in range(lanes)]
-        return found
-
-    def _number(self, value: SSAValue, buffer: SSAValue, at: Sequence[Index]) -> SSAValue:
-        """A scale or a zero point as f32."""
-        element = element_type_of_value(value)
-        return convert(self.b, loaded(self.b, self.b.load(buffer, at)), element, f32)
-
-    def _numbers(self, column: Index, word: Index, group: Index) -> list[SSAValue]:
-        """The numbers of a word, less their zero point: exactly, as floats between 2^23 and 2^24 less 2^23."""
-        b, m, integers = self.b, Arithmetic(self.b, f32), Arithmetic(self.b, i32)
-        taken = b.constant(float(2**23 + self.middle), f32)
-        zero = None
-        if self.blocks.zero is not None and self.zero is not None:
-            zero = self._number(self.blocks.zero, self.zero, [column, group])
-            taken = b.constant(float(2**23), f32)
-        bytes_of_word = loaded(b, b.vload(self.weight, [column, b.mul(word, WORD)], WORD))
-        found: list[SSAValue] = []
-        for number in range(self.count):
-            byte, place = divmod(number * self.bits, 8)
-            value = b.insert(ExtUIOp(b.extract(bytes_of_word, byte), i32))
-            if place:
-                value = b.insert(arith.ShRUIOp(value, b.constant(place, i32)))
-            if self.bits < 8:
-                value = integers.binary("and", value, b.constant(2**self.bits - 1, i32))
-            value = integers.binary("or", value, b.constant(_WHOLE, i32))
-            value = m.sub(b.insert(arith.BitcastOp(value, f32)), taken)
-            found.append(value if zero is None else m.sub(value, zero))
         return found

@@ -68,11 +68,11 @@ def limit_seconds(kernel: KernelOp, target: GpuAttr) -> float:
     products, others = operations(kernel)
     contractions = [op for op in kernel.body.block.ops if isinstance(op, ContractionOp)]
     of_bytes = bool(contractions) and all(is_byte(element_type_of_value(op.operands[0])) for op in contractions)
-    work = 2 * products / product_gflops("bytes" if of_bytes else target.precision.data, target)
+    work = 2 * products / product_gflops(target, "bytes" if of_bytes else None)
     return max((work + others / target.gflops.data) * 1e-9, memory_seconds(bytes_of(kernel), target))
 
 
-def product_gflops(kind: str, target: GpuAttr) -> float:
-    """Operations per nanosecond of products at a precision, or of bytes."""
-    speed = TENSOR_SPEED.get(kind)
+def product_gflops(target: GpuAttr, kind: str | None = None) -> float:
+    """Operations per nanosecond of products at a precision, by default the target's, or of "bytes"."""
+    speed = TENSOR_SPEED.get(kind or target.precision.data)
     return target.gflops.data if speed is None else target.tensor_gflops.data * speed

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from typing_extensions import override
+from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Operation
 
 from .....dialects.graph.base import ElementwiseOp, ReductionOp
 from .....dialects.graph.ops.attention import AttentionOp
 from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
+from .....dialects.graph.ops.conversion import CastOp
 from .....dialects.graph.ops.windows import MaxPoolOp
+from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel.targets import GpuAttr
 from ...fusion_rules import FusionRules
-from .vector_rows import takes_blocks
+from .products import takes_blocks
 
 
 def rules(target: GpuAttr, forbid: Sequence[str] = ()) -> FusionRules:
@@ -39,7 +42,11 @@ class CudaFusionRules(FusionRules):
 
     @override
     def widens_weights(self, root: Operation) -> bool:
-        return takes_blocks(root)  # of many rows, each block of rows would dequantise the whole weight
+        weight = root.operands[1]
+        if not isinstance(weight.owner, CastOp) or element_type_of_value(weight) != f32:
+            return takes_blocks(root)
+        plain = isinstance(root, ConvOp) or len(shape_of(weight)) == 2
+        return plain and element_type_of_value(weight.owner.x) in (f16, bf16)
 
     @override
     def takes_epilogue(self, root: Operation) -> bool:

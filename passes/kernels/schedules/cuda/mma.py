@@ -29,6 +29,7 @@ from .cost import product_gflops
 from .products import (
     MOST_ALONG_Z,
     Tiled,
+    bytes_of_right,
     code_for,
     interface_of,
     is_constant_matrix,
@@ -56,7 +57,7 @@ SIZES = (
 """bm, bn, bk, wm, wn."""
 
 STAGES = 3
-"""Tiles of an operand in shared memory, of 32 bits; what is narrowed comes through registers, where one waits."""
+"""Tiles of an operand in shared memory; where one comes through registers, which hold another one, there are two."""
 
 WIDTH = {"tf32": 4, "3xtf32": 4, "fp16": 2, "bf16": 2, "bytes": 1}
 """Bytes of a number in shared memory."""
@@ -98,7 +99,7 @@ class Mma(Schedule[GpuAttr]):
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
         """Blocks of several sizes that fit a multiprocessor, and split-K factors for each."""
-        form = code_for(kernel, of_bytes=True)
+        form = code_for(kernel, of_bytes=True, of_blocks=True)
         if form is None or (kind := _kind(form, target)) not in WIDTH:
             return
         shape, rounding = product_shape(form.root), rounding_of(kernel, target)
@@ -107,7 +108,9 @@ class Mma(Schedule[GpuAttr]):
             turned = kind == "bytes" or (rounding == "tf32" and shape.depth % 4 == 0)
         if kind == "bytes" and not (lies_along_depth(form) and (turned or runs_along_depth(form))):
             return
-        stages = 2 if WIDTH[kind] == 2 else STAGES
+        right_bytes = WIDTH[kind] if rounding else bytes_of_right(form)
+        is_copied = kind == "bytes" or item_bytes(form.lhs) == right_bytes == WIDTH[kind]
+        stages = STAGES if is_copied else 2
         for bm, bn, bk, wm, wn in SIZES:
             if max(bounds_of(shape.batch)[1], bounds_of(-(-shape.columns // bn))[1]) > MOST_ALONG_Z:
                 continue
@@ -132,10 +135,10 @@ class Mma(Schedule[GpuAttr]):
             self.threads,
             registers,
             width * self.stages * lines,
-            product_gflops(kind, target) * MMA_REACHED,
-            item_bytes(form.lhs),
-            2 if self.f16 or self.bf16 else item_bytes(form.rhs),
+            product_gflops(target, kind) * MMA_REACHED,
             read / MMA_READS,
+            item_bytes(form.lhs),
+            2 if self.f16 or self.bf16 else bytes_of_right(form),
         )
 
     @override

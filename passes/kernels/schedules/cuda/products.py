@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, prod
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32, i32
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from .....dialects.gpu.kernels import MOST_BLOCKS
+from .....dialects.graph.ops.block_weight import BlockWeightOp
 from .....dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.packing.packings import FilterPacking, MatrixPacking, Packing
@@ -39,13 +40,15 @@ PARTIALS = "partials"
 """The part of the scratch with sums over parts of the depth: [split][batch][row][column]."""
 
 _, _, MOST_ALONG_Z = MOST_BLOCKS
+MOST_NUMBERS = 2**31
+"""Numbers of a block-quantised matrix, whose places are indices of 32 bits."""
 
 
-def code_for(kernel: KernelOp, *, of_bytes: bool = False) -> ContractionForm | None:
+def code_for(kernel: KernelOp, *, of_bytes: bool = False, of_blocks: bool = False) -> ContractionForm | None:
     """The form of a supported kernel; None for others.
 
     Supported are floats of at most 32 bits, or products `of_bytes`, operands that are windows on arguments,
-    channels-last convolutions of rank 1 or 2.
+    channels-last convolutions of rank 1 or 2; with `of_blocks` right-hand sides that are block-quantised, too.
     """
     form = contraction_form(kernel)
     root, values = form.root, (*form.root.operands, *form.root.results)
@@ -62,6 +65,9 @@ def code_for(kernel: KernelOp, *, of_bytes: bool = False) -> ContractionForm | N
         return None
     if isinstance(root, ConvOp) and (root.layout.data != "NHWC" or len(shape_of(root.result)) not in (3, 4)):
         return None
+    if form.blocks is not None:
+        arguments: set[SSAValue] = set(kernel.arguments)
+        return form if of_blocks and takes_blocks(root) and strided_view(form.lhs).base in arguments else None
     return form if reads_windows(kernel, form) else None
 
 
@@ -72,6 +78,22 @@ def runs_along_depth(form: ContractionForm) -> bool:
     strides = strided_view(form.root.rhs).strides
     column, depth = (strides[-2], strides[-1]) if form.root.transpose_b is not None else (strides[-1], strides[-2])
     return depth == 1 and column != 1
+
+
+WORD = 4
+"""Bytes of a block-quantised matrix that a thread reads and dequantises at a time."""
+
+
+def takes_blocks(root: Operation) -> bool:
+    """Whether a product's right-hand side is a block-quantised matrix that its code can dequantise.
+
+    Words of it lie within one block and within the depth.
+    """
+    if not isinstance(root, MatmulOp) or root.transpose_b is None or not isinstance(root.rhs.owner, BlockWeightOp):
+        return False
+    bits, block, depth, _ = root.rhs.owner.numbers
+    words = block * bits % (8 * WORD) == 0 and depth * bits % (8 * WORD) == 0
+    return words and prod(shape_of(root.rhs.owner.weight)) * 8 // bits < MOST_NUMBERS
 
 
 def multiplies_bytes(form: ContractionForm) -> bool:
@@ -154,11 +176,11 @@ class Tiled:
     """Bytes of shared memory of a block."""
     gflops: float
     """Operations of products per nanosecond that the whole device reaches."""
-    left_bytes: int = 4
-    right_bytes: int = 4
-    """Bytes of a number of each operand in memory."""
     reads: float = 0
     """Nanoseconds in which a block reads its operands of one step from shared memory, where that is not hidden."""
+    left_bytes: int = 4
+    right_bytes: float = 4
+    """Bytes of a number of each operand in memory."""
 
     def resident(self, target: GpuAttr) -> int:
         """Resident blocks of a multiprocessor; 0: none fits."""
@@ -199,7 +221,7 @@ def packed_bytes_of(kernel: KernelOp, right_bytes: float) -> float:
     """Bytes that a kernel must read and write, if numbers of its right-hand side are kept in so many."""
     form = contraction_form(kernel)
     shape = product_shape(form.root)
-    saved = 0 if form.blocks is not None else item_bytes(form.rhs) - right_bytes
+    saved = bytes_of_right(form) - right_bytes
     return bytes_of(kernel) - saved * shape.batch * shape.columns * shape.depth
 
 
@@ -217,3 +239,8 @@ def splits_for(kernel: KernelOp, bm: int, bn: int, bk: int, target: GpuAttr) -> 
         if splits > 1 and bounds_of(shape.batch)[1] * splits <= MOST_ALONG_Z:
             found.add(ceil(steps / ceil(steps / splits)))
     return sorted(found)
+
+
+def bytes_of_right(form: ContractionForm) -> float:
+    """Bytes of a number of the right-hand side in memory."""
+    return item_bytes(form.rhs) if form.blocks is None else form.blocks.bits.value.data / 8

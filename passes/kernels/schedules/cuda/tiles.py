@@ -17,10 +17,12 @@ from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
 from .....dialects.sizes.sizes import bounds_of
+from ...forms.contraction import ContractionForm, contraction_form
 from ...forms.product import product_shape
+from ...kernel_facts import item_bytes
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
-from .products import MOST_ALONG_Z, Tiled, code_for, interface_of, partial_sums, splits_for
+from .products import MOST_ALONG_Z, Tiled, bytes_of_right, code_for, interface_of, partial_sums, splits_for
 from .tuning import TILES_REACHED
 
 SIZES = (
@@ -71,7 +73,7 @@ class Tiles(Schedule[GpuAttr]):
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
         """Blocks of several sizes that fit a multiprocessor, and split-K factors for each."""
-        form = code_for(kernel)
+        form = code_for(kernel, of_blocks=True)
         if form is None:
             return
         shape = product_shape(form.root)
@@ -80,10 +82,10 @@ class Tiles(Schedule[GpuAttr]):
                 continue
             for splits in splits_for(kernel, bm, bn, bk, target):
                 found = cls(bm, bn, bk, tm, tn, splits=splits)
-                if found._tiled(target).resident(target):
+                if found._tiled(form, target).resident(target):
                     yield found
 
-    def _tiled(self, target: GpuAttr) -> Tiled:
+    def _tiled(self, form: ContractionForm, target: GpuAttr) -> Tiled:
         lines = self.bm * (self.bk + 4) + self.bn * (self.bk + 4)
         registers = self.tm * self.tn + 4 * self.tm + self.tn + 32
         return Tiled(
@@ -95,11 +97,13 @@ class Tiles(Schedule[GpuAttr]):
             registers,
             4 * self.stages * lines,
             target.gflops.data * TILES_REACHED,
+            left_bytes=item_bytes(form.lhs),
+            right_bytes=bytes_of_right(form),
         )
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
-        return self._tiled(target).seconds(kernel, target)
+        return self._tiled(contraction_form(kernel), target).seconds(kernel, target)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:

@@ -50,8 +50,9 @@ FLASH_TENSOR_REGISTERS = 190
 MMA_REACHED = 0.6
 """Largest share of the tensor cores' peak that products issued by single warps reach: about 60 % of the datasheet's on
 Hopper, more on Ampere. Published; reading the operands takes longer in all that was measured."""
-MMA_READS = 94
-"""Bytes of operands per nanosecond that the warps of a multiprocessor read from shared memory and round. Measured."""
+MMA_READS = 160
+"""Bytes of operands per nanosecond that the warps of a multiprocessor load from shared memory by ldmatrix, and round.
+Expected, not measured: 225 are the limit, and 94 were measured of numbers that were loaded one by one."""
 
 PRODUCTS_MOST_WAVES, PRODUCTS_LEAST_STEPS, PRODUCTS_MOST_SPLITS = 3, 4, 32
 """For splitting the depth: the largest number of waves of blocks, the smallest number of steps of a part, the largest

@@ -14,9 +14,7 @@ from math import ceil
 from typing import Self
 
 from typing_extensions import override
-from xdsl.ir import Operation, SSAValue
 
-from .....dialects.graph.ops.block_weight import BlockWeightOp
 from .....dialects.graph.ops.contraction import MatmulOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
@@ -27,7 +25,16 @@ from ...forms.contraction import ContractionForm, contraction_form
 from ...forms.product import product_shape
 from ..schedule import Schedule, TileSize
 from .cost import arithmetic_seconds, memory_seconds
-from .products import MOST_ALONG_Z, code_for, interface_of, packed_bytes_of, rounding_of, runs_along_depth
+from .products import (
+    MOST_ALONG_Z,
+    WORD,
+    bytes_of_right,
+    code_for,
+    interface_of,
+    packed_bytes_of,
+    rounding_of,
+    runs_along_depth,
+)
 from .tuning import (
     LATENCY,
     LAUNCH,
@@ -43,8 +50,8 @@ UNROLLED = 4
 BLOCK_COLUMNS = (8, 16, 32)
 """Columns of a block, of block-quantised matrices."""
 BY_COLUMNS = tuple((columns, block) for columns in (8, 16, 32) for block in (128, 256, 512))
-WORD, TOGETHER, BLOCK_UNROLLED = 4, 4, 2
-"""Of block-quantised matrices: bytes of a word, columns of a warp, and words of each that a lane has under way."""
+TOGETHER, BLOCK_UNROLLED = 4, 2
+"""Of block-quantised matrices: columns of a warp, and words of each that a lane has under way."""
 
 BY_DEPTH = ((4, 128), (8, 256), (16, 512), (16, 256), (32, 256))
 """Columns and threads of a block."""
@@ -55,7 +62,7 @@ class VectorRows(Schedule[GpuAttr]):
     """Few rows times a matrix that is read once."""
 
     forms = ("contraction",)
-    rank = 1
+    rank = -1  # where memory is the limit of all, this one has no barriers along the depth
 
     columns: TileSize
     """Columns of a block."""
@@ -69,13 +76,14 @@ class VectorRows(Schedule[GpuAttr]):
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
         """Blocks of several sizes, for few rows."""
-        form = code_for(kernel)
+        form = code_for(kernel, of_blocks=True)
         if form is None:
-            if multiplies_blocks(kernel):
-                yield from (cls(columns, columns // TOGETHER * GpuAttr.WARP) for columns in BLOCK_COLUMNS)
             return
         shape = product_shape(form.root)
         if not is_fixed(shape.rows) or shape.rows > VECTOR_ROWS_MOST_ROWS or bounds_of(shape.batch)[1] > MOST_ALONG_Z:
+            return
+        if form.blocks is not None:
+            yield from (cls(columns, columns // TOGETHER * GpuAttr.WARP) for columns in BLOCK_COLUMNS)
             return
         rounding = rounding_of(kernel, target)
         packed = {rounding: True} if rounding in ("f16", "bf16") else {}
@@ -91,11 +99,10 @@ class VectorRows(Schedule[GpuAttr]):
         machines = target.multiprocessors.data
         most = ceil(blocks / machines)
         together = min(GpuAttr.THREADS // self.block, most)
-        right_bytes, serial = 2 if self.f16 or self.bf16 else 4, VECTOR_ROWS_SERIAL
+        right_bytes, serial = 2 if self.f16 or self.bf16 else bytes_of_right(form), VECTOR_ROWS_SERIAL
         asked = UNROLLED * 4 * right_bytes
         if form.blocks is not None:
-            right_bytes, serial = form.blocks.bits.value.data / 8, VECTOR_ROWS_BLOCK_SERIAL
-            asked = BLOCK_UNROLLED * TOGETHER * WORD
+            serial, asked = VECTOR_ROWS_BLOCK_SERIAL, BLOCK_UNROLLED * TOGETHER * WORD
         under_way = together * self.block * asked
         busiest = most * self.columns * shape.depth * right_bytes
         reading = busiest / min(PER_MULTIPROCESSOR, under_way / LATENCY)
@@ -115,30 +122,3 @@ def goes_along_depth(form: ContractionForm) -> bool:
     steps = strided_view(form.root.rhs).strides
     column = steps[-2] if form.root.transpose_b is not None else steps[-1]
     return runs_along_depth(form) or column != 1 or product_shape(form.root).columns == 1
-
-
-def takes_blocks(root: Operation) -> bool:
-    """Whether a block-quantised right-hand side can be dequantised as few rows are multiplied by it.
-
-    Words of it lie within one block and within the depth.
-    """
-    if not isinstance(root, MatmulOp) or root.transpose_b is None or root.transpose_a is not None:
-        return False
-    blocks = root.rhs.owner
-    if not isinstance(blocks, BlockWeightOp) or not _has_few_rows(root):
-        return False
-    bits, block, depth, _ = blocks.numbers
-    return block * bits % (8 * WORD) == 0 and depth * bits % (8 * WORD) == 0
-
-
-def multiplies_blocks(kernel: KernelOp) -> bool:
-    """Whether a kernel is a product of few rows by a block-quantised matrix, with an epilogue."""
-    form = contraction_form(kernel)
-    arguments: set[SSAValue] = set(kernel.arguments)
-    plain = not (form.prologue or form.halves) and len(kernel.terminator.operands) == 1
-    return plain and takes_blocks(form.root) and strided_view(form.lhs).base in arguments
-
-
-def _has_few_rows(root: MatmulOp) -> bool:
-    rows = product_shape(root).rows
-    return is_fixed(rows) and rows <= VECTOR_ROWS_MOST_ROWS

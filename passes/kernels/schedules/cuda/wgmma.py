@@ -125,7 +125,7 @@ class Wgmma(Schedule[GpuAttr]):
             self.threads,
             self.bn // 2 * (1 + self.split) + 64,
             self.stages * (left + self.bn * self.bk * width) + BARRIERS,
-            min(product_gflops(target.precision.data, target) * WGMMA_REACHED, most),
+            min(product_gflops(target) * WGMMA_REACHED, most),
             right_bytes=width,
         )
 

@@ -355,6 +355,32 @@ def test_what_the_cpu_is_held_to(number: int) -> None:
     check_launches(THINNED[number], *([schedule] if schedule else []), target=target)
 
 
+def narrow_weight(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(7, 84), m(CastOp(m.weight(84, 36, dtype=np.float16), f32))))
+
+
+def narrow_filters(m: Model) -> SSAValue:
+    w = m(CastOp(m.weight(20, 8, 3, 3, dtype=ml_dtypes.bfloat16), f32))
+    return m(ConvOp(m.input(1, 5, 6, 8), w, pads=(1, 1, 1, 1), layout="NHWC"))
+
+
+@pytest.mark.parametrize(
+    ("case", "schedule", "precision"),
+    [
+        (narrow_weight, VectorRows(8, 128), "fp32"),
+        (narrow_weight, SMALL, "fp32"),
+        (narrow_weight, WARPS[0], "fp16"),
+        (narrow_weight, WARPS[0], "tf32"),
+        (narrow_filters, SMALL, "fp32"),
+        (narrow_filters, replace(WARPS[0], turned=True), "bf16"),
+    ],
+)
+def test_weights_of_16_bits_are_widened_in_registers(case: Case, schedule: AnySchedule, precision: str) -> None:
+    target = GpuAttr.named("sm_80", precision)
+    (launch,) = check_launches(case, schedule, target=target, bound=ROUNDED.get(precision, EXACT)).launches
+    assert launch.kernel in ("matmul_0", "conv_0")
+
+
 @dataclass(frozen=True)
 class Blocks:
     """Few rows by a matrix of numbers of so many bits, with scales and zero points of these types per block."""
@@ -396,9 +422,22 @@ def test_few_rows_by_blocks(case: Blocks) -> None:
     assert [each.kernel for each in made.launches] == ["matmul_relu_0"]  # which dequantises in registers
 
 
-def test_many_rows_are_multiplied_by_a_matrix_that_was_dequantised_before() -> None:
-    made = check_launches(Blocks(40, 24, 64, 4, 32), SMALL, bound=EXACT)
-    assert [each.kernel for each in made.launches] == ["block_weight_0", "matmul_relu_0"]
+@pytest.mark.thinned(4)
+@pytest.mark.parametrize(("schedule", "precision"), [(SMALL, "fp32"), (WARPS[0], "tf32"), (WARPS[1], "fp16")])
+@pytest.mark.parametrize(
+    "case",
+    [
+        Blocks(40, 24, 72, 4, 32),
+        Blocks(35, 37, 208, 4, 16, np.float16, np.uint8),
+        Blocks(33, 20, 96, 8, 4, ml_dtypes.bfloat16, np.float32),
+        Blocks(50, 36, 80, 2, 32, np.float32, np.uint8),
+    ],
+    ids=str,
+)
+def test_many_rows_by_blocks(case: Blocks, schedule: AnySchedule, precision: str) -> None:
+    bound = ROUNDED.get(precision, EXACT)
+    made = check_launches(case, schedule, target=GpuAttr.named("sm_80", precision), bound=bound)
+    assert made.launches[0].kernel == "matmul_relu_0"
 
 
 def choice_of(case: Case, precision: str) -> Choice:
