@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from math import ceil
 from typing import Self
 
@@ -44,8 +45,8 @@ SIZES = ((128, 256), (128, 128), (128, 64), (128, 32), (64, 256), (64, 128), (64
 """bm, bn."""
 ELEMENTS: dict[str, Attribute] = {"tf32": f32, "3xtf32": f32, "fp16": f16, "bf16": bf16}
 """Element type of what is multiplied, by precision."""
-BK = {"tf32": 32, "3xtf32": 32, "fp16": 64, "bf16": 64}
-"""Depth of what is in shared memory at a time: four steps."""
+BK = {"tf32": (32, 64), "3xtf32": (32,), "fp16": (64, 128), "bf16": (64, 128)}
+"""Depths of what is in shared memory at a time: four or eight steps. Split numbers are cut off less in short sums."""
 MOST_SPLIT = 128
 """Columns of a block of split numbers, of which registers hold two sums each."""
 STAGES = (4, 3)
@@ -95,9 +96,9 @@ class Wgmma(Schedule[GpuAttr]):
             return
         if form is None or not _has_weight(kernel, form, precision):
             return
-        shape, bk = product_shape(form.root), BK[precision]
+        shape = product_shape(form.root)
         half, brain, split = (precision == each for each in ("fp16", "bf16", "3xtf32"))
-        for bm, bn in SIZES:
+        for (bm, bn), bk in product(SIZES, BK[precision]):
             if bounds_of(shape.batch)[1] > MOST_ALONG_Z or ceil(shape.columns / bn) > MOST_ALONG_Z:
                 continue
             if split and bn > MOST_SPLIT:

@@ -63,7 +63,7 @@ def test_nothing_that_is_whole_is_rounded(case: Case) -> None:
 
 
 def test_long_sums_of_split_numbers_are_as_exact_as_in_32_bits() -> None:
-    schedule = Wgmma(64, 16, BK["3xtf32"], 3, split=True)
+    schedule = Wgmma(64, 16, BK["3xtf32"][-1], 3, split=True)
     check_launches(cases.long_sums, schedule, target=GpuAttr.named("sm_90a", "3xtf32"), bound=1e-6)
 
 
@@ -171,7 +171,7 @@ def test_machine_code_keeps_its_registers_and_its_products_in_flight(
     precision: str, bm: int, bn: int, tmp_path: Path
 ) -> None:
     split = precision == "3xtf32" and bn <= MOST_SPLIT
-    schedule = Wgmma(bm, bn, BK[precision], 3, 1, precision == "fp16", precision == "bf16", split)
+    schedule = Wgmma(bm, bn, BK[precision][-1], 2, 1, precision == "fp16", precision == "bf16", split)
     text = cuda_text(lowered(build([large]), GpuAttr.named("sm_90a", precision), [schedule]).module)
     kind = {"fp16": "k16.f32.f16.f16", "bf16": "k16.f32.bf16.bf16"}.get(precision, "k8.f32.tf32.tf32")
     assert f"wgmma.mma_async.sync.aligned.m64n{bn}{kind}" in text and "cp.async.bulk.shared::cluster" in text
