@@ -42,11 +42,11 @@ def parse(text: str) -> ModuleOp:
     return module
 
 
-def kernel_function(arguments: str, body: str) -> FuncOp:
+def kernel_function(arguments: str, body: str, cluster: int = 1) -> FuncOp:
     """A kernel of these arguments; `body` uses %tid and %bid, which are its thread and block, and %s for each array."""
     module = parse(f"""
 gpu.module @kernels {{
-  gpu.func @tested({arguments}) kernel {{
+  gpu.func @tested({arguments}) kernel attributes {{gpu.known_cluster_size = array<i32: {cluster}, 1, 1>}} {{
     %tid = gpu.thread_id x
     %bid = gpu.block_id x
     {body}

@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
     FunctionType,
     IndexType,
     IntegerAttr,
+    IntegerType,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
@@ -75,11 +76,12 @@ from xdsl.utils.exceptions import VerifyException
 from ..sizes.polynomials import Symbol
 from ..sizes.size_attributes import symbol_of
 from ..sizes.sizes import Size, bounds_of
+from .cluster import MOST_BLOCKS_OF_A_CLUSTER
 
 SIZES = "kernel.sizes"
 """Attribute of a kernel: the sizes of run time that its last arguments are."""
 _RESERVED = ("sym_name", "function_type", "kernel")
-_SIZE_NAMES = ("gpu.known_block_size", "gpu.known_grid_size")
+_SIZE_NAMES = ("gpu.known_block_size", "gpu.known_grid_size", "gpu.known_cluster_size")
 MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
 """Of a grid along x, y and z, on all of NVIDIA's GPUs that code is made for."""
 
@@ -167,6 +169,7 @@ class FuncOp(IRDLOperation):
     kernel = opt_prop_def(UnitAttr)
     known_block_size = opt_attr_def(DenseArrayBase.constr(i32), attr_name=_SIZE_NAMES[0])
     known_grid_size = opt_attr_def(DenseArrayBase.constr(i32), attr_name=_SIZE_NAMES[1])
+    known_cluster_size = opt_attr_def(DenseArrayBase.constr(i32), attr_name=_SIZE_NAMES[2])
     sizes = opt_attr_def(ArrayAttr[IntegerAttr[IndexType]], attr_name=SIZES)
     traits = traits_def(IsolatedFromAbove(), HasParent(ModuleOp), SymbolOpInterface())
 
@@ -178,11 +181,13 @@ class FuncOp(IRDLOperation):
         kernel: bool | None = None,
         known_block_size: Sequence[int] | None = None,
         known_grid_size: Sequence[int] | None = None,
+        known_cluster_size: Sequence[int] | None = None,
     ) -> None:
         if isinstance(function_type, tuple):
             function_type = FunctionType.from_lists(*function_type)
         attributes: dict[str, Attribute] = {"sym_name": StringAttr(name)}
-        for key, sizes in zip(_SIZE_NAMES, (known_block_size, known_grid_size), strict=True):
+        given = (known_block_size, known_grid_size, known_cluster_size)
+        for key, sizes in zip(_SIZE_NAMES, given, strict=True):
             if sizes is not None:
                 attributes[key] = DenseArrayBase.from_list(i32, sizes)
         super().__init__(
@@ -197,15 +202,32 @@ class FuncOp(IRDLOperation):
             raise VerifyException("the arguments of a gpu.func differ from its type")
         if self.kernel is not None and self.function_type.outputs.data:
             raise VerifyException("a kernel has no results")
-        for name, sizes in zip(_SIZE_NAMES, (self.known_block_size, self.known_grid_size), strict=True):
+        known = (self.known_block_size, self.known_grid_size, self.known_cluster_size)
+        for name, sizes in zip(_SIZE_NAMES, known, strict=True):
             if sizes is not None and (len(sizes) != 3 or min(sizes.get_values()) < 1):
                 raise VerifyException(f"{name} is {sizes}; it must be three positive numbers")
-        check_grid(self.known_grid_size.get_values() if self.known_grid_size is not None else ())
+        check_grid(grid := self.known_grid_size.get_values() if self.known_grid_size is not None else ())
+        if self.known_cluster_size is not None:
+            self._verify_cluster(self.known_cluster_size, grid)
         if self.buffers < 0 or any(type != IndexType() for type in self.function_type.inputs.data[self.buffers :]):
             raise VerifyException(f"{SIZES} lists what the last arguments are: each must be an index")
         for each in () if self.sizes is None else self.sizes.data:
             if not _is_symbol(each.value.data):
                 raise VerifyException(f"{SIZES} lists symbols of sizes, and not {each.value.data}")
+
+    def _verify_cluster(self, sizes: DenseArrayBase[IntegerType], grid: Sequence[int]) -> None:
+        blocks, *others = sizes.get_values()
+        if blocks > MOST_BLOCKS_OF_A_CLUSTER or any(other != 1 for other in others):
+            raise VerifyException(
+                f"{_SIZE_NAMES[2]} is {sizes}; a cluster has at most {MOST_BLOCKS_OF_A_CLUSTER} blocks along x only"
+            )
+        if grid and grid[0] % blocks:
+            raise VerifyException(f"{grid[0]} blocks along x are no whole number of clusters of {blocks}")
+
+    @property
+    def cluster(self) -> int:
+        """The number of blocks of a cluster: 1 without clusters."""
+        return 1 if self.known_cluster_size is None else self.known_cluster_size.get_values()[0]
 
     @property
     def buffers(self) -> int:

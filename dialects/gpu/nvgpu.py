@@ -1,6 +1,7 @@
 """nvgpu: asynchronous copies to shared memory, and matrix multiply-accumulate (mma) by a warp.
 
-Barriers that count bytes, and bulk copies, are in mbarriers.py; products by four warps in warpgroup.py.
+Barriers that count bytes, and bulk copies, are in mbarriers.py; products by four warps in warpgroup.py; clusters of
+blocks in cluster.py.
 
 Unlike MLIR's dialect, copies, groups and waits carry no tokens: as in PTX, they refer to each other by each thread's
 program order. Fragments are vectors of one dimension.
@@ -42,6 +43,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..graph.ops.contraction import BYTES
+from .cluster import ClusterBarrierOp, ClusterLoadOp
 from .mbarriers import (
     BulkCopyOp,
     MBarrierCreateOp,
@@ -260,6 +262,8 @@ NvGpu = Dialect(
         AsyncGroupOp,
         AsyncWaitOp,
         BulkCopyOp,
+        ClusterBarrierOp,
+        ClusterLoadOp,
         LdMatrixOp,
         MBarrierCreateOp,
         MBarrierExpectOp,

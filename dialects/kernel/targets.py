@@ -11,6 +11,7 @@ A limit that is left out takes the value of a portable machine.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, TypeAlias
 
@@ -334,6 +335,12 @@ class GpuAttr(ParametrizedAttribute):
     def device(self) -> str:
         """The device's key in tables of schedules and fusion rules: "cuda"."""
         return "cuda"
+
+    @property
+    def has_clusters(self) -> bool:
+        """Whether blocks can form clusters, which read each other's shared memory: from architecture 9.0 on."""
+        number = re.match(r"sm_(\d+)", self.architecture.data)
+        return number is not None and int(number[1]) >= 90
 
     @property
     def threads(self) -> IntAttr:

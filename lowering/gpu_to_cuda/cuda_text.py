@@ -34,7 +34,7 @@ from ...dialects.sizes.sizes import bounds_of
 from ...dialects.symbols import symbol_named
 from ...passes.geometry.boxes import Box
 from ...passes.memory.analysis.access_sets import overlap
-from . import arith_ops, control_flow, gpu_ops, math_ops, memref_ops, vector_ops, warpgroup_ops
+from . import arith_ops, cluster_ops, control_flow, gpu_ops, math_ops, memref_ops, vector_ops, warpgroup_ops
 from .device_program import DeviceProgram, Launch, LaunchWith, Number, Register, steps_of
 from .expressions import Expression
 from .kernel_text import BufferAddress, Handler, KernelText, NodeMark, memref_type
@@ -50,6 +50,7 @@ HANDLERS: dict[str, Handler] = {
     **control_flow.HANDLERS,
     **gpu_ops.HANDLERS,
     **warpgroup_ops.HANDLERS,
+    **cluster_ops.HANDLERS,
 }
 _ALL = 2**63
 """The end of what may lie behind an argument of main, in bytes."""
@@ -72,7 +73,8 @@ def cuda_text(module: ModuleOp) -> str:
     moved = {each.launch: each.offsets for each in steps_of(program.steps) if isinstance(each, LaunchWith)}
     launches = [(each, moved.get(number, ())) for number, each in enumerate(program.launches)]
     lines: list[str | NodeMark] = []
-    lines += (prelude() + warpgroup_ops.prelude_for(functions, types)).splitlines()
+    used = warpgroup_ops.prelude_for(functions, types) + cluster_ops.prelude_for(functions)
+    lines += (prelude() + used).splitlines()
     for function in functions:
         mine = [each for each in launches if each[0].kernel == function.sym_name.data]
         _kernel(function, mine, types, lines)
@@ -115,7 +117,8 @@ def _kernel(function: FuncOp, launches: Sequence[_MovedLaunch], types: Types, li
 def _head(function: FuncOp, parameters: Sequence[str]) -> str:
     size = function.known_block_size
     bounds = "" if size is None else f" __launch_bounds__({prod(size.get_values())})"
-    return f'extern "C" __global__ void{bounds} {function.sym_name.data}({", ".join(parameters)}) {{'
+    cluster = f" __cluster_dims__({function.cluster}, 1, 1)" if function.cluster > 1 else ""
+    return f'extern "C" __global__ void{cluster}{bounds} {function.sym_name.data}({", ".join(parameters)}) {{'
 
 
 def _nodes(function: FuncOp) -> Iterable[str]:

@@ -401,6 +401,7 @@ _NAMES = {
     "memref.reinterpret_cast": "window",
     "memref.alloca": "local",
     "gpu.shuffle": "other",
+    "nvgpu.cluster_load": "other",
     "nvgpu.mma.sync": "tile",
     "scf.for": "result",
     "scf.if": "result",

@@ -31,6 +31,11 @@ def warpgroup_prelude() -> str:
     return _file("warpgroup.cuh")
 
 
+def cluster_prelude() -> str:
+    """The text emitted behind it if blocks form clusters."""
+    return _file("cluster.cuh")
+
+
 @cache
 def _file(name: str) -> str:
     return (files("mini_infer.lowering.gpu_to_cuda") / name).read_text(encoding="utf-8")
@@ -39,9 +44,8 @@ def _file(name: str) -> str:
 @cache
 def reserved() -> frozenset[str]:
     """Names that no variable may have."""
-    own = re.findall(
-        r"(?:#define|using|struct|\w[\w<>, ]*(?= \w+\())(?: alignas\(.*\))? (\w+)", prelude() + warpgroup_prelude()
-    )
+    text = prelude() + warpgroup_prelude() + cluster_prelude()
+    own = re.findall(r"(?:#define|using|struct|\w[\w<>, ]*(?= \w+\())(?: alignas\(.*\))? (\w+)", text)
     functions = {f"{name}{suffix}" for name in FUNCTIONS.values() for suffix in ("", "f")}
     return frozenset((*_WORDS.split(), "wgmma", *own, *functions))
 

@@ -145,11 +145,12 @@ class GpuKernel:
         *,
         part: str = "",
         windows: Sequence[LaunchWindow] = (),
+        cluster: int = 1,
     ) -> BuiltLaunch:
         """Appends a launch: `write` builds its thread's code; `part` names it where a kernel has several.
 
         Launches run one after the other, so each sees what earlier ones wrote. `windows` are what differs between
-        launches of one function.
+        launches of one function; so many adjacent blocks along x form a `cluster`.
         """
         sizes = (blocks, 1, 1) if isinstance(blocks, int) else blocks
         entry = Block(arg_types=[*self.types, *(each.type for each in windows)])
@@ -192,6 +193,7 @@ class GpuKernel:
             kernel=True,
             known_block_size=(block, 1, 1),
             known_grid_size=sizes if is_fixed(*sizes) else None,
+            known_cluster_size=(cluster, 1, 1) if cluster > 1 else None,
         )
         function.location = self.kernel.location
         given = self._sizes_of(function)

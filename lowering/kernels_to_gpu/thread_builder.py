@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.extensions.arith import ExtUIOp, TruncIOp
 from ...dialects.extensions.replace import scalar_of
+from ...dialects.gpu.cluster import ClusterBarrierOp, ClusterLoadOp
 from ...dialects.gpu.kernels import BarrierOp, BlockIdOp, ThreadIdOp
 from ...dialects.gpu.mbarriers import (
     BulkCopyOp,
@@ -28,7 +29,7 @@ from ...dialects.gpu.warpgroup import WarpgroupCommitOp, WarpgroupFenceOp, Warpg
 from ...dialects.graph.values import numpy_dtype
 from ...dialects.kernel.targets import GpuAttr
 from ..kernel_code.arithmetic import Arithmetic
-from ..kernel_code.loop_builder import Index, LoopBuilder
+from ..kernel_code.loop_builder import Index, LoopBuilder, memref_type, vector_of
 
 UNROLL = "unroll"
 """On a loop: the CUDA compiler is to unroll it, so that private arrays become registers."""
@@ -75,12 +76,17 @@ class ThreadBuilder(LoopBuilder):
 
     # memory
 
-    def shared(self, element: Attribute, shape: Sequence[int], name: str | None = None) -> SSAValue:
-        """A dense array in the block's shared memory, aligned to 16 bytes; undefined at first."""
+    def shared(
+        self, element: Attribute, shape: Sequence[int], name: str | None = None, *, over: bool = False
+    ) -> SSAValue:
+        """A dense array in the block's shared memory, aligned to 16 bytes; undefined at first.
+
+        `over` earlier arrays, which are used no more, or behind them.
+        """
         if self._shared is None:
             self._shared = self.insert(DynamicSharedMemoryOp())
-        start = -(-self.shared_bytes // ACCESS) * ACCESS
-        self.shared_bytes = start + prod(shape) * numpy_dtype(element).itemsize
+        start = 0 if over else -(-self.shared_bytes // ACCESS) * ACCESS
+        self.shared_bytes = max(self.shared_bytes, start + prod(shape) * numpy_dtype(element).itemsize)
         type = MemRefType(element, shape, memory_space=WORKGROUP)
         array = self.insert(memref.ViewOp(self._shared, self.index(start), [], type))
         array.name_hint = name
@@ -138,6 +144,16 @@ class ThreadBuilder(LoopBuilder):
     def barrier(self) -> None:
         """Waits for all threads of the block and makes their writes visible to each other."""
         self.do(BarrierOp())
+
+    def cluster_barrier(self) -> None:
+        """The same for all threads of the block's cluster."""
+        self.do(ClusterBarrierOp())
+
+    def load_of_block(self, rank: Index, buffer: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
+        """An element, or `lanes` adjacent ones, of a shared array of another block of the cluster."""
+        element = memref_type(buffer).element_type
+        type = element if lanes == 1 else vector_of(element, lanes)
+        return self.insert(ClusterLoadOp(buffer, [self.index(i) for i in at], self.index(rank), type))
 
     # warps
 

@@ -209,7 +209,7 @@ _ERROR = re.compile(
     r"^(?P<place>.*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<fact>.*)$", re.MULTILINE
 )
 _LATE_ERROR = re.compile(r"^ptxas\b.*?\berror\s*: (?P<fact>.*)$", re.MULTILINE)
-_KERNEL = re.compile(r'^extern "C" __global__ void (?:__launch_bounds__\(.*?\) )?(\w+)\(')
+_KERNEL = re.compile(r'^extern "C" __global__ void (?:__\w+__\(.*?\) )*(\w+)\(')
 
 
 def error_in(log: str, text: str) -> str:

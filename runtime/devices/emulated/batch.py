@@ -36,7 +36,7 @@ class Traffic:
 class Batch:
     """Blocks `first` to `first + blocks` of a grid, numbered with x fastest, and their threads.
 
-    `nodes` are the ONNX nodes that they compute.
+    `nodes` are the ONNX nodes that they compute. `cluster` adjacent ones form a cluster, all of which are there.
     """
 
     kernel: str
@@ -47,6 +47,7 @@ class Batch:
     nodes: Sequence[str] = ()
     traffic: Traffic | None = None
     """Where accesses are counted, if they are."""
+    cluster: int = 1
     _ids: dict[tuple[str, str], Value] = field(default_factory=dict[tuple[str, str], Value])
 
     @property
@@ -59,6 +60,15 @@ class Batch:
     def shape(self) -> tuple[int, int]:
         """(blocks, threads per block)."""
         return self.blocks, self.threads
+
+    @property
+    def rows(self) -> Array:
+        """The number of each block in the batch, as a value."""
+        return np.arange(self.blocks)[:, None]
+
+    def row_of(self, rank: Value) -> Array:
+        """The number in the batch of the block of some rank in each one's cluster."""
+        return self.rows // self.cluster * self.cluster + rank
 
     def count(self, mask: Mask) -> int:
         """The number of active threads."""

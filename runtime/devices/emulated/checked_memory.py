@@ -1,4 +1,4 @@
-"""Checked memory accesses: bounds, alignment, races, uninitialised bytes, pending asynchronous copies."""
+"""Checked memory accesses: bounds, alignment, races, uninitialised bytes, pending asynchronous copies, clusters."""
 
 from __future__ import annotations
 
@@ -224,20 +224,25 @@ class CheckedShared(SharedMemory):
         self._read = Marks(batch, count)
         self._reads = False
         """Whether products are in flight, whose operands are marked."""
+        self._fresh = Marks(batch, count)
+        """Written since the last barrier of the cluster."""
+        self._lent = Marks(batch, count)
+        """Read by another block since then."""
+        self._borrower: Operation | None = None
 
     def _cells(self, site: Site, at: Value) -> tuple[Value, int]:
         """The first cell of an access, and the number of cells."""
         scale = site.stored.itemsize // self.cell
         return at * scale, scale * site.elements
 
-    def _check(self, site: Site, at: Value, mask: Mask) -> None:
+    def _check(self, site: Site, at: Value, mask: Mask, rows: Array | None = None) -> None:
         bad = outside(at, self.nbytes // site.stored.itemsize - site.elements + 1, mask)
         if bad is not None:
             byte = at * site.stored.itemsize
             self.fail(site.op, f"byte {{byte}} is outside of {self.nbytes} bytes of shared memory", bad, byte=byte)
         check_aligned(self, site, at, mask)
         if self._copies:
-            bad = self._copied.any(*self._cells(site, at), mask)
+            bad = self._copied.any(*self._cells(site, at), mask, rows)
             if bad is not None:
                 self.fail(site.op, "accesses bytes of shared memory that are still being copied", bad)
 
@@ -252,10 +257,41 @@ class CheckedShared(SharedMemory):
         return super().load(site, at, mask)
 
     @override
+    def load_of(self, site: Site, at: Value, rank: Value, mask: Mask) -> Value:
+        cluster = self.batch.cluster
+        if (bad := outside(rank, cluster, mask)) is not None:
+            self.fail(site.op, f"there is no block {{rank}} in a cluster of {cluster}", bad, rank=rank)
+        rows = self.batch.row_of(rank)
+        self._check(site, at, mask, rows)
+        first, count = self._cells(site, at)
+        own = rows == self.batch.rows
+        others = np.logical_not(own) & mask
+        if (bad := self._fresh.any(first, count, others, rows)) is not None:
+            self.fail(site.op, "reads what another block has written with no barrier of the cluster since", bad)
+        if (bad := self._written.missing(first, count, mask, rows)) is not None:
+            self.fail(site.op, "reads bytes of another block's shared memory that are uninitialised", bad)
+        self._lent.set(first, count, others, True, rows)
+        self._borrower = site.op
+        self.races.note(Access(site.op, first, count, own & mask, False))
+        return super().load_of(site, at, rank, mask)
+
+    def cluster_barrier(self, passed: Mask) -> None:
+        """All threads of some blocks' clusters have met."""
+        self._fresh.clear(passed)
+        self._lent.clear(passed)
+
+    def finish(self) -> None:
+        """The end of the kernel."""
+        if self._borrower is not None and (rows := self._lent.found()) is not None:
+            self.fail(
+                self._borrower, "another block may end before it reads, with no barrier of the cluster since", rows
+            )
+
+    @override
     def store(self, site: Site, at: Value, value: Value, mask: Mask) -> None:
         self._check(site, at, mask)
         first, count = self._cells(site, at)
-        self._check_unread(site.op, first, count, mask)
+        self._check_writable(site.op, first, count, mask)
         self._written.set(first, count, mask, True)
         if self._stored is not None:
             self._stored.set(first, count, mask, True)
@@ -266,7 +302,7 @@ class CheckedShared(SharedMemory):
         """Marks bytes as the target of a pending copy, which may write them at any time."""
         self._check(site, at, mask)
         first, count = self._cells(site, at)
-        self._check_unread(site.op, first, count, mask)
+        self._check_writable(site.op, first, count, mask)
         self.races.note(Access(site.op, first, count, mask, True))
         self._copied.set(first, count, mask, True)
         self._copies += 1
@@ -276,16 +312,20 @@ class CheckedShared(SharedMemory):
         self._copied.set(*self._cells(site, at), mask, False)
         self._copies -= last
 
-    def _check_unread(self, op: Operation, first: Value, count: int, mask: Mask) -> None:
+    def _check_writable(self, op: Operation, first: Value, count: int, mask: Mask) -> None:
         if self._reads and (bad := self._read.any(first, count, mask)) is not None:
             self.fail(op, "writes bytes of shared memory that a product in flight may still read", bad)
+        if self.batch.cluster > 1:
+            if (bad := self._lent.any(first, count, mask)) is not None:
+                self.fail(op, "writes bytes of shared memory that another block of the cluster may still read", bad)
+            self._fresh.set(first, count, mask, True)
 
     def begin_bulk(self, site: Site, at: Array, rows: Array, threads: Array) -> None:
         """The same of a bulk copy to positions `at` of some blocks, by one of each one's threads."""
         starts, mask = self._by_block(at, rows)
         self._check(site, starts, mask)
         first, count = self._cells(site, starts)
-        self._check_unread(site.op, first, count, mask)
+        self._check_writable(site.op, first, count, mask)
         by = np.zeros(self.batch.shape, bool)
         by[rows, threads] = True
         self.races.note(Access(site.op, first, count, by, True))
@@ -351,36 +391,49 @@ class Marks:
         self._batch = batch
         self._marks = np.zeros((1, cells), bool)
 
-    def set(self, first: Value, count: int, mask: Mask, mark: bool) -> None:
-        """Sets or clears the marks of `count` cells from the first on."""
-        rows, cells = self._places(first, count, mask)
+    def set(self, first: Value, count: int, mask: Mask, mark: bool, rows: Array | None = None) -> None:
+        """Sets or clears the marks of `count` cells from the first on, of each block or of some `rows`."""
+        rows, cells = self._places(first, count, mask, rows)
         if mask is not True:
             chosen = broadcast_to(mask, cells.shape[:2])
             rows, cells = broadcast_to(rows, cells.shape)[chosen], cells[chosen]
         self._marks[rows, cells] = mark
 
-    def any(self, first: Value, count: int, mask: Mask) -> Mask | None:
+    def clear(self, rows: Mask) -> None:
+        """Clears all marks of some blocks."""
+        if rows is True:
+            self._marks[...] = False
+        elif rows is not False:
+            self._marks = np.where(rows, False, self._marks)
+
+    def found(self) -> Array | None:
+        """The blocks of which some cell is marked; None if there are none."""
+        return active(np.asarray(self._marks.any(axis=1, keepdims=True)), True)
+
+    def any(self, first: Value, count: int, mask: Mask, rows: Array | None = None) -> Mask | None:
         """Threads for which some cell is marked."""
-        rows, cells = self._places(first, count, mask)
+        rows, cells = self._places(first, count, mask, rows)
         return active(np.asarray(self._found(rows, cells).any(axis=-1)), mask)
 
-    def missing(self, first: Value, count: int, mask: Mask) -> Mask | None:
+    def missing(self, first: Value, count: int, mask: Mask, rows: Array | None = None) -> Mask | None:
         """Threads for which some cell isn't marked."""
-        rows, cells = self._places(first, count, mask)
+        rows, cells = self._places(first, count, mask, rows)
         return active(np.logical_not(self._found(rows, cells).all(axis=-1)), mask)
 
     def _found(self, rows: Array, cells: Array) -> Array:
         flat = cells + rows * self._marks.shape[1]
         return self._marks.reshape(-1).take(flat, mode="clip")
 
-    def _places(self, first: Value, count: int, mask: Mask) -> tuple[Array, Array]:
+    def _places(self, first: Value, count: int, mask: Mask, given: Array | None = None) -> tuple[Array, Array]:
         """Row and column of all cells: arrays over blocks, threads and cells. Rows are split where blocks differ."""
         cells = np.atleast_2d(first)[..., None] + np.arange(count)
-        shape = np.broadcast_shapes(cells.shape[:2], np.shape(mask))
+        shape = np.broadcast_shapes(cells.shape[:2], np.shape(mask), () if given is None else given.shape)
         differ = shape[0] > 1
         if differ and len(self._marks) == 1:
             self._marks = self._marks.repeat(self._batch.blocks, axis=0)
         cells = broadcast_to(cells, (*shape, count))
+        if given is not None:
+            return given[..., None], cells
         if len(self._marks) == 1:
             return np.zeros((1, 1, 1), np.int64), cells
         return np.arange(self._batch.blocks)[:, None, None], broadcast_to(cells, (self._batch.blocks, *cells.shape[1:]))

@@ -38,14 +38,18 @@ MOST_SHARED = 227 * 1024
 """The largest shared memory of a block on any GPU, in bytes."""
 MOST_THREADS = 1024
 _SHIM = Path(__file__).with_name("shim.h")
-_KERNEL = re.compile(r'^extern "C" __global__ void (?:__launch_bounds__\((\d+)\) )?(\w+)\((.*)\) \{$', re.MULTILINE)
+_KERNEL = re.compile(
+    r'^extern "C" __global__ void (?:__cluster_dims__\((\d+), 1, 1\) )?(?:__launch_bounds__\((\d+)\) )?'
+    r"(\w+)\((.*)\) \{$",
+    re.MULTILINE,
+)
 _MESSAGE_BYTES = 1024
 
 
 class Program:
     """Compiled kernels. Thread-safe."""
 
-    def __init__(self, library: ctypes.CDLL, kernels: dict[str, tuple[int, int]]) -> None:
+    def __init__(self, library: ctypes.CDLL, kernels: dict[str, tuple[int, int, int]]) -> None:
         self._library = library
         self._kernels = kernels
 
@@ -55,7 +59,7 @@ class Program:
         return list(self._kernels)
 
     def run(self, launch: Launch, addresses: Sequence[int], seed: int = 0) -> None:
-        """Runs one launch, block after block. `addresses` are those of main's arguments, on the host.
+        """Runs one launch, cluster of blocks after cluster. `addresses` are those of main's arguments, on the host.
 
         The seed determines the order of blocks and threads, and the completion of asynchronous copies; with 0, threads
         and blocks run in order, and copies complete as late as possible. Raises KernelError for a launch that no GPU
@@ -64,7 +68,7 @@ class Program:
         where = f"{', '.join(launch.nodes)} ({launch.kernel})" if launch.nodes else launch.kernel
         if launch.kernel not in self._kernels:
             raise KernelError(f"{where}: there is no kernel of that name")
-        count, most = self._kernels[launch.kernel]
+        count, most, cluster = self._kernels[launch.kernel]
         threads = launch.block[0] * launch.block[1] * launch.block[2]
         arguments = [*(addresses[each.root] + each.offset for each in launch.arguments), *launch.sizes]
         if len(arguments) != count:
@@ -73,8 +77,10 @@ class Program:
             raise KernelError(f"{where}: blocks of {threads} threads; the kernel is made for at most {most}")
         if launch.shared > MOST_SHARED:
             raise KernelError(f"{where}: {launch.shared} bytes of shared memory; a block has {MOST_SHARED} at most")
+        if launch.grid[0] % cluster:
+            raise KernelError(f"{where}: {launch.grid[0]} blocks along x are no whole number of clusters of {cluster}")
         given = (ctypes.c_void_p * count)(*arguments)
-        sizes = (ctypes.c_uint32 * 6)(*launch.grid, *launch.block)
+        sizes = (ctypes.c_uint32 * 7)(*launch.grid, *launch.block, cluster)
         message = ctypes.create_string_buffer(_MESSAGE_BYTES)
         function = getattr(self._library, f"emulated_{launch.kernel}")
         if function(
@@ -93,8 +99,10 @@ def load(text: str) -> Program:
     compiler = next((found for name in COMPILERS if (found := shutil.which(name))), None)
     if compiler is None:
         raise ConfigError(f"no C++ compiler to emulate a GPU with: install one of {', '.join(COMPILERS)}")
-    found = {match[2]: (len(match[3].split(", ")) if match[3] else 0, match[1]) for match in _KERNEL.finditer(text)}
-    kernels = {name: (count, int(most or MOST_THREADS)) for name, (count, most) in found.items()}
+    kernels = {
+        name: (len(arguments.split(", ")) if arguments else 0, int(most or MOST_THREADS), int(cluster or 1))
+        for cluster, most, name, arguments in _KERNEL.findall(text)
+    }
     exported = "".join(f"\nEMULATED_KERNEL({name})" for name in kernels)
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "kernels.so"

@@ -15,7 +15,7 @@ import numpy as np
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from ....dialects.errors import CompileError
+from ....dialects.errors import CompileError, KernelError
 from ....dialects.gpu.kernels import FuncOp
 from ....dialects.gpu.memory_spaces import PRIVATE, WORKGROUP
 from ....dialects.gpu.warpgroup import WarpgroupMmaOp
@@ -41,6 +41,7 @@ _BUFFERS = (
     *_STORES,
     "nvgpu.device_async_copy",
     "nvgpu.bulk_async_copy",
+    "nvgpu.cluster_load",
     "nvgpu.ldmatrix",
     "nvgpu.warpgroup.mma",
 )
@@ -56,6 +57,7 @@ class Kernel:
         self._sizes = _access_sizes(function)
         self._stored = _stored_arguments(function)
         self._multiplies = any(isinstance(op, WarpgroupMmaOp) for op in function.walk())
+        self._cluster = function.cluster
         self.text, self._given = translate(function)
         self._code = compile(self.text, f"<{self.name}>", "exec")
 
@@ -105,12 +107,16 @@ class Kernel:
         if values:
             types = [settled_attribute(type, partial(value_at, values=values)) for type in types]
         blocks, threads = prod(grid), prod(block)
-        together = max(1, min(blocks, MOST_THREADS // threads))
+        if grid[0] % self._cluster:
+            fact = f"{grid[0]} blocks along x are no whole number of clusters of {self._cluster}"
+            raise KernelError(f"{self.name}: {fact}")
+        together = max(1, min(blocks, MOST_THREADS // threads) // self._cluster) * self._cluster
         tracked = self._tracked(types, arguments) if checked else {}
         run = self._checked if checked else self._unchecked
         with np.errstate(all="ignore"):
             for first in range(0, blocks, together):
-                batch = Batch(self.name, grid, block, first, min(together, blocks - first), nodes, traffic)
+                count = min(together, blocks - first)
+                batch = Batch(self.name, grid, block, first, count, nodes, traffic, self._cluster)
                 windows = [
                     self._window(batch, type, place, checked, tracked)
                     for type, place in zip(types, arguments, strict=True)
@@ -212,12 +218,27 @@ class _Run:
         if self._checked:
             self._pass(passed)
 
+    def cluster_barrier(self, op: Operation, mask: Mask) -> None:
+        """nvgpu.cluster_barrier"""
+        passed = warps.cluster_barrier(self._batch, op, mask) if self._checked else True
+        self.barriers.passed(passed)
+        if isinstance(self._space, CheckedShared):
+            self._space.races.barrier(passed)
+            self._space.cluster_barrier(passed)
+
+    def cluster_load(self, site: Site, window: MemoryView, indices: Sequence[Value], rank: Value, mask: Mask) -> Value:
+        """nvgpu.cluster_load"""
+        access = checked_memory if self._checked else memory
+        return self._space.load_of(site, access.place(site, window, indices, mask), rank, mask)
+
     def finish(self) -> None:
         """Final checks of the batch's blocks."""
         self.barriers.finish()
         self.products.finish()
         if self._checked:
             self._pass(True)
+        if isinstance(self._space, CheckedShared):
+            self._space.finish()
 
     def _pass(self, passed: Mask) -> None:
         if isinstance(self._space, CheckedShared):

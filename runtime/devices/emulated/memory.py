@@ -236,6 +236,12 @@ class SharedMemory(Bytes):
             found = units.reshape(-1).take(place + (rows if place.ndim == 2 else rows[..., None]), mode="clip")
         return _value(site, found)
 
+    def load_of(self, site: Site, at: Value, rank: Value, mask: Mask) -> Value:
+        """The value at a position in the memory of the block of that rank in each one's cluster."""
+        units = self.view(site.unit or site.stored)
+        first = self.batch.row_of(rank) * units.shape[1]
+        return _value(site, units.reshape(-1).take(_scaled(site, at) + first, mode="clip"))
+
     @override
     def store(self, site: Site, at: Value, value: Value, mask: Mask) -> None:
         units = self.view(site.unit or site.stored)

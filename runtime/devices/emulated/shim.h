@@ -1,7 +1,8 @@
 // Stands in for a GPU where the text of kernels is compiled for a CPU: what is PTX in the prelude is a function here.
 //
-// A block runs at a time, each of its threads on a stack of its own until it waits for others: at a barrier for the
-// whole block, in an operation of its warp for the 32 threads of that. Who runs next a seed says, and whether an
+// A cluster of blocks runs at a time, mostly of a single one, each thread on a stack of its own until it waits for
+// others: at a barrier for the whole block or cluster, in an operation of its warp for the 32 threads of that. Who runs
+// next a seed says, and whether an
 // asynchronous copy is done at once or when its thread waits for it: a GPU may do either. Shared memory holds NaN at
 // first. What can't go on, or would harm another's memory, ends the launch with a message.
 
@@ -23,8 +24,10 @@
 #include <vector>
 
 #define __global__
+#define __cluster_dims__(...)
 #define __launch_bounds__(...)
 #define __syncthreads() emulated::barrier(__FILE__, __LINE__)
+#define cluster_barrier() emulated::barrier_of_cluster(__FILE__, __LINE__)
 #define threadIdx (emulated::fiber->index)
 #define blockIdx (emulated::block->index)
 #define SHARED_MEMORY(name) i8* const name = emulated::block->shared
@@ -164,11 +167,14 @@ struct Sums {
   std::vector<float> values;
 };
 
-enum State { READY, AT_BARRIER, IN_WARP, AT_PHASE, DONE };
+enum State { READY, AT_BARRIER, AT_CLUSTER, IN_WARP, AT_PHASE, DONE };
+
+struct Block;
 
 struct Fiber {
   Context context;
   State state;
+  Block* block;
   int number;  // in its block
   Index index;
   const char* file;  // where it waits
@@ -197,10 +203,17 @@ struct Warp {
 struct Block {
   Index index;
   i8* shared;
-  int threads, at_barrier;
-  std::vector<Fiber> fibers;
+  Fiber* fibers;
+  int threads, at_barrier, ended;
   std::vector<Warp> warps;
   std::map<int, std::vector<Barrier>> barriers;
+};
+
+// The launch that runs, with the blocks of one cluster and all of their threads.
+struct Launch {
+  std::vector<Block> blocks;
+  std::vector<Fiber> fibers;
+  int at_cluster;  // threads at a barrier of the cluster
   Context scheduler;
   u64 chance;
   bool eager;
@@ -211,12 +224,13 @@ struct Block {
   bool failed;
 };
 
+static thread_local Launch* running;
 static thread_local Block* block;
 static thread_local Fiber* fiber;
 
 // A number that the seed decides; Marsaglia's xorshift.
 static u64 next_chance() {
-  u64& x = block->chance;
+  u64& x = running->chance;
   x ^= x << 13;
   x ^= x >> 7;
   return x ^= x << 17;
@@ -225,14 +239,14 @@ static u64 next_chance() {
 static void say(const char* format, ...) {
   va_list given;
   va_start(given, format);
-  vsnprintf(block->message, block->room, format, given);
+  vsnprintf(running->message, running->room, format, given);
   va_end(given);
-  block->failed = true;
+  running->failed = true;
 }
 
 static void wait_as(State state) {
   fiber->state = state;
-  fiber->context.switch_to(block->scheduler);
+  fiber->context.switch_to(running->scheduler);
 }
 
 // The launch ends here: nobody runs this thread again.
@@ -243,17 +257,24 @@ template <class... Given>
   __builtin_unreachable();
 }
 
-__attribute__((noinline)) static void barrier(const char* file, int line) {
+// Waits for `count` threads, of which `arrived` are there: those from `first` on.
+static void meet(State state, Fiber* first, int count, int& arrived, const char* file, int line) {
   fiber->file = file;
   fiber->line = line;
-  if (++block->at_barrier < block->threads) return wait_as(AT_BARRIER);
-  block->at_barrier = 0;
-  for (Fiber& each : block->fibers) {
-    if (each.line != line)
-      fail("threads wait at different barriers: %d at %s(%d), %d at %s(%d)", fiber->number, file, line, each.number,
-           each.file, each.line);
-    each.state = READY;
+  if (++arrived < count) return wait_as(state);
+  arrived = 0;
+  for (Fiber* each = first; each < first + count; ++each) {
+    if (each->line != line)
+      fail("threads wait at different barriers: %d at %s(%d), %d at %s(%d)", fiber->number, file, line, each->number,
+           each->file, each->line);
+    each->state = READY;
   }
+}
+__attribute__((noinline)) static void barrier(const char* file, int line) {
+  meet(AT_BARRIER, block->fibers, block->threads, block->at_barrier, file, line);
+}
+__attribute__((noinline)) static void barrier_of_cluster(const char* file, int line) {
+  meet(AT_CLUSTER, running->fibers.data(), running->fibers.size(), running->at_cluster, file, line);
 }
 
 // Hands words to the other lanes of the warp; what all of them handed over, once each has.
@@ -296,42 +317,41 @@ static bool complete(Barrier& barrier) {
 static bool is_over(Barrier& barrier, bool parity) { return barrier.phases % 2 != parity || complete(barrier); }
 
 static void run_fiber() {
-  block->kernel(block->arguments);
+  running->kernel(running->arguments);
   if (!fiber->products.empty()) fail("a thread ends while its products are in flight");
   wait_as(DONE);
 }
 
-static const char* name_of(State state) {
-  return state == AT_BARRIER ? "at a barrier" : state == IN_WARP ? "for their warp" : "no more";
-}
-
 // Nobody can go on: says who waits for whom.
 static void say_stuck() {
-  int count[5] = {};
+  int count[6] = {};
   const Fiber* waiting = nullptr;
-  for (const Fiber& each : block->fibers) {
+  for (const Fiber& each : running->fibers) {
     ++count[each.state];
     if (!waiting && each.state != DONE) waiting = &each;
   }
   if (count[AT_PHASE])
     say("threads wait for ever: %d for a phase of a barrier, %d for others, %d have ended", count[AT_PHASE],
+        count[AT_BARRIER] + count[AT_CLUSTER] + count[IN_WARP], count[DONE]);
+  else if (count[AT_CLUSTER])
+    say("threads wait for ever: %d at a barrier of their cluster, %d for others, %d have ended", count[AT_CLUSTER],
         count[AT_BARRIER] + count[IN_WARP], count[DONE]);
   else if (waiting->state == AT_BARRIER)
     say("threads wait for ever: %d at the barrier %s(%d), %d for other lanes of their warp, %d have ended",
         count[AT_BARRIER], waiting->file, waiting->line, count[IN_WARP], count[DONE]);
   else
     say("threads wait for ever: %d for other lanes of their warp (%s), %d at a barrier, %d have ended", count[IN_WARP],
-        block->warps[waiting->number / WARP].doing, count[AT_BARRIER], count[DONE]);
+        waiting->block->warps[waiting->number / WARP].doing, count[AT_BARRIER], count[DONE]);
 }
 
-// One block: passes over its threads, each from another one on, until all have ended.
-static void run_block(char* stacks, Index size) {
-  const int count = block->threads;
+// One cluster: passes over the threads of its blocks, each from another one on, until all have ended.
+static void run_cluster(char* stacks, Index size) {
+  const int count = running->fibers.size();
   for (int i = 0; i < count; ++i) {
-    Fiber& each = block->fibers[i];
+    Fiber& each = running->fibers[i];
     each.state = READY;
-    each.number = i;
-    each.index = {i % size.x, i / size.x % size.y, i / (size.x * size.y)};
+    const int number = each.number;
+    each.index = {number % size.x, number / size.x % size.y, number / (size.x * size.y)};
     each.line = each.parity = each.groups = each.product_groups = 0;
     each.fenced = false;
     each.copies.clear();
@@ -339,31 +359,37 @@ static void run_block(char* stacks, Index size) {
     each.sums.clear();
     each.context.start(stacks + STACK * (i + 1), run_fiber);
   }
-  for (Warp& warp : block->warps) warp.arrived = 0;
-  block->barriers.clear();
-  block->at_barrier = 0;
-  for (int ended = 0; ended < count && !block->failed;) {
+  for (Block& each : running->blocks) {
+    for (Warp& warp : each.warps) warp.arrived = 0;
+    each.barriers.clear();
+    each.at_barrier = each.ended = 0;
+  }
+  running->at_cluster = 0;
+  for (int ended = 0; ended < count && !running->failed;) {
     bool moved = false;
     // A step that has no divisor in common with the count reaches every thread; at first they go in order.
     int start = 0, step = 1;
-    if (block->eager) {
+    if (running->eager) {
       start = next_chance() % count;
       do step = 1 + next_chance() % count;
       while (std::__gcd(step, count) != 1);
     }
-    for (int i = 0, at = start; i < count && !block->failed; ++i, at = (at + step) % count) {
-      fiber = &block->fibers[at];
+    for (int i = 0, at = start; i < count && !running->failed; ++i, at = (at + step) % count) {
+      fiber = &running->fibers[at];
+      block = fiber->block;
       if (fiber->state == AT_PHASE && is_over(*fiber->awaited, fiber->parity_awaited)) fiber->state = READY;
       if (fiber->state != READY) continue;
       moved = true;
-      block->scheduler.switch_to(fiber->context);
+      running->scheduler.switch_to(fiber->context);
       ended += fiber->state == DONE;
+      block->ended += fiber->state == DONE;
     }
-    if (!moved && !block->failed) say_stuck();
+    if (!moved && !running->failed) say_stuck();
   }
-  for (auto& [_, group] : block->barriers)
-    for (Barrier& each : group)
-      if (!each.copies.empty() && !block->failed) say("a block ends while bulk copies are in flight");
+  for (Block& of : running->blocks)
+    for (auto& [_, group] : of.barriers)
+      for (Barrier& each : group)
+        if (!each.copies.empty() && !running->failed) say("a block ends while bulk copies are in flight");
 }
 
 // Stacks are kept by each thread of the process for its next launch.
@@ -395,40 +421,57 @@ static int launch(void (*kernel)(void**), void** arguments, const u32* sizes, u6
                   size_t room) {
   static thread_local Stacks stacks;
   const Index grid = {sizes[0], sizes[1], sizes[2]}, size = {sizes[3], sizes[4], sizes[5]};
-  Block mine = {};
-  block = &mine;
-  mine.threads = size.x * size.y * size.z;
+  const int cluster = sizes[6], threads = size.x * size.y * size.z, bytes = (shared + CANARY + 127) / 128 * 128;
+  Launch mine = {};
+  running = &mine;
   mine.kernel = kernel;
   mine.arguments = arguments;
   mine.message = message;
   mine.room = room;
   mine.eager = seed != 0;
   mine.chance = seed * 0x9e3779b97f4a7c15u | 1;
-  mine.fibers.resize(mine.threads);
-  // A block that is no multiple of a warp has one that is never complete.
-  mine.warps.resize((mine.threads + WARP - 1) / WARP);
-  std::vector<u8> memory(shared + CANARY + 128);
+  mine.fibers.resize(cluster * threads);
+  mine.blocks.resize(cluster);
+  std::vector<u8> memory(cluster * bytes + 128);
   u8* start = reinterpret_cast<u8*>((reinterpret_cast<uintptr_t>(memory.data()) + 127) / 128 * 128);
-  mine.shared = reinterpret_cast<i8*>(start);
-  char* room_for_stacks = stacks.enough(mine.threads);
+  for (int rank = 0; rank < cluster; ++rank) {
+    Block& each = mine.blocks[rank];
+    each.threads = threads;
+    each.fibers = &mine.fibers[rank * threads];
+    each.shared = reinterpret_cast<i8*>(start + rank * bytes);
+    // A block that is no multiple of a warp has one that is never complete.
+    each.warps.resize((threads + WARP - 1) / WARP);
+    for (int i = 0; i < threads; ++i) {
+      each.fibers[i].block = &each;
+      each.fibers[i].number = i;
+    }
+  }
+  char* room_for_stacks = stacks.enough(cluster * threads);
   if (!room_for_stacks) {
-    say("no memory for the stacks of %d threads", mine.threads);
+    say("no memory for the stacks of %d threads", cluster * threads);
     return 1;
   }
-  const u64 blocks = u64(grid.x) * grid.y * grid.z;
+  const u64 clusters = u64(grid.x) * grid.y * grid.z / cluster;
   u64 first = 0, step = 1;
-  if (mine.eager && blocks > 1) {
-    first = next_chance() % blocks;
-    do step = 1 + next_chance() % blocks;
-    while (std::__gcd(step, blocks) != 1);
+  if (mine.eager && clusters > 1) {
+    first = next_chance() % clusters;
+    do step = 1 + next_chance() % clusters;
+    while (std::__gcd(step, clusters) != 1);
   }
-  for (u64 i = 0, at = first; i < blocks && !mine.failed; ++i, at = (at + step) % blocks) {
-    mine.index = {u32(at % grid.x), u32(at / grid.x % grid.y), u32(at / grid.x / grid.y)};
-    memset(start, UNWRITTEN, shared);
-    memset(start + shared, UNTOUCHED, CANARY);
-    run_block(room_for_stacks, size);
-    if (!mine.failed && std::any_of(start + shared, start + shared + CANARY, [](u8 x) { return x != UNTOUCHED; }))
-      say("the kernel writes behind the %d bytes of shared memory that its launch asks for", shared);
+  for (u64 i = 0, at = first; i < clusters && !mine.failed; ++i, at = (at + step) % clusters) {
+    for (int rank = 0; rank < cluster; ++rank) {
+      const u64 number = at * cluster + rank;
+      Block& each = mine.blocks[rank];
+      each.index = {u32(number % grid.x), u32(number / grid.x % grid.y), u32(number / grid.x / grid.y)};
+      memset(each.shared, UNWRITTEN, shared);
+      memset(each.shared + shared, UNTOUCHED, CANARY);
+    }
+    run_cluster(room_for_stacks, size);
+    for (const Block& each : mine.blocks) {
+      const u8* behind = reinterpret_cast<u8*>(each.shared) + shared;
+      if (!mine.failed && std::any_of(behind, behind + CANARY, [](u8 x) { return x != UNTOUCHED; }))
+        say("the kernel writes behind the %d bytes of shared memory that its launch asks for", shared);
+    }
   }
   return mine.failed;
 }
@@ -530,7 +573,7 @@ static void copy_async(void* to, const void* from, int valid = Bytes) {
   if (valid < 0 || valid > Bytes)
     emulated::fail("an asynchronous copy of %d bytes, of which %d are to be read", Bytes, valid);
   const emulated::Copy copy = {to, from, Bytes, valid, emulated::fiber->groups};
-  if (emulated::block->eager && emulated::next_chance() & 1)
+  if (emulated::running->eager && emulated::next_chance() & 1)
     emulated::perform(copy);
   else
     emulated::fiber->copies.push_back(copy);
@@ -543,6 +586,18 @@ static void copy_async_wait() {
   while (done < copies.size() && copies[done].group < emulated::fiber->groups - Groups)
     emulated::perform(copies[done++]);
   copies.erase(copies.begin(), copies.begin() + done);
+}
+
+// Elements at the same place in the shared memory of the block of that rank, which must not have ended.
+template <int N, class T>
+static vec<T, N> cluster_load(const T* place, int rank) {
+  using namespace emulated;
+  const int count = running->blocks.size();
+  if (rank < 0 || rank >= count) fail("a read of block %d of a cluster of %d", rank, count);
+  const Block& other = running->blocks[rank];
+  if (other.ended) fail("a read of the shared memory of block %d of a cluster, which has ended", rank);
+  const i8* from = other.shared + (reinterpret_cast<const i8*>(place) - block->shared);
+  return *aligned<vec<T, N>>(from);
 }
 
 // The lanes hand over the addresses of rows, and each takes its part of the matrices that they are of.
@@ -663,7 +718,7 @@ static void copy_bulk(void* to, const void* from, int bytes, emulated::Barrier* 
     emulated::fail("a bulk copy of %d bytes: it, its source or its destination is no multiple of 16", bytes);
   if (!barrier->fenced) emulated::fail("a bulk copy for a barrier that was not fenced since it was initialised");
   const emulated::Copy copy = {to, from, bytes, bytes, 0};
-  if (emulated::block->eager && emulated::next_chance() & 1) {
+  if (emulated::running->eager && emulated::next_chance() & 1) {
     emulated::perform(copy);
     barrier->copied += bytes;
   } else {

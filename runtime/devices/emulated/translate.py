@@ -31,6 +31,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects.errors import CompileError
+from ....dialects.gpu.cluster import ClusterLoadOp
 from ....dialects.gpu.kernels import FuncOp
 from ....dialects.gpu.mbarriers import BulkCopyOp, MBarrierCreateOp
 from ....dialects.gpu.nvgpu import LINE_BYTES, AsyncCopyOp, AsyncWaitOp, LdMatrixOp
@@ -349,6 +350,10 @@ class _Writer:
         what = f"{self.give('s', row)}, {self.name(base)}, ({self.names(indices)})"
         self.line(f"{self.name(op.result)} = run.ldmatrix({what}, {mask})")
 
+    def cluster_load(self, op: ClusterLoadOp, mask: str) -> None:
+        what = f"{self.give('s', site_of(op, op.result.type))}, {self.name(op.source)}, ({self.names(op.indices)})"
+        self.line(f"{self.name(op.result)} = run.cluster_load({what}, {self.name(op.rank)}, {mask})")
+
     def group(self, _: Operation, mask: str) -> None:
         self.line(f"run.copies.group({mask})")
 
@@ -437,6 +442,8 @@ _HANDLERS: dict[str, Callable[[_Writer, Any, str], None]] = {
     "nvgpu.device_async_wait": _Writer.wait,
     "nvgpu.ldmatrix": _Writer.ldmatrix,
     "nvgpu.mma.sync": _Writer.step,
+    "nvgpu.cluster_barrier": _Writer.step,
+    "nvgpu.cluster_load": _Writer.cluster_load,
     "nvgpu.mbarrier.create": _Writer.barriers,
     "nvgpu.mbarrier.init": lambda w, op, mask: w.at_barrier("init", op, mask),
     "nvgpu.mbarrier.fence": lambda w, _, mask: w.line(f"run.barriers.fence({mask})"),

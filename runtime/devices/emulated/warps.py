@@ -134,3 +134,16 @@ def barrier(batch: Batch, op: Operation, mask: Mask) -> Mask:
     if bad is not None:
         batch.fail(op, "some threads of the block don't reach it", bad)
     return True if passed.all() else cast("Array", passed)
+
+
+def cluster_barrier(batch: Batch, op: Operation, mask: Mask) -> Mask:
+    """The blocks that pass a barrier of their cluster, which all or none of its threads must reach."""
+    passed = barrier(batch, op, mask)
+    if isinstance(passed, bool):
+        return passed
+    each = broadcast_to(passed, (batch.blocks, 1))
+    whole = each.reshape(-1, batch.cluster).all(axis=1).repeat(batch.cluster)[:, None]
+    bad = active(each & ~whole, True)
+    if bad is not None:
+        batch.fail(op, "some blocks of the cluster don't reach it", bad)
+    return passed

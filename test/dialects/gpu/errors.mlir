@@ -350,3 +350,62 @@ builtin.module attributes {kernel.symbols = #kernel.symbols<dim n = 4 in [1, 8]>
     }
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{gpu.known_cluster_size is array<i32: 9, 1, 1>; a cluster has at most 8 blocks along x only}}
+  gpu.func @k() kernel attributes {gpu.known_cluster_size = array<i32: 9, 1, 1>} {
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{gpu.known_cluster_size is array<i32: 1, 2, 1>; a cluster has at most 8 blocks along x only}}
+  gpu.func @k() kernel attributes {gpu.known_cluster_size = array<i32: 1, 2, 1>} {
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{10 blocks along x are no whole number of clusters of 4}}
+  gpu.func @k() kernel attributes {gpu.known_grid_size = array<i32: 10, 1, 1>, gpu.known_cluster_size = array<i32: 4, 1, 1>} {
+    gpu.return
+  }
+}
+
+// -----
+
+func.func @f(%n: index, %m: memref<8xf32>) {
+  // expected-error @below {{blocks of a cluster read each other's shared memory, no other}}
+  %p = nvgpu.cluster_load %m[%n] of %n : memref<8xf32> -> f32
+  func.return
+}
+
+// -----
+
+func.func @f(%n: index, %t: memref<8xf64, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{elements are f32 or i32, not f64}}
+  %p = nvgpu.cluster_load %t[%n] of %n : memref<8xf64, #gpu.address_space<workgroup>> -> f64
+  func.return
+}
+
+// -----
+
+func.func @f(%n: index, %t: memref<8xf32, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{expected 1 indices for memref<8xf32, #gpu.address_space<workgroup>>, got 2}}
+  %p = nvgpu.cluster_load %t[%n, %n] of %n : memref<8xf32, #gpu.address_space<workgroup>> -> f32
+  func.return
+}
+
+// -----
+
+func.func @f(%n: index, %t: memref<8xf32, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{the result is vector<8xf32>; it must be one, 2 or 4 of f32}}
+  %p = nvgpu.cluster_load %t[%n] of %n : memref<8xf32, #gpu.address_space<workgroup>> -> vector<8xf32>
+  func.return
+}

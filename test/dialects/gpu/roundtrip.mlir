@@ -97,3 +97,18 @@ gpu.module @warpgroups {
     gpu.return
   }
 }
+
+// CHECK-LABEL: gpu.module @clusters
+// CHECK-NEXT:  gpu.func @parts(%t: memref<8x8xi32, #gpu.address_space<workgroup>>, %i: index) kernel
+// CHECK-SAME:    attributes {gpu.known_cluster_size = array<i32: 4, 1, 1>} {
+// CHECK-NEXT:      nvgpu.cluster_barrier
+// CHECK-NEXT:      nvgpu.cluster_load %t[%i, %i] of %i : memref<8x8xi32, #gpu.address_space<workgroup>> -> vector<4xi32>
+// CHECK-NEXT:      nvgpu.cluster_load %t[%i, %i] of %i : memref<8x8xi32, #gpu.address_space<workgroup>> -> i32
+gpu.module @clusters {
+  gpu.func @parts(%t: memref<8x8xi32, #gpu.address_space<workgroup>>, %i: index) kernel attributes {gpu.known_cluster_size = array<i32: 4, 1, 1>} {
+    nvgpu.cluster_barrier
+    %four = nvgpu.cluster_load %t[%i, %i] of %i : memref<8x8xi32, #gpu.address_space<workgroup>> -> vector<4xi32>
+    %one = nvgpu.cluster_load %t[%i, %i] of %i : memref<8x8xi32, #gpu.address_space<workgroup>> -> i32
+    gpu.return
+  }
+}

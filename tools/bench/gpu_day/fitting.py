@@ -23,6 +23,8 @@ from .measurements import Measurement, regrets
 READERS: tuple[ModuleType, ...] = (mma, products, tiles, wgmma)
 """The modules that import the constants."""
 CONSTANTS = (
+    "CLUSTER_MEETING",
+    "CLUSTER_READS",
     "LAUNCH",
     "MMA_REACHED",
     "MMA_READS",

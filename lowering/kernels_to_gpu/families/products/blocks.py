@@ -6,33 +6,50 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
+from .....dialects.errors import CompileError
+from .....dialects.graph.base import describe
 from .....passes.kernels.schedules.cuda.products import PARTIALS
 from ....kernel_code.loop_builder import Index
 from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import ACCESS, ThreadBuilder
 from .block_operand import block_operand
+from .cluster_sums import SharedWriter
 from .operands import WIDEST, Operand, left_operand, right_operand
-from .outputs import Output, PartialWriter, Writer
+from .outputs import Output, PartialWriter, Writer, add_partials
 from .tile_copies import TileCopy
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Tiles of `bm` x `bn` sums in steps of `bk` along the depth, which is split into `splits` parts."""
+    """Tiles of `bm` x `bn` sums in steps of `bk` along the depth, which is split into `splits` parts.
+
+    With `cluster`, the blocks of a tile's parts are adjacent along x, a cluster, and add up their sums themselves;
+    without, a second launch does.
+    """
 
     bm: int
     bn: int
     bk: int
     splits: int
+    cluster: bool
     output: Output
 
     @property
     def grid(self) -> tuple[int, int, int]:
-        """Number of blocks along rows, columns, and products times parts of the depth."""
+        """Number of blocks along rows, columns and products; parts of the depth are along x or z."""
         batch, rows, columns = self.output.sizes
-        return -(-rows // self.bm), -(-columns // self.bn), batch * self.splits
+        x, y, z = -(-rows // self.bm), -(-columns // self.bn), batch
+        return (x * self.splits, y, z) if self.cluster else (x, y, z * self.splits)
+
+    def launch(self, k: GpuKernel, threads: int, write: Callable[[Grid], None]) -> None:
+        """Builds the kernel's launch, and under split-K without clusters a second one."""
+        if self.cluster and not k.target.has_clusters:
+            raise CompileError(f"{describe(self.output.form.root)}: {k.target.architecture.data} has no clusters")
+        k.launch(self.grid, threads, write, cluster=self.splits if self.cluster else 1)
+        if self.splits > 1 and not self.cluster:
+            add_partials(k, self.output, self.splits)
 
     @property
     def tiles(self) -> int:
@@ -48,30 +65,32 @@ class Blocks:
     def here(self, k: GpuKernel, grid: Grid, widest: int = WIDEST) -> Block:
         """The tile of this launch's block; operands are read in at most `widest` elements."""
         b, batch = grid.b, self.output.sizes[0]
-        number: Index = b.block_id(2) if batch * self.splits != 1 else 0
-        product: Index = 0
-        split = number
-        if batch != 1:
-            product, split = b.named(b.div(number, self.splits), "product"), b.rem(number, self.splits)
+        row: Index = b.block_id(0)
+        if self.cluster:
+            row, split = b.div(row, self.splits), b.rem(row, self.splits)
+            product: Index = b.block_id(2) if batch != 1 else 0
+        else:
+            number: Index = b.block_id(2) if batch * self.splits != 1 else 0
+            product, split = (0, number) if batch == 1 else (b.div(number, self.splits), b.rem(number, self.splits))
         return Block(
             blocks=self,
             k=k,
             grid=grid,
-            product=product,
+            product=b.named(product, "product"),
             split=b.named(split, "split"),
-            first_row=b.named(b.mul(b.block_id(0), self.bm), "first_row"),
+            first_row=b.named(b.mul(row, self.bm), "first_row"),
             first_column=b.named(b.mul(b.block_id(1), self.bn), "first_column"),
             first_depth=b.named(b.mul(split, self.tiles * self.bk), "first_depth"),
             widest=widest,
         )
 
     def where_row(self, b: ThreadBuilder, row: Index, write: Callable[[], None]) -> None:
-        """Runs write() if the row is in range."""
-        _where(b, row, self.output.sizes[1], self.bm, write)
+        """Runs write() if the row is in range, of the result or of the tile that a cluster adds."""
+        _where(b, row, self.bm if self.cluster else self.output.sizes[1], self.bm, write)
 
     def where_column(self, b: ThreadBuilder, column: Index, write: Callable[[], None]) -> None:
         """Runs write() if the column is in range."""
-        _where(b, column, self.output.sizes[2], self.bn, write)
+        _where(b, column, self.bn if self.cluster else self.output.sizes[2], self.bn, write)
 
 
 def _where(b: ThreadBuilder, at: Index, size: int, tile: int, write: Callable[[], None]) -> None:
@@ -152,13 +171,37 @@ class Block:
             name=name,
         )
 
-    def writer(self, most: int) -> tuple[Writer, int]:
+    @property
+    def corner(self) -> tuple[Index, Index]:
+        """The row and column of the tile's first sum, as its writer counts them."""
+        return (0, 0) if self.blocks.cluster else (self.first_row, self.first_column)
+
+    def writer(self, most: int) -> tuple[Writer | SharedWriter, int]:
         """The writer of the sums, and the number of adjacent columns it takes at once (at most `most`)."""
-        output = self.blocks.output
-        if self.blocks.splits == 1:
+        blocks, output = self.blocks, self.blocks.output
+        if blocks.cluster:
+            return SharedWriter(output, self.grid.b, blocks.bm, blocks.bn), most
+        if blocks.splits == 1:
             return output.writer(self.grid, self.product), output.lanes(most)
         k = self.k
         assert k.scratch is not None
         whole = output.sizes[2] % most == 0 and k.aligned[k.scratch] == ACCESS
         partials = self.grid.scratch_part(PARTIALS)
         return PartialWriter(output, self.grid.b, partials, self.split, self.product), most if whole else 1
+
+    def finish(self, writer: Writer | SharedWriter) -> None:
+        """Adds and stores what the writer has left in shared memory."""
+        if not isinstance(writer, SharedWriter):
+            return
+        b, (_, rows, columns) = self.grid.b, self.blocks.output.sizes
+        results = self.blocks.output.writer(self.grid, self.product)
+
+        def use(row: Index, column: Index, lanes: int, sums: Callable[[], SSAValue]) -> None:
+            row, column = b.add(self.first_row, row), b.add(self.first_column, column)
+
+            def write() -> None:
+                results.write(row, column, sums(), lanes)
+
+            _where(b, row, rows, self.blocks.bm, lambda: _where(b, column, columns, self.blocks.bn, write))
+
+        writer.add(self.grid, self.split, self.blocks.splits, use)

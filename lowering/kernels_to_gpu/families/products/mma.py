@@ -21,7 +21,7 @@ from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import ACCESS, WARP, ThreadBuilder
 from .blocks import Blocks
 from .operand_fragments import COLUMNS, ROWS, OperandFragment
-from .outputs import Output, add_partials
+from .outputs import Output
 from .tile_copies import in_pairs, write_pipeline
 
 ELEMENTS: dict[str, Attribute] = {"tf32": f32, "3xtf32": f32, "fp16": f16, "bf16": bf16}
@@ -29,13 +29,11 @@ ELEMENTS: dict[str, Attribute] = {"tf32": f32, "3xtf32": f32, "fp16": f16, "bf16
 
 
 def lower(k: GpuKernel) -> None:
-    """Builds the kernel's launch, and a second one under split-K."""
+    """Builds the kernel's launches."""
     schedule = k.schedule_as(Mma)
     output = Output(k, contraction_form(k.kernel))
-    blocks = Blocks(schedule.bm, schedule.bn, schedule.bk, schedule.splits, output)
-    k.launch(blocks.grid, schedule.threads, lambda grid: _write(k, grid, schedule, blocks))
-    if schedule.splits > 1:
-        add_partials(k, output, schedule.splits)
+    blocks = Blocks(schedule.bm, schedule.bn, schedule.bk, schedule.splits, schedule.cluster, output)
+    blocks.launch(k, schedule.threads, lambda grid: _write(k, grid, schedule, blocks))
 
 
 def _write(k: GpuKernel, grid: Grid, schedule: Mma, blocks: Blocks) -> None:
@@ -69,14 +67,15 @@ def _write(k: GpuKernel, grid: Grid, schedule: Mma, blocks: Blocks) -> None:
 
     write_pipeline(b, copies, here.first_depth, blocks.tiles, multiply)
     writer, lanes = here.writer(2)
+    first_row, first_column = here.corner
     group, place = b.named(b.div(lane, 4), "group"), b.named(b.rem(lane, 4), "place")
 
     def store(i: Index, half: Index) -> None:
-        row = b.add(b.add(b.add(here.first_row, top), b.add(b.mul(i, ROWS), group)), b.mul(half, 8))
+        row = b.add(b.add(b.add(first_row, top), b.add(b.mul(i, ROWS), group)), b.mul(half, 8))
         row = b.named(row, "row")
 
         def columns(j: Index) -> None:
-            first = b.add(b.add(b.add(here.first_column, start), b.mul(j, COLUMNS)), b.mul(place, 2))
+            first = b.add(b.add(b.add(first_column, start), b.mul(j, COLUMNS)), b.mul(place, 2))
 
             def write(e: Index) -> None:
                 column = b.named(b.add(first, e), "column")
@@ -89,6 +88,7 @@ def _write(k: GpuKernel, grid: Grid, schedule: Mma, blocks: Blocks) -> None:
         blocks.where_row(b, row, lambda: b.unrolled(along, columns))
 
     b.unrolled(down, lambda i: b.unrolled(2, lambda half: store(i, half)))
+    here.finish(writer)
 
 
 def _multiply(

@@ -24,7 +24,7 @@ from ....kernel_code.loop_builder import Index
 from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import WARP, ThreadBuilder
 from .blocks import Blocks
-from .outputs import Output, add_partials
+from .outputs import Output
 from .tile_copies import TileCopy, in_pairs, write_pipeline
 
 PAD = 4
@@ -32,13 +32,11 @@ PAD = 4
 
 
 def lower(k: GpuKernel) -> None:
-    """Builds the kernel's launch, and a second one under split-K."""
+    """Builds the kernel's launches."""
     schedule = k.schedule_as(Tiles)
     output = Output(k, contraction_form(k.kernel))
-    blocks = Blocks(schedule.bm, schedule.bn, schedule.bk, schedule.splits, output)
-    k.launch(blocks.grid, schedule.threads, lambda grid: _write(k, grid, schedule, blocks))
-    if schedule.splits > 1:
-        add_partials(k, output, schedule.splits)
+    blocks = Blocks(schedule.bm, schedule.bn, schedule.bk, schedule.splits, schedule.cluster, output)
+    blocks.launch(k, schedule.threads, lambda grid: _write(k, grid, schedule, blocks))
 
 
 def _write(k: GpuKernel, grid: Grid, schedule: Tiles, blocks: Blocks) -> None:
@@ -59,19 +57,21 @@ def _write(k: GpuKernel, grid: Grid, schedule: Tiles, blocks: Blocks) -> None:
 
     write_pipeline(b, copies, here.first_depth, blocks.tiles, multiply)
     writer, lanes = here.writer(4 if c.together else 1)
+    first_row, first_column = here.corner
 
     def by_row(i: Index) -> None:
-        row = b.named(b.add(here.first_row, a.row(i)), "row")
+        row = b.named(b.add(first_row, a.row(i)), "row")
 
         def by_column(group: Index) -> None:
             j = b.mul(group, lanes)
-            column = b.named(b.add(here.first_column, c.row(j)), "column")
+            column = b.named(b.add(first_column, c.row(j)), "column")
             value = b.load(sums, [i, j]) if lanes == 1 else b.vload(sums, [i, j], lanes)
             blocks.where_column(b, column, lambda: writer.write(row, column, value, lanes))
 
         blocks.where_row(b, row, lambda: b.unrolled(schedule.tn // lanes, by_column))
 
     b.unrolled(schedule.tm, by_row)
+    here.finish(writer)
 
 
 def _thread_of_block(b: ThreadBuilder, thread: SSAValue, across: int) -> tuple[Index, Index]:

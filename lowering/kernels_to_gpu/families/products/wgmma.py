@@ -29,18 +29,16 @@ from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import WARP, ThreadBuilder
 from .blocks import Blocks
 from .bulk_copies import bulk_copy
-from .outputs import Output, add_partials
+from .outputs import Output
 from .tile_copies import TileCopy, write_pipeline
 
 
 def lower(k: GpuKernel) -> None:
-    """Builds the kernel's launch, and a second one under split-K."""
+    """Builds the kernel's launches."""
     schedule = k.schedule_as(Wgmma)
     output = Output(k, contraction_form(k.kernel))
-    blocks = Blocks(schedule.bm, schedule.bn, schedule.bk, schedule.splits, output)
-    k.launch(blocks.grid, schedule.threads, lambda grid: _write(k, grid, schedule, blocks))
-    if schedule.splits > 1:
-        add_partials(k, output, schedule.splits)
+    blocks = Blocks(schedule.bm, schedule.bn, schedule.bk, schedule.splits, schedule.cluster, output)
+    blocks.launch(k, schedule.threads, lambda grid: _write(k, grid, schedule, blocks))
 
 
 def _write(k: GpuKernel, grid: Grid, schedule: Wgmma, blocks: Blocks) -> None:
@@ -97,12 +95,13 @@ def _write(k: GpuKernel, grid: Grid, schedule: Wgmma, blocks: Blocks) -> None:
     each_sum(lambda at: b.store(zero, sums, at))
     write_pipeline(b, [copy, bulk], here.first_depth, blocks.tiles, multiply_split if schedule.split else multiply)
     writer, lanes = here.writer(2)
+    first_row, first_column = here.corner
 
     def store(half: Index) -> None:
-        row = b.named(b.add(here.first_row, b.add(top, b.mul(half, 8))), "row")
+        row = b.named(b.add(first_row, b.add(top, b.mul(half, 8))), "row")
 
         def columns(j: Index) -> None:
-            first = b.add(here.first_column, b.add(b.mul(j, 8), b.mul(place, 2)))
+            first = b.add(first_column, b.add(b.mul(j, 8), b.mul(place, 2)))
 
             def write(e: Index) -> None:
                 column = b.named(b.add(first, e), "column")
@@ -115,6 +114,7 @@ def _write(k: GpuKernel, grid: Grid, schedule: Wgmma, blocks: Blocks) -> None:
         blocks.where_row(b, row, lambda: b.unrolled(pieces, columns))
 
     b.unrolled(2, store)
+    here.finish(writer)
 
 
 @dataclass

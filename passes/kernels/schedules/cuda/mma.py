@@ -89,6 +89,8 @@ class Mma(Schedule[GpuAttr]):
     bf16: bool = False
     tf32: bool = False
     """How constants are rounded when they are packed."""
+    cluster: bool = False
+    """Whether the blocks of a tile's parts are a cluster, and add their sums themselves."""
 
     @property
     def threads(self) -> int:
@@ -115,8 +117,9 @@ class Mma(Schedule[GpuAttr]):
             if max(bounds_of(shape.batch)[1], bounds_of(-(-shape.columns // bn))[1]) > MOST_ALONG_Z:
                 continue
             bk = 2 * bk if kind == "bytes" else bk
-            for splits in splits_for(kernel, bm, bn, bk, target):
-                found = cls(bm, bn, bk, wm, wn, stages, splits, turned, **({rounding: True} if rounding else {}))
+            for splits, cluster in splits_for(kernel, bm, bn, bk, target):
+                flags = {rounding: True} if rounding else {}
+                found = cls(bm, bn, bk, wm, wn, stages, splits, turned, cluster=cluster, **flags)
                 if found._tiled(form, target).resident(target):
                     yield found
 
@@ -132,6 +135,7 @@ class Mma(Schedule[GpuAttr]):
             self.bn,
             self.bk,
             self.splits,
+            self.cluster,
             self.threads,
             registers,
             width * self.stages * lines,
@@ -153,8 +157,8 @@ class Mma(Schedule[GpuAttr]):
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """Partial sums under split-K."""
-        return partial_sums(kernel, self.splits)
+        """Partial sums under split-K without clusters."""
+        return partial_sums(kernel, self.splits, self.cluster)
 
 
 def _kind(form: ContractionForm, target: GpuAttr) -> str:

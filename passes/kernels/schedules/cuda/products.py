@@ -8,6 +8,7 @@ from math import ceil, prod
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from .....dialects.gpu.cluster import MOST_BLOCKS_OF_A_CLUSTER
 from .....dialects.gpu.kernels import MOST_BLOCKS
 from .....dialects.graph.ops.block_weight import BlockWeightOp
 from .....dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
@@ -25,6 +26,9 @@ from ...kernel_facts import argument_index, constant_operands, item_bytes, plain
 from ..scratch import ScratchLayout
 from .cost import bytes_of, memory_seconds
 from .tuning import (
+    CLUSTER_MEETING,
+    CLUSTER_NEIGHBOURS,
+    CLUSTER_READS,
     LATENCY,
     LAUNCH,
     PRODUCTS_ADDING,
@@ -38,6 +42,10 @@ from .tuning import (
 
 PARTIALS = "partials"
 """The part of the scratch with sums over parts of the depth: [split][batch][row][column]."""
+
+SUMS_PAD = 8
+"""Padding of the lines of a cluster's tiles of sums, in elements: the lines that a warp stores to together start in
+different banks."""
 
 _, _, MOST_ALONG_Z = MOST_BLOCKS
 MOST_NUMBERS = 2**31
@@ -152,9 +160,9 @@ def interface_of(kernel: KernelOp, *, transposed: bool = False, rounding: str = 
     )
 
 
-def partial_sums(kernel: KernelOp, splits: int) -> ScratchLayout:
-    """Scratch for the sums over each part of the depth."""
-    if splits == 1:
+def partial_sums(kernel: KernelOp, splits: int, cluster: bool) -> ScratchLayout:
+    """Scratch for the sums over each part of the depth, which a cluster has no need of."""
+    if splits == 1 or cluster:
         return ScratchLayout()
     form = contraction_form(kernel)
     shape = product_shape(form.root)
@@ -169,11 +177,13 @@ class Tiled:
     bn: int
     bk: int
     splits: int
+    cluster: bool
+    """Whether the blocks of a tile's parts are a cluster."""
     threads: int
     registers: int
     """Expected 32-bit registers of a thread."""
-    shared: int
-    """Bytes of shared memory of a block."""
+    stages: int
+    """Bytes of shared memory of a block for its operands' tiles."""
     gflops: float
     """Operations of products per nanosecond that the whole device reaches."""
     reads: float = 0
@@ -181,6 +191,11 @@ class Tiled:
     left_bytes: int = 4
     right_bytes: float = 4
     """Bytes of a number of each operand in memory."""
+
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory of a block: a cluster's tile of sums takes the place of the operands'."""
+        return max(self.stages, self.bm * (self.bn + SUMS_PAD) * 4) if self.cluster else self.stages
 
     def resident(self, target: GpuAttr) -> int:
         """Resident blocks of a multiprocessor; 0: none fits."""
@@ -197,11 +212,11 @@ class Tiled:
         machines = target.multiprocessors.data
         blocks = ceil(shape.rows / self.bm) * ceil(shape.columns / self.bn) * shape.batch * self.splits
         steps = ceil(ceil(shape.depth / self.splits) / self.bk)
-        most = ceil(blocks / machines)
+        most = ceil(blocks / (machines * self._reached(target)))
         together = min(self.resident(target), most)
         products = 2 * self.bm * self.bn * self.bk / (self.gflops / machines) * 1e-9
         step = (products + self.reads * 1e-9) * together + PRODUCTS_STEP
-        work = most / together * steps * step + most * self.bm * self.bn * 4 / PRODUCTS_STORED * 1e-9
+        work = most / together * steps * step + most * self._storing()
         copied = blocks * steps * (self.bm * self.left_bytes + self.bn * self.right_bytes) * self.bk
         time = max(
             work,
@@ -210,10 +225,26 @@ class Tiled:
         )
         return LAUNCH + LATENCY + time + self._adding(shape.batch * shape.rows * shape.columns * 4, target)
 
+    def _reached(self, target: GpuAttr) -> float:
+        """The share of the multiprocessors that blocks can be on: a cluster's must be neighbours."""
+        if not self.cluster:
+            return 1
+        held = CLUSTER_NEIGHBOURS * self.resident(target)
+        return held // self.splits * self.splits / held
+
+    def _storing(self) -> float:
+        """Seconds in which a block stores its tile, or reads and stores its share of a cluster's."""
+        nbytes = self.bm * self.bn * 4
+        if self.cluster:
+            return (nbytes / CLUSTER_READS + nbytes / self.splits / PRODUCTS_STORED) * 1e-9
+        return nbytes / PRODUCTS_STORED * 1e-9
+
     def _adding(self, nbytes: int, target: GpuAttr) -> float:
-        """Seconds of writing the partial sums and adding them up."""
+        """Seconds of writing the partial sums and adding them up, or of a cluster's barriers."""
         if self.splits == 1:
             return 0.0
+        if self.cluster:
+            return 2 * CLUSTER_MEETING
         return PRODUCTS_ADDING + memory_seconds(2 * self.splits * nbytes / PRODUCTS_CACHE_SPEED, target)
 
 
@@ -225,19 +256,21 @@ def packed_bytes_of(kernel: KernelOp, right_bytes: float) -> float:
     return bytes_of(kernel) - saved * shape.batch * shape.columns * shape.depth
 
 
-def splits_for(kernel: KernelOp, bm: int, bn: int, bk: int, target: GpuAttr) -> list[int]:
-    """Split-K factors: those for which the blocks fill all multiprocessors once, twice, ...
+def splits_for(kernel: KernelOp, bm: int, bn: int, bk: int, target: GpuAttr) -> list[tuple[int, bool]]:
+    """Split-K factors: those for which the blocks fill all multiprocessors once, twice, ... Each also in clusters.
 
-    Each part has several steps, and all but the last have one length.
+    Each part has several steps, and all but the last have one length. Clusters are of as many parts as one may have.
     """
     shape = product_shape(contraction_form(kernel).root)
     tiles = ceil(shape.rows / bm) * ceil(shape.columns / bn) * shape.batch
     steps = ceil(shape.depth / bk)
-    found = {1}
+    found = {(1, False)}
     for waves in range(1, PRODUCTS_MOST_WAVES + 1):
         splits = min(waves * target.multiprocessors.data // tiles, steps // PRODUCTS_LEAST_STEPS, PRODUCTS_MOST_SPLITS)
         if splits > 1 and bounds_of(shape.batch)[1] * splits <= MOST_ALONG_Z:
-            found.add(ceil(steps / ceil(steps / splits)))
+            found.add((ceil(steps / ceil(steps / splits)), False))
+        if splits > 1 and target.has_clusters:
+            found.add((ceil(steps / ceil(steps / min(splits, MOST_BLOCKS_OF_A_CLUSTER))), True))
     return sorted(found)
 
 

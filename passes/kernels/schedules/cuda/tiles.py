@@ -2,7 +2,8 @@
 
 A block makes bm x bn sums; `bk` of the depth at a time its part of both operands lies in shared memory, in `stages`
 buffers: while one is used, the next are copied. A thread has tm x tn sums in registers. Where bm x bn tiles are few,
-the depth is cut in `splits` parts, and a second launch adds the partial sums, always in the same order.
+the depth is cut in `splits` parts, whose sums are added by a second launch, or by the blocks that made them where these
+are a cluster: in the same order in both ways.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ class Tiles(Schedule[GpuAttr]):
     """Tiles of each operand in shared memory, at least two."""
     splits: TileSize = 1
     """Parts of the depth that are summed up by themselves."""
+    cluster: bool = False
+    """Whether the blocks of a tile's parts are a cluster, and add their sums themselves."""
 
     @property
     def threads(self) -> int:
@@ -80,8 +83,8 @@ class Tiles(Schedule[GpuAttr]):
         for bm, bn, bk, tm, tn in SIZES:
             if max(bounds_of(shape.batch)[1], bounds_of(-(-shape.columns // bn))[1]) > MOST_ALONG_Z:
                 continue
-            for splits in splits_for(kernel, bm, bn, bk, target):
-                found = cls(bm, bn, bk, tm, tn, splits=splits)
+            for splits, cluster in splits_for(kernel, bm, bn, bk, target):
+                found = cls(bm, bn, bk, tm, tn, splits=splits, cluster=cluster)
                 if found._tiled(form, target).resident(target):
                     yield found
 
@@ -93,6 +96,7 @@ class Tiles(Schedule[GpuAttr]):
             self.bn,
             self.bk,
             self.splits,
+            self.cluster,
             self.threads,
             registers,
             4 * self.stages * lines,
@@ -111,5 +115,5 @@ class Tiles(Schedule[GpuAttr]):
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """Partial sums under split-K."""
-        return partial_sums(kernel, self.splits)
+        """Partial sums under split-K without clusters."""
+        return partial_sums(kernel, self.splits, self.cluster)

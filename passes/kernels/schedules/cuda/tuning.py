@@ -30,6 +30,14 @@ ARRIVING = 10e-9
 STEP = 10e-9
 """Seconds for each element of a row that one thread reads alone, with a few reads in flight. Expected, not measured."""
 
+CLUSTER_MEETING = 0.25e-6
+"""Seconds of a barrier of a cluster. Expected, not measured."""
+CLUSTER_NEIGHBOURS = 16
+"""Multiprocessors of which a cluster's blocks must all be on some: a GPC of Hopper has 16 or 18. By the datasheet."""
+CLUSTER_READS = 20
+"""Bytes per nanosecond that a multiprocessor reads from the shared memory of others. Published for clusters of four on
+an H100: 2.65 TB/s of all (microbenchmarks); 3.3 TB/s for two."""
+
 COLUMN_ROWS_MOST_THREADS = 512
 """Largest number of threads of a block; chosen."""
 

@@ -76,6 +76,8 @@ class Wgmma(Schedule[GpuAttr]):
     """Whether numbers are rounded to bf16; without either, to tf32."""
     split: bool = False
     """Whether they are split in two of tf32."""
+    cluster: bool = False
+    """Whether the blocks of a tile's parts are a cluster, and add their sums themselves."""
 
     @property
     def threads(self) -> int:
@@ -103,8 +105,8 @@ class Wgmma(Schedule[GpuAttr]):
                 continue
             if split and bn > MOST_SPLIT:
                 continue
-            for splits in splits_for(kernel, bm, bn, bk, target):
-                ways = [cls(bm, bn, bk, stages, splits, half, brain, split) for stages in STAGES]
+            for splits, cluster in splits_for(kernel, bm, bn, bk, target):
+                ways = [cls(bm, bn, bk, stages, splits, half, brain, split, cluster) for stages in STAGES]
                 resident = [each._tiled(kernel, target).resident(target) for each in ways]
                 blocks = ceil(shape.rows / bm) * ceil(shape.columns / bn) * shape.batch * splits
                 needed = min(resident[-1], ceil(blocks / target.multiprocessors.data))
@@ -123,6 +125,7 @@ class Wgmma(Schedule[GpuAttr]):
             self.bn,
             self.bk,
             self.splits,
+            self.cluster,
             self.threads,
             self.bn // 2 * (1 + self.split) + 64,
             self.stages * (left + self.bn * self.bk * width) + BARRIERS,
@@ -163,8 +166,8 @@ class Wgmma(Schedule[GpuAttr]):
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """Partial sums under split-K."""
-        return partial_sums(kernel, self.splits)
+        """Partial sums under split-K without clusters."""
+        return partial_sums(kernel, self.splits, self.cluster)
 
 
 def _has_weight(kernel: KernelOp, form: ContractionForm, precision: str) -> bool:

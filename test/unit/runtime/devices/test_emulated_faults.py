@@ -43,6 +43,9 @@ BARRIER = "gpu.barrier\n"
 COPY = f"nvgpu.device_async_copy %x[%tid], %s[%tid], 1 : {X} to {SHARED}\n"
 GROUP = "nvgpu.device_async_create_group\n"
 WAIT = "nvgpu.device_async_wait 0\n"
+MEET = "nvgpu.cluster_barrier\n"
+RANK = "%other = arith.xori %bid, %c1 : index\n%rank = arith.andi %other, %c1 : index\n"
+BORROW = f"%w = nvgpu.cluster_load %s[%tid] of %rank : {SHARED} -> f32\n"
 SHUFFLE = """%off = arith.constant 1 : i32
     %width = arith.constant 32 : i32
     %u, %valid = gpu.shuffle xor %v, %off, %width : f32
@@ -96,6 +99,7 @@ class Fault:
     blocks: int = 1
     unwritten: tuple[int, ...] = ()
     shared: int = 256
+    cluster: int = 1
 
 
 def indexed(index: str) -> str:
@@ -234,6 +238,75 @@ FAULTS = {
         threads=32,
         shared=512,
     ),
+    "no barrier before another block's memory is read": Fault(
+        RANK + LOAD + PUT + BARRIER + BORROW + MEET,
+        r"reads what another block has written with no barrier of the cluster since",
+        RANK + LOAD + PUT + MEET + BORROW + MEET,
+        blocks=4,
+        cluster=2,
+    ),
+    "a block that ends while another one reads its memory": Fault(
+        RANK + LOAD + PUT + MEET + BORROW,
+        r"another block may end before it reads, with no barrier of the cluster since; block \(0,",
+        RANK + LOAD + PUT + MEET + BORROW + MEET,
+        blocks=2,
+        cluster=2,
+    ),
+    "a block that ends while some threads of another one read its memory": Fault(
+        RANK + LOAD + PUT + MEET + when("block1", when("first", BORROW)),
+        r"another block may end before it reads",
+        RANK + LOAD + PUT + MEET + when("block1", when("first", BORROW)) + MEET,
+        blocks=2,
+        cluster=2,
+    ),
+    "memory that is written while another block reads it": Fault(
+        RANK + LOAD + PUT + MEET + BORROW + BARRIER + PUT + MEET,
+        r"writes bytes of shared memory that another block of the cluster may still read",
+        RANK + LOAD + PUT + MEET + BORROW + MEET + PUT + MEET,
+        blocks=2,
+        cluster=2,
+    ),
+    "memory that another block has not written": Fault(
+        RANK + LOAD + when("block0", PUT) + MEET + BORROW + MEET,
+        r"another block's shared memory that are uninitialised; block \(0,",
+        RANK + LOAD + when("block0", PUT) + MEET + when("block1", BORROW) + MEET,
+        blocks=2,
+        cluster=2,
+    ),
+    "a block that the cluster hasn't": Fault(
+        RANK + LOAD + PUT + MEET + BORROW.replace("%rank", "%c4") + MEET,
+        r"there is no block 4 in a cluster of 2",
+        RANK + LOAD + PUT + MEET + BORROW.replace("%rank", "%c1") + MEET,
+        blocks=2,
+        cluster=2,
+    ),
+    "a place outside of another block's memory": Fault(
+        RANK + LOAD + PUT + MEET + BORROW.replace("%tid", "%c64") + MEET,
+        r"index 64 is outside of dimension 0 of 64",
+        RANK + LOAD + PUT + MEET + BORROW.replace("%tid", "%c63") + MEET,
+        blocks=2,
+        cluster=2,
+    ),
+    "a barrier that only one block of the cluster reaches": Fault(
+        when("block0", MEET), r"some blocks of the cluster don't reach it", MEET, blocks=2, cluster=2
+    ),
+    "a barrier that only some threads of the cluster reach": Fault(
+        when("first", MEET), r"some threads of the block don't reach it", MEET, blocks=2, cluster=2
+    ),
+    "a copy over what another block may still read": Fault(
+        RANK + LOAD + PUT + MEET + BORROW + COPY + GROUP + WAIT + MEET,
+        r"another block of the cluster may still read",
+        RANK + LOAD + PUT + MEET + BORROW + MEET + COPY + GROUP + WAIT,
+        blocks=2,
+        cluster=2,
+    ),
+    "the own memory, without a barrier": Fault(
+        LOAD + PUT + f"%w = nvgpu.cluster_load %s[%back] of %bid : {SHARED} -> f32\n" + MEET,
+        r"shared memory that thread \d+ of block 0.* writes too",
+        LOAD + PUT + BARRIER + f"%w = nvgpu.cluster_load %s[%back] of %bid : {SHARED} -> f32\n",
+        blocks=2,
+        cluster=2,
+    ),
     "a private array that nobody wrote": Fault(
         OWN + TAKE + STORE,
         r"element 1 of a private array was not written",
@@ -244,7 +317,7 @@ FAULTS = {
 
 def execute(body: str, fault: Fault, checked: bool = True) -> list[Array]:
     arrays = [np.arange(64, dtype=np.float32), np.zeros(64, np.float32)]
-    function = kernel_function(f"%x: {X}, %y: {X}", COMMON + body)
+    function = kernel_function(f"%x: {X}, %y: {X}", COMMON + body, fault.cluster)
     run(
         function,
         arrays,
@@ -289,6 +362,14 @@ def test_memory_that_may_only_be_read() -> None:
     data.flags.writeable = False
     with pytest.raises(KernelError, match="memory that may only be read"):
         kernel.run((1, 1, 1), (64, 1, 1), 256, [GlobalRange(data)])
+
+
+def test_a_batch_has_whole_clusters() -> None:
+    """Of more blocks than are run at once, in clusters of a number that doesn't divide it."""
+    function = kernel_function(f"%x: {X}", f"{COMMON}{LOAD}{PUT}{MEET}", 6)
+    run(function, [np.zeros(64, np.float32)], threads=1024 // 16, blocks=1026, shared=256)
+    with pytest.raises(KernelError, match="1025 blocks along x are no whole number of clusters of 6"):
+        run(function, [np.zeros(64, np.float32)], threads=64, blocks=1025, shared=256)
 
 
 def test_races_between_batches_of_blocks_are_found() -> None:
