@@ -1,7 +1,7 @@
 """An interpreter of GPU code in numpy: runs a kernel on a grid of blocks.
 
 Blocks are run in batches, all threads of a batch in lockstep. With checks it finds errors that show up only
-occasionally on a GPU: see checked_memory.py, races.py and warps.py.
+occasionally on a GPU: see checked_memory.py, races.py, warps.py, bulk_transfers.py and warpgroups.py.
 """
 
 from __future__ import annotations
