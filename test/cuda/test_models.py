@@ -107,6 +107,37 @@ def test_arrays_of_cupy_are_used_where_they_lie() -> None:
     judge.check({output: cupy.asnumpy(cupy.from_dlpack(engine(x)))})
 
 
+def test_runs_are_ordered_in_a_stream_of_the_caller() -> None:
+    """What it writes before is read, and what it copies later is there, without a wait on the host between."""
+    cupy: Any = pytest.importorskip("cupy")
+    if not hasattr(cupy, "zeros"):
+        pytest.skip("CuPy's stand-in has no arrays to compute with")
+    judge = Judge.of(SMALL_MODELS["mlp"]())
+    context = mi.compile(judge.model, device="cuda").plan.create_execution_context()
+    (name, given), (output, exact) = *judge.inputs.items(), *judge.exact.items()
+    x, y = cupy.zeros(given.shape, given.dtype), cupy.zeros(exact.shape, np.float32)
+    context.bind_input(name, x)
+    context.bind_output(output, y)
+    stream = cupy.cuda.Stream(non_blocking=True)
+    for factor in (0.5, 1.0, 1.0, 1.0):
+        with stream:
+            x.set(given * np.float32(factor))
+            handle = context.enqueue(stream=stream)
+            copied = y.copy()
+        handle.result(60)
+    judge.check({output: cupy.asnumpy(copied)})
+
+
+def test_results_that_are_kept() -> None:
+    """Each lies elsewhere, and is copied from where the session's graph writes it."""
+    model = SMALL_MODELS["resnet"]()
+    context = mi.compile(model, device="cuda").plan.create_execution_context()
+    kept = [context.run_tensors(example_inputs(model, seed)) for seed in range(8)]
+    for seed, outputs in enumerate(kept):
+        for name, array in context.run(example_inputs(model, seed)).items():
+            np.testing.assert_array_equal(outputs[name].to("cpu").numpy(), array)
+
+
 def test_memory_of_torch_is_used_where_it_lies() -> None:
     """Written on its default stream just before, which is waited for."""
     torch: Any = pytest.importorskip("torch")
