@@ -65,13 +65,14 @@ class Blocks:
     def here(self, k: GpuKernel, grid: Grid, widest: int = WIDEST) -> Block:
         """The tile of this launch's block; operands are read in at most `widest` elements."""
         b, batch = grid.b, self.output.sizes[0]
-        row: Index = b.block_id(0)
         if self.cluster:
-            row, split = b.div(row, self.splits), b.rem(row, self.splits)
+            x = b.block_id(0)
+            row, split = b.div(x, self.splits), b.rem(x, self.splits)
             product: Index = b.block_id(2) if batch != 1 else 0
         else:
-            number: Index = b.block_id(2) if batch * self.splits != 1 else 0
-            product, split = (0, number) if batch == 1 else (b.div(number, self.splits), b.rem(number, self.splits))
+            z: Index = b.block_id(2) if batch * self.splits != 1 else 0
+            product, split = (0, z) if batch == 1 else (b.div(z, self.splits), b.rem(z, self.splits))
+            row = b.block_id(0)
         return Block(
             blocks=self,
             k=k,

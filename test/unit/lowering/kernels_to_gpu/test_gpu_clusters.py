@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from gpu_models import Launches, check_launches, lowered, placed, run_launches
 from graph_runs import Case, Model, build
+from models.builder import ModelBuilder
+from onnx.numpy_helper import to_array
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+import mini_infer as mi
 from mini_infer.dialects.errors import CompileError, KernelError
 from mini_infer.dialects.gpu.cluster import ClusterBarrierOp, ClusterLoadOp
 from mini_infer.dialects.gpu.kernels import FuncOp
@@ -30,6 +33,7 @@ from mini_infer.passes.kernels.choose_schedule import choices_of
 from mini_infer.passes.kernels.schedules.cuda.mma import Mma
 from mini_infer.passes.kernels.schedules.cuda.tiles import Tiles
 from mini_infer.passes.kernels.schedules.cuda.wgmma import Wgmma
+from mini_infer.runtime.devices.cuda.nvrtc import compile_kernels
 from mini_infer.runtime.devices.emulated.compiled import COMPILERS, load
 
 
@@ -97,6 +101,15 @@ def test_so_does_the_text(case: Case, schedule: Tiles | Mma | Wgmma, precision: 
     for seed in (0, 1):
         (got,) = by_text(m, made, seed)
         np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("architecture", ["sm_90a", "sm_100a"])
+def test_the_compiler_keeps_all_in_registers(architecture: str) -> None:
+    made = lowered(build([padded]), GpuAttr.named(architecture, "tf32"), [MMA])
+    text = cuda_text(made.module)
+    assert "__cluster_dims__(5, 1, 1) __launch_bounds__(128) conv_relu_0(" in text
+    (needed,) = compile_kernels(text, architecture, None).resources
+    assert needed.kernel == "conv_relu_0" and needed.spill_stores == needed.stack == 0
 
 
 def without_barrier(number: int) -> Callable[[FuncOp], None]:
@@ -174,6 +187,20 @@ def deep(m: Model) -> SSAValue:
 def test_clusters_are_weighed_where_there_are_any() -> None:
     assert choices("sm_80") == {False}
     assert choices("sm_90a") == choices("sm_100a") == {False, True}
+
+
+def test_clusters_of_rows_of_run_time() -> None:
+    b = ModelBuilder("deep", 0)
+    model = b.model([b.node("Relu", b.node("MatMul", b.input("x", ["rows", 1024]), b.weight(1024, 64)))])
+    profile = mi.OptimizationProfile(dims={"rows": (1, 20, 40)})
+    on_gpu = mi.compile(model, device="cuda-emulated", gpu="sm_90a", profile=profile)
+    (launch,) = on_gpu.plan.launches
+    assert launch.grid[0] > 3, "more blocks than 40 rows have tiles: their parts are along x, too"
+    for rows in (1, 17, 40):
+        x = np.random.default_rng(rows).standard_normal((rows, 1024)).astype(np.float32)
+        (got,), (weight,) = on_gpu({"x": x}).values(), [to_array(each) for each in model.graph.initializer]
+        expected = np.maximum(x.astype(np.float64) @ weight, 0)
+        np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
 def test_a_target_without_clusters_is_named() -> None:
