@@ -28,6 +28,7 @@ from ...dialects.gpu.shuffle import ShuffleOp
 from ...dialects.gpu.warpgroup import WarpgroupCommitOp, WarpgroupFenceOp, WarpgroupMmaOp, WarpgroupWaitOp
 from ...dialects.graph.values import numpy_dtype
 from ...dialects.kernel.targets import GpuAttr
+from ...dialects.sizes.sizes import pinned
 from ..kernel_code.arithmetic import Arithmetic
 from ..kernel_code.loop_builder import Index, LoopBuilder, memref_type, vector_of
 
@@ -95,9 +96,9 @@ class ThreadBuilder(LoopBuilder):
     def private(self, element: Attribute, shape: Sequence[int], name: str | None = None) -> SSAValue:
         """A thread-local array of scalars or vectors; undefined at first.
 
-        It lies in registers if every index is constant after unrolling.
+        It lies in registers if every index is constant after unrolling: code is for one shape of it.
         """
-        array = self.insert(memref.AllocaOp.get(element, shape=shape, memory_space=PRIVATE))
+        array = self.insert(memref.AllocaOp.get(element, shape=[*map(pinned, shape)], memory_space=PRIVATE))
         array.name_hint = name
         return array
 

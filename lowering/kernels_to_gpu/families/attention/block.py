@@ -154,10 +154,10 @@ class AttentionBlock:
 
         def element(item: Index, _: Sequence[SSAValue]) -> None:
             number, d = b.delinearize(item, [self.tile_rows, columns])
-            at = [*self.row(number).place, b.min(d, s.depth - 1) if columns > s.depth else d]
+            at = [*self.row(number).place, b.min(d, s.depth - 1) if columns != s.depth else d]
             place = b.linear(at, self.query.strides, self.query.offset)
             value = m.mul(b.load(b.place(self.query.buffer, place), []), m.constant(self.root.scale.value.data))
-            if columns > s.depth:
+            if columns != s.depth:
                 value = b.select(b.compare("ult", d, s.depth), value, m.constant(0.0))
             b.store(value, array, [number, d])
 

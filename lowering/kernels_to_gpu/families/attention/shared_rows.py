@@ -58,7 +58,7 @@ class SharedRows:
 
     def _one(self, row: Index, column: Index, to: Index) -> None:
         b = self.grid.b
-        ragged_rows, ragged = self.rows % self.tile != 0, self.columns > self.size
+        ragged_rows, ragged = self.rows % self.tile != 0, self.columns != self.size
         here = b.min(row, self.rows - 1) if ragged_rows else row
         within = b.min(column, self.size - (self.lanes if self.aligned else 1)) if ragged else column
         exists = b.compare("slt", row, self.rows) if ragged_rows else None

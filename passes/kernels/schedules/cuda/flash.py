@@ -20,6 +20,7 @@ from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
+from .....dialects.sizes.sizes import bounds_of
 from ...forms.attention import AttentionSizes, check_attention, direct_operands
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Count, Schedule, TileSize
@@ -100,7 +101,7 @@ class Flash(Schedule[GpuAttr]):
             for groups in GROUPS:
                 for keys in KEYS:
                     plain = cls(rows, groups, keys)
-                    if plain.shared(sizes, itemsize) > target.shared.data:
+                    if bounds_of(plain.shared(sizes, itemsize))[1] > target.shared.data:
                         continue
                     if plain._sums(sizes, itemsize) > FLASH_SUMS and rows > 1:
                         continue

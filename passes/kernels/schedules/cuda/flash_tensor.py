@@ -18,6 +18,7 @@ from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
+from .....dialects.sizes.sizes import bounds_of
 from ...forms.attention import AttentionSizes, check_attention, direct_operands
 from ...kernel_facts import the_root
 from ..schedule import Schedule, TileSize
@@ -89,7 +90,7 @@ class FlashTensor(Schedule[GpuAttr]):
             for key_warps in KEY_WARPS:
                 for keys in KEYS:
                     tiles = cls(row_warps, key_warps, keys)
-                    fits = tiles.shared(sizes, precision) <= target.shared.data
+                    fits = bounds_of(tiles.shared(sizes, precision))[1] <= target.shared.data
                     if fits and tiles._registers(sizes, precision) <= FLASH_TENSOR_REGISTERS:
                         yield tiles
 

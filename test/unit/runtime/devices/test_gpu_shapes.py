@@ -84,6 +84,27 @@ def test_tensor_cores(precision: str) -> None:
     assert engine.compiles == 1
 
 
+def heads(b: ModelBuilder) -> Sequence[str]:
+    """Attention whose heads may have any size."""
+    q, k, v = (b.input(name, [1, 2, "t", "d"]) for name in "qkv")
+    scores = b.node("MatMul", q, b.node("Transpose", k, perm=[0, 1, 3, 2]))
+    return [b.node("MatMul", b.node("Softmax", b.node("Mul", scores, b.number(0.3))), v)]
+
+
+@pytest.mark.parametrize(("precision", "compiles", "tolerance"), [("fp32", 1, 1e-5), ("tf32", 2, 5e-3)])
+def test_heads_of_any_size(precision: str, compiles: int, tolerance: float) -> None:
+    """Shared memory is computed for each shape; registers of fragments are for one size, of eights."""
+    case = Case(heads, {"t": (1, 16, 70), "d": (4, 16, 64)}, [[16, 16], [70, 15], [1, 33], [33, 38]])
+    model, engine = model_of(heads), compiled(case, precision=precision)
+    for sizes in case.sizes:
+        inputs = example_inputs(model, 1, **sizes)
+        for found, wanted in zip(engine(inputs).values(), reference(model, inputs), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance, err_msg=str(sizes))
+    assert engine.compiles == compiles
+    (least,), (most,) = (engine.plan_for(dict.fromkeys("qkv", (1, 2, 16, d))).launches for d in (16, 33))
+    assert least.shared < most.shared
+
+
 @cache
 def dense_engine() -> DynamicEngine:
     """The perceptron, for 1 to 16 rows."""
