@@ -32,6 +32,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "without memory planning": {"enable_memory_planning": False},
     "tiled batches": {},
     "bands of rows": {},
+    "on a GPU": {"device": "cuda-emulated", "gpu": "sm_90a", "threads": None, "compile_threads": None},
 }
 TILED, STREAMED = "tiled batches", "bands of rows"
 FORCED: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
