@@ -117,8 +117,10 @@ class VectorRows(Schedule[GpuAttr]):
 
 def goes_along_depth(form: ContractionForm) -> bool:
     """Whether lanes go along the depth of the right-hand side: its elements in a row are no neighbours."""
+    if product_shape(form.root).columns == 1:
+        return True
     if not isinstance(form.root, MatmulOp):
         return False
     steps = strided_view(form.root.rhs).strides
     column = steps[-2] if form.root.transpose_b is not None else steps[-1]
-    return runs_along_depth(form) or column != 1 or product_shape(form.root).columns == 1
+    return runs_along_depth(form) or column != 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import ml_dtypes
 import numpy as np
 import pytest
-from contraction_cases import GROUPS
+from contraction_cases import GROUPS, conv
 from gpu_models import check_launches, lowered, run_launches
 from graph_runs import Case, Model, build
 from xdsl.dialects.builtin import f32
@@ -333,8 +333,9 @@ def one_column(m: Model) -> SSAValue:
     return m(MatmulOp(m.input(2, 4, 8, 8), m.input(2, 4, 8, 1), transpose_a=True))
 
 
-def test_a_single_column_has_code_for_what_is_chosen() -> None:
-    check_launches(one_column, bound=EXACT)
+@pytest.mark.parametrize("case", [one_column, conv((1, 2, 3, 17), 1, (1, 3))])
+def test_a_single_column_has_code_for_what_is_chosen(case: Case) -> None:
+    check_launches(case, bound=EXACT)
 
 
 @pytest.mark.parametrize("schedule", [SMALL, SPLIT, *WARPS, VectorRows(8, 128)])
