@@ -360,7 +360,7 @@ def _take_narrow_weight(group: Group, root: Operation, rules: FusionRules, taken
     owner = wide.owner
     if not isinstance(owner, CastOp | BlockWeight) or owner in taken or not wide.has_one_use():
         return
-    narrow = weight_of(wide)
+    narrow = weight_of(root)
     if narrow is not None and _item_bytes(narrow) < _item_bytes(wide) and rules.widens_weights(root):
         group.ops.insert(0, owner)
         group.members.add(owner)

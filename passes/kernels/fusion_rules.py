@@ -16,9 +16,10 @@ from ...dialects.graph.ops.structure import WeightOp
 from ...dialects.graph.ops.windows import MaxPoolOp
 
 
-def weight_of(value: SSAValue) -> SSAValue | None:
-    """The weight that is a contraction's operand, possibly widened; None if it is no weight."""
-    if isinstance(owner := value.owner, CastOp | BlockWeight):
+def weight_of(root: Operation) -> SSAValue | None:
+    """The weight that is a contraction's right-hand side, or is widened to it in its block; None if there is none."""
+    value = root.operands[1]
+    if isinstance(owner := value.owner, CastOp | BlockWeight) and owner.parent is root.parent:
         value = owner.x if isinstance(owner, CastOp) else owner.weight
     return value if isinstance(value.owner, WeightOp) else None
 

@@ -79,7 +79,7 @@ class CpuFusionRules(FusionRules):
     @override
     def takes_halves(self, root: MatmulOp) -> bool:
         packed = isinstance(root.rhs.owner, WeightOp) or (root.rhs.has_one_use() and self.widens_weights(root))
-        return packed and tiled_product.pairs(root) and weight_of(root.rhs) is not None
+        return packed and tiled_product.pairs(root) and weight_of(root) is not None
 
     @override
     def takes_prologue(self, root: Operation) -> bool:
@@ -124,9 +124,9 @@ def _weight_bytes(root: Operation) -> float:
         return inf
     match root:
         case MatmulOp() if len(shape_of(root.rhs)) == 2 and root.transpose_a is None:
-            weight = weight_of(root.rhs)
+            weight = weight_of(root)
         case ConvOp() if root.groups.value.data == 1:
-            weight = weight_of(root.weight)
+            weight = weight_of(root)
         case _:
             return inf
     return inf if weight is None else nbytes_of(type_of(weight))

@@ -181,3 +181,20 @@ def test_a_batch_that_has_no_entries_now() -> None:
         for size in (8, 1, 2):
             given = np.arange(size, 0, -1).astype(np.float32) // 2
             np.testing.assert_array_equal(engine({"x": given})["y"], np.unique(given))
+
+
+@pytest.mark.parametrize("element", [TensorProto.BFLOAT16, TensorProto.FLOAT16])
+def test_a_narrow_weight_that_is_widened_before_the_loop(element: int) -> None:
+    """The product in the loop reads what was widened, as no weight that is packed for it."""
+    kind = helper.tensor_dtype_to_np_dtype(element)
+    rng = np.random.default_rng(3)
+    weight = numpy_helper.from_array(rng.standard_normal((8, 8)).astype(kind), "w")
+    sizes = [7, 8, 8, 8]
+    values = [helper.make_tensor_value_info(name, element, sizes) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", values[:1], values[1:], [weight])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    given = {"x": rng.standard_normal(sizes).astype(kind)}
+    wanted = mi.compile(model, threads=1, cache=False)(given)["y"]
+    with everything_tiled():
+        found = mi.compile(model, threads=1, cache=False)(given)["y"]
+    np.testing.assert_array_equal(found, wanted)
