@@ -93,9 +93,13 @@ class Option:
         return text and self.passes.replace("$", text)
 
     def useless(self, values: Mapping[str, Any]) -> str | None:
-        """The other option because of whose value this one, if given, has no effect; None if there is none."""
-        given = values[self.name] != self.default and (values[self.name] or self.default)
-        return next((name for name, needed in self.requires.items() if given and values[name] != needed), None)
+        """The other option because of whose value this one, if given, has no effect; None if there is none.
+
+        What is not among the values, such as an option that a command doesn't have, is as it must be.
+        """
+        if values[self.name] == self.default or not (values[self.name] or self.default):
+            return None
+        return next((name for name, needed in self.requires.items() if values.get(name, needed) != needed), None)
 
     @property
     def spelling(self) -> str:

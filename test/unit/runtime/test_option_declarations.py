@@ -79,6 +79,12 @@ def test_an_option_that_needs_another_is_refused_without() -> None:
         mi.EngineConfig(beam_width=2)
 
 
+@pytest.mark.parametrize("option", OPTIONS.values(), ids=OPTIONS)
+def test_an_option_is_known_without_the_others(option: Option) -> None:
+    """Commands have some of the options only."""
+    assert option.useless({option.name: SAMPLES.get(option.name, True)}) is None
+
+
 def test_a_change_leaves_passes_out_and_gives_options() -> None:
     changed = phases(changes=["-cse,choose-schedule{compact=true}"])
     assert ",cse" in phases()[0].passes and changed[0].passes == phases()[0].passes.replace(",cse", "")
