@@ -23,7 +23,7 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from .memory_spaces import WORKGROUP
+from .memory_spaces import WORKGROUP, check_indices
 
 MOST_BLOCKS_OF_A_CLUSTER = 8
 """Of a cluster that every GPU with clusters can run."""
@@ -66,8 +66,7 @@ class ClusterLoadOp(IRDLOperation):
             raise VerifyException("blocks of a cluster read each other's shared memory, no other")
         if source.element_type not in (f32, i32):
             raise VerifyException(f"elements are f32 or i32, not {source.element_type}")
-        if len(self.indices) != source.get_num_dims():
-            raise VerifyException(f"expected {source.get_num_dims()} indices for {source}, got {len(self.indices)}")
+        check_indices(source, self.indices)
         result: Attribute = self.result.type
         element = source.element_type
         if result not in (element, VectorType(element, [2]), VectorType(element, [4])):

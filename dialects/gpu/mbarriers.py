@@ -35,7 +35,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from .memory_spaces import WORKGROUP
+from .memory_spaces import WORKGROUP, check_copy, check_indices
 
 UNIT = 16
 """A bulk copy has a multiple of so many bytes, from and to a multiple of it."""
@@ -199,22 +199,14 @@ class BulkCopyOp(IRDLOperation):
     @override
     def verify_(self) -> None:
         source, destination = (cast("MemRefType[Attribute]", each.type) for each in (self.source, self.destination))
-        if destination.memory_space != WORKGROUP:
-            raise VerifyException("a bulk copy goes to shared memory")
-        if source.element_type != destination.element_type:
-            raise VerifyException(f"a copy from {source.element_type} to {destination.element_type}")
+        check_copy("a bulk copy", source, destination)
         elements = self.elements.value.data
         for type, indices in ((source, self.source_indices), (destination, self.destination_indices)):
-            if len(indices) != type.get_num_dims():
-                raise VerifyException(f"expected {type.get_num_dims()} indices for {type}, got {len(indices)}")
-            if (strides := type.get_strides()) is None or list(strides) != _row_major(type.get_shape()):
+            check_indices(type, indices)
+            if (strides := type.get_strides()) is None or tuple(strides) != type.strides_for_shape(type.get_shape()):
                 raise VerifyException(f"a bulk copy of contiguous elements from or to {type}")
             if elements > prod(type.get_shape()):
                 raise VerifyException(f"a copy of {elements} elements from or to {type}")
         size = getattr(source.element_type, "size", 0) * elements
         if size <= 0 or size % UNIT:
             raise VerifyException(f"a bulk copy of {size} bytes; it must be a multiple of {UNIT}")
-
-
-def _row_major(shape: Sequence[int]) -> list[int]:
-    return [prod(shape[axis + 1 :]) for axis in range(len(shape))]

@@ -7,9 +7,11 @@ none                             global: an argument of the kernel
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from typing_extensions import override
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StringAttr, i8
-from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_attr_definition, irdl_op_definition, result_def, traits_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -45,6 +47,20 @@ class AddressSpaceAttr(ParametrizedAttribute):
 
 WORKGROUP = AddressSpaceAttr(StringAttr(SPACES[0]))
 PRIVATE = AddressSpaceAttr(StringAttr(SPACES[1]))
+
+
+def check_indices(type: MemRefType[Attribute], indices: Sequence[SSAValue]) -> None:
+    """Raises VerifyException unless there is an index for each dimension of a buffer."""
+    if len(indices) != type.get_num_dims():
+        raise VerifyException(f"expected {type.get_num_dims()} indices for {type}, got {len(indices)}")
+
+
+def check_copy(what: str, source: MemRefType[Attribute], destination: MemRefType[Attribute]) -> None:
+    """Raises VerifyException unless a copy goes to shared memory, from elements of the same type."""
+    if destination.memory_space != WORKGROUP:
+        raise VerifyException(f"{what} goes to shared memory")
+    if source.element_type != destination.element_type:
+        raise VerifyException(f"a copy from {source.element_type} to {destination.element_type}")
 
 
 @irdl_op_definition

@@ -53,7 +53,7 @@ from .mbarriers import (
     MBarrierInitOp,
     MBarrierWaitOp,
 )
-from .memory_spaces import WORKGROUP
+from .memory_spaces import WORKGROUP, check_copy, check_indices
 from .warpgroup import WarpgroupCommitOp, WarpgroupFenceOp, WarpgroupMmaOp, WarpgroupWaitOp
 
 COPY_BYTES = (4, 8, 16)  # sizes in bytes that one asynchronous copy may have
@@ -100,13 +100,9 @@ class AsyncCopyOp(IRDLOperation):
     @override
     def verify_(self) -> None:
         source, destination = (cast("MemRefType[Attribute]", each.type) for each in (self.source, self.destination))
-        if destination.memory_space != WORKGROUP:
-            raise VerifyException("an asynchronous copy goes to shared memory")
-        if source.element_type != destination.element_type:
-            raise VerifyException(f"a copy from {source.element_type} to {destination.element_type}")
+        check_copy("an asynchronous copy", source, destination)
         for type, indices in ((source, self.source_indices), (destination, self.destination_indices)):
-            if len(indices) != type.get_num_dims():
-                raise VerifyException(f"expected {type.get_num_dims()} indices for {type}, got {len(indices)}")
+            check_indices(type, indices)
         size = getattr(source.element_type, "size", 0) * self.elements.value.data
         if size not in COPY_BYTES:
             raise VerifyException(f"a copy of {size} bytes; it may have {', '.join(map(str, COPY_BYTES))}")
@@ -248,8 +244,7 @@ class LdMatrixOp(IRDLOperation):
             raise VerifyException(f"matrices of {source.element_type} can't be transposed; elements of 2 bytes can")
         if tiles not in TILES:
             raise VerifyException(f"{tiles} matrices; there may be {', '.join(map(str, TILES))}")
-        if len(self.indices) != source.get_num_dims():
-            raise VerifyException(f"expected {source.get_num_dims()} indices for {source}, got {len(self.indices)}")
+        check_indices(source, self.indices)
         expected = VectorType(source.element_type, [tiles * 4 // size])
         if self.result.type != expected:
             raise VerifyException(f"the result is {self.result.type}; it must be {expected}")

@@ -22,7 +22,7 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, 
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from .memory_spaces import PRIVATE, WORKGROUP
+from .memory_spaces import PRIVATE, WORKGROUP, check_indices
 
 WARPGROUP = 128  # threads
 ROWS = 64  # of a product
@@ -115,8 +115,7 @@ class WarpgroupMmaOp(IRDLOperation):
             raise VerifyException(f"b is {b}; it must be {a.element_type} in shared memory")
         if len(shape) < 3 or shape[-1] != held or shape[-3] < 2:
             raise VerifyException(f"b is {b}; its last dimensions must be chunks, columns and {held}")
-        if len(self.indices) != len(shape):
-            raise VerifyException(f"expected {len(shape)} indices for {b}, got {len(self.indices)}")
+        check_indices(b, self.indices)
         if (
             sums.memory_space != PRIVATE
             or sums.element_type != f32

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice, zip_longest
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 from typing_extensions import override
@@ -29,7 +29,7 @@ from ..program_run import SLOT, Due, DueRead, ProgramRun
 from ..remote_session import RemoteSession
 from .cupy_calls import Gpu, Stream, faults
 from .launch_times import LaunchTimes
-from .stretches import Stretches
+from .stretches import Stretches, keep_recent
 
 GRAPHS = 32  # graphs of one session, of the shapes and addresses used last; others are launched one by one
 MOST = 16384  # launches of an inference that is one graph
@@ -37,15 +37,6 @@ SEEN = 64  # addresses that are remembered, so that a second run at them is capt
 
 Addresses: TypeAlias = tuple[int, ...]
 Key: TypeAlias = tuple[object, ...]  # the plan, and addresses
-V = TypeVar("V")
-
-
-def _use(kept: dict[Key, V], key: Key, value: V, most: int) -> None:
-    """Keeps a value as the most recently used of `most`."""
-    kept.pop(key, None)
-    kept[key] = value
-    if len(kept) > most:
-        del kept[next(iter(kept))]
 
 
 def _launched_by_itself(_: Sequence[int], __: RunControl | None) -> None:
@@ -107,7 +98,7 @@ class CudaSession(RemoteSession):
         key = (self._plan, *addresses)
         if not self._is_tried or self._profile is not None or key in self._graphs or key in self._seen:
             return self._start(addresses, stream=stream)()
-        _use(self._seen, key, None, SEEN)
+        keep_recent(self._seen, key, None, SEEN)
         return self._start(self._staging(), theirs=addresses, stream=stream)()
 
     @override
@@ -163,13 +154,13 @@ class CudaSession(RemoteSession):
         elif not self._is_tried:
             enqueue(lambda _: own.wait())
             self._is_tried = True
-            _use(self._seen, key, None, SEEN)
+            keep_recent(self._seen, key, None, SEEN)
         elif self._is_one and (key in self._graphs or key in self._seen):
             graph = self._graphs.get(key) or own.captured(enqueue)
-            _use(self._graphs, key, graph, GRAPHS)
+            keep_recent(self._graphs, key, graph, GRAPHS)
             own.replay(graph)
         else:
-            _use(self._seen, key, None, SEEN)
+            keep_recent(self._seen, key, None, SEEN)
             enqueue()
 
     def _decide(self) -> None:

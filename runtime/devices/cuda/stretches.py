@@ -8,13 +8,24 @@ the GPU itself would decide, can't be made through CuPy.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ..program_run import Due, DueLaunch
 from .cupy_calls import Stream
 
 GRAPHS = 64  # that are kept: those used last
 LONGEST = 1024  # launches and reads of a graph
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def keep_recent(kept: dict[K, V], key: K, value: V, most: int) -> None:
+    """Keeps a value as the most recently used of `most`."""
+    kept.pop(key, None)
+    kept[key] = value
+    if len(kept) > most:
+        del kept[next(iter(kept))]
 
 
 class Stretches:
@@ -44,15 +55,14 @@ class Stretches:
         graphs = self._graphs
         key = (self.plan, self._roots, *(each.key if isinstance(each, DueLaunch) else each for each in due))
         if key in graphs:
-            graph = graphs.pop(key) or self._stream.captured(lambda: self._each(due))
+            graph = graphs[key] or self._stream.captured(lambda: self._each(due))
             self._stream.replay(graph)
-            graphs[key] = graph
+            keep_recent(graphs, key, graph, GRAPHS)
             return
         self._each(due)
-        graphs[key] = None
-        if len(graphs) > GRAPHS:
+        if len(graphs) == GRAPHS:
             self._stream.wait()  # for the graph that goes
-            del graphs[next(iter(graphs))]
+        keep_recent(graphs, key, None, GRAPHS)
 
     def _each(self, due: Sequence[Due]) -> None:
         for each in due:
