@@ -28,11 +28,14 @@ settings.load_profile("mini_infer")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--gpu", action="store_true", help="check kernels on an emulated GPU too, not on the CPU only")
+    parser.addoption("--gpu-text", action="store_true", help="the same, by the printed text as well: it is slow")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--gpu"):
         kernel_runs.DEVICES.add("gpu")
+    if config.getoption("--gpu-text"):
+        kernel_runs.DEVICES.update(("gpu", "gpu-text"))
 
 
 @pytest.hookimpl(tryfirst=True)  # before those marked slow are left out

@@ -32,7 +32,7 @@ from mini_infer.runtime.native.llvmlite_calls import compile_to_object, emit_ass
 from mini_infer.runtime.native.loaded_code import loaded
 
 DEVICES = {"cpu"}
-"""Where kernels are checked; "gpu" is added by the tests' option --gpu, and stands for an emulated one."""
+"""Where kernels are checked; `--gpu` adds "gpu", an emulated one, `--gpu-text` "gpu-text", its text compiled by C++."""
 
 Result: TypeAlias = "SSAValue | Sequence[SSAValue]"
 
@@ -211,7 +211,9 @@ def check(
     if "gpu" in DEVICES:
         import gpu_kernel_runs
 
-        gpu_kernel_runs.check(family, body, *arrays, tolerance=tolerance)
+        on_gpu = gpu_kernel_runs.check(family, body, *arrays, tolerance=tolerance)
+        if "gpu-text" in DEVICES:
+            compare(on_gpu.by_text(*arrays), reference(body, arrays), tolerance)
     kernel = compiled(family, body, arrays, bits=bits, threads=threads, inplace=inplace)
     compare(kernel(*arrays), reference(body, arrays), tolerance)
     return kernel

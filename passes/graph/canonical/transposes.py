@@ -12,6 +12,7 @@ from xdsl.rewriter import InsertPoint
 
 from ....dialects.graph.base import ElementwiseOp
 from ....dialects.graph.ops.attention import AttentionOp
+from ....dialects.graph.ops.contraction import MatmulOp
 from ....dialects.graph.ops.movement import BroadcastToOp, ReshapeOp, TransposeOp
 from ....dialects.graph.values import ints, shape_of
 from ...geometry.shape_maps import compose, is_identity, moves_no_bytes, permuted, reshape_groups
@@ -55,6 +56,51 @@ class TransposeBeforeReshape(GraphPattern):
         permutation = [*dropped, *(dim for target in ints(op.permutation) for dim in source_of[target])]
         transpose = TransposeOp(reshape.x, permutation, location=op.location)
         rewriter.replace(op, [transpose, ReshapeOp(transpose, shape_of(op.result), location=op.location)])
+
+
+class SplitBeforeTranspose(GraphPattern):
+    """reshape(transpose(reshape(x))) -> transpose(reshape(x)) where the outer reshape only splits dims
+
+    Attention whose heads were merged with its batch, transposed, and split again has views of one tensor then.
+    """
+
+    @rewrites
+    @override
+    def match_and_rewrite(self, op: ReshapeOp, rewriter: PatternRewriter, /) -> None:
+        transpose = only_use(op.x, TransposeOp)
+        reshape = None if transpose is None else defining(transpose.x, ReshapeOp)
+        groups = reshape_groups(shape_of(op.x), shape_of(op.result))
+        if transpose is None or reshape is None or groups is None:
+            return
+        if any(len(group.source) != 1 or not group.target for group in groups):
+            return
+        permutation = ints(transpose.permutation)
+        parts = {permutation[group.source[0]]: group.target for group in groups}  # of the transpose's operand
+        order = [target for dim in sorted(parts) for target in parts[dim]]
+        split = ReshapeOp(reshape.x, permuted(shape_of(op.result), order), location=op.location)
+        back = [order.index(target) for target in range(len(order))]
+        rewriter.replace(op, [split, TransposeOp(split, back, location=transpose.location)])
+
+
+class TransposeBeforeProduct(GraphPattern):
+    """transpose(x @ w) -> transpose(x) @ w for a matrix w, where x is transposed already and its columns stay
+
+    The transposes of rows meet before the product.
+    """
+
+    @rewrites
+    @override
+    def match_and_rewrite(self, op: TransposeOp, rewriter: PatternRewriter, /) -> None:
+        permutation = ints(op.permutation)
+        product = only_use(op.x, MatmulOp)
+        if product is None or product.transpose_a is not None or len(shape_of(product.rhs)) != 2:
+            return
+        reshape = defining(product.lhs, ReshapeOp)
+        inner = product.lhs if reshape is None else reshape.x
+        if permutation[-1] != len(permutation) - 1 or not isinstance(inner.owner, TransposeOp):
+            return
+        transpose = TransposeOp(product.lhs, permutation, location=op.location)
+        rewriter.replace(op, [transpose, with_operands(product, [transpose.result, product.rhs])])
 
 
 class TransposeBeforeBroadcast(GraphPattern):

@@ -189,3 +189,50 @@ func.func @wider(%x: tensor<1x2x9x2xf32>, %w: tensor<4x2x3x1xf32>) -> tensor<1x4
   %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NCHW"} : (tensor<1x2x9x2xf32>, tensor<4x2x3x1xf32>) -> tensor<1x4x7x2xf32>
   func.return %0 : tensor<1x4x7x2xf32>
 }
+
+// -----
+
+// Heads that were merged with the batch and split again after a transpose are split before it.
+// CHECK-LABEL: @heads
+// CHECK-NEXT:    %[[R:.*]] = graph.reshape %x {shape = array<i64: 7, 2, 3, 4>} : (tensor<7x2x12xf32>) -> tensor<7x2x3x4xf32>
+// CHECK-NEXT:    %[[T:.*]] = graph.transpose %[[R]] {permutation = array<i64: 1, 2, 0, 3>}
+// CHECK-NEXT:    func.return %[[T]]
+// A reshape that merges what was transposed stays.
+// CHECK-LABEL: @merged
+// CHECK-NEXT:    graph.reshape
+// CHECK-NEXT:    graph.transpose
+// CHECK-NEXT:    graph.reshape
+func.func @heads(%x: tensor<7x2x12xf32>) -> tensor<2x3x7x4xf32> {
+  %0 = graph.reshape %x {shape = array<i64: 7, 6, 4>} : (tensor<7x2x12xf32>) -> tensor<7x6x4xf32>
+  %1 = graph.transpose %0 {permutation = array<i64: 1, 0, 2>} : (tensor<7x6x4xf32>) -> tensor<6x7x4xf32>
+  %2 = graph.reshape %1 {shape = array<i64: 2, 3, 7, 4>} : (tensor<6x7x4xf32>) -> tensor<2x3x7x4xf32>
+  func.return %2 : tensor<2x3x7x4xf32>
+}
+func.func @merged(%x: tensor<7x2x12xf32>) -> tensor<2x3x28xf32> {
+  %0 = graph.reshape %x {shape = array<i64: 7, 6, 4>} : (tensor<7x2x12xf32>) -> tensor<7x6x4xf32>
+  %1 = graph.transpose %0 {permutation = array<i64: 1, 0, 2>} : (tensor<7x6x4xf32>) -> tensor<6x7x4xf32>
+  %2 = graph.reshape %1 {shape = array<i64: 2, 3, 28>} : (tensor<6x7x4xf32>) -> tensor<2x3x28xf32>
+  func.return %2 : tensor<2x3x28xf32>
+}
+
+// -----
+
+// Transposes of rows before and after a product with a matrix meet before it. Columns don't move through it.
+// CHECK-LABEL: @rows
+// CHECK-NEXT:    graph.matmul %x, %w : (tensor<2x7x4xf32>, tensor<4x5xf32>) -> tensor<2x7x5xf32>
+// CHECK-LABEL: @columns
+// CHECK-NEXT:    graph.transpose
+// CHECK-NEXT:    graph.matmul
+// CHECK-NEXT:    graph.transpose
+func.func @rows(%x: tensor<2x7x4xf32>, %w: tensor<4x5xf32>) -> tensor<2x7x5xf32> {
+  %0 = graph.transpose %x {permutation = array<i64: 1, 0, 2>} : (tensor<2x7x4xf32>) -> tensor<7x2x4xf32>
+  %1 = graph.matmul %0, %w : (tensor<7x2x4xf32>, tensor<4x5xf32>) -> tensor<7x2x5xf32>
+  %2 = graph.transpose %1 {permutation = array<i64: 1, 0, 2>} : (tensor<7x2x5xf32>) -> tensor<2x7x5xf32>
+  func.return %2 : tensor<2x7x5xf32>
+}
+func.func @columns(%x: tensor<2x7x4xf32>, %w: tensor<4x5xf32>) -> tensor<5x2x7xf32> {
+  %0 = graph.transpose %x {permutation = array<i64: 1, 0, 2>} : (tensor<2x7x4xf32>) -> tensor<7x2x4xf32>
+  %1 = graph.matmul %0, %w : (tensor<7x2x4xf32>, tensor<4x5xf32>) -> tensor<7x2x5xf32>
+  %2 = graph.transpose %1 {permutation = array<i64: 2, 1, 0>} : (tensor<7x2x5xf32>) -> tensor<5x2x7xf32>
+  func.return %2 : tensor<5x2x7xf32>
+}

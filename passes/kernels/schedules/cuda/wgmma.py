@@ -41,8 +41,9 @@ from .products import MOST_ALONG_Z, Tiled, code_for, partial_sums, splits_for
 from .tuning import WGMMA_REACHED, WGMMA_READS
 
 ARCHITECTURE = "sm_90a"
-SIZES = ((128, 256), (128, 128), (128, 64), (128, 32), (64, 256), (64, 128), (64, 64), (64, 32))
-"""bm, bn."""
+SIZES = tuple(product((128, 64), (256, 192, 128, 96, 64, 32)))
+"""bm, bn: three times a power of two divides the 768 columns of transformers into tiles of which 128 fill 132
+multiprocessors."""
 ELEMENTS: dict[str, Attribute] = {"tf32": f32, "3xtf32": f32, "fp16": f16, "bf16": bf16}
 """Element type of what is multiplied, by precision."""
 BK = {"tf32": (32, 64), "3xtf32": (32,), "fp16": (64, 128), "bf16": (64, 128)}
