@@ -101,8 +101,11 @@ class Session(Protocol):
         check_no_stream(stream)
         return self.execute
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:
-        """One inference on contiguous host arrays; bindings are kept."""
+    def run(self, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> Wrong | None:
+        """One inference on contiguous host arrays; bindings are kept. None for a cache: the buffer bound to it.
+
+        The array of any other cache is its whole buffer, which is updated.
+        """
         ...
 
     def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], stream: object = None) -> Wrong | None:

@@ -183,12 +183,12 @@ class EngineConfig:
         change: they become constants of the compiled model, which no longer has these inputs.
     caches: by input name, the output that shares its memory, as key-value caches do, such as {"past": "present"}: a run
         updates that memory in place. Where the output is longer than the input, the memory has room for the longest
-        of the profile. CPU only.
+        of the profile.
     cache_memory: bytes, such as "512M", that the memory of all caches may have together; the largest sizes of the
-        profile along which caches grow are cut to what fits. CPU only.
+        profile along which caches grow are cut to what fits.
     cache_type: caches of narrower elements than the model's: "f16", "bf16", or "int8" with a scale for each token of a
         head, which is a cache more for each: its input is NAME.scale, its output PRESENT.scale. Only `caches` that the
-        model just moves values into are narrowed. CPU only.
+        model just moves values into are narrowed.
     next_token: a language model gives the next token of each sequence in place of its logits, drawn from so many of
         the most likely ones: 1 the most likely one, 0 one of all. What only other rows of logits need is not computed.
         The model gets more inputs: temperature [1], top_p [1] and uniform [sequences, 1] numbers; with 0 no top_p, with
@@ -237,7 +237,7 @@ class EngineConfig:
     """
 
     device: Annotated[
-        str, Option(), Flag("Device: cpu, cuda, cuda:1 or cuda-emulated.", f"{TARGETS} bisect", "NAME")
+        str, Option(), Flag("Device: cpu, cuda, cuda:1 or cuda-emulated.", f"{TARGETS} bisect generate", "NAME")
     ] = "cpu"
     device_id: Annotated[int, Option(least=0)] = 0
     threads: Annotated[
@@ -284,7 +284,7 @@ class EngineConfig:
     ] = field(default_factory=dict[str, Any])
     caches: Annotated[
         Mapping[str, str],
-        Option(check=_check_caches, device="cpu", decided="import"),
+        Option(check=_check_caches, decided="import"),
         Flag(
             "Input and output that share their memory; may be repeated.",
             f"{TARGETS} build tune mini-opt",
@@ -294,12 +294,12 @@ class EngineConfig:
     ] = field(default_factory=dict[str, str])
     cache_memory: Annotated[
         int | str | None,
-        Option(check=bytes_of, device="cpu", decided="import"),
+        Option(check=bytes_of, decided="import"),
         Flag("Most memory of all caches, such as 512M: tokens beyond are refused.", f"{TARGETS} build", "BYTES"),
     ] = None
     cache_type: Annotated[
         str | None,
-        Option(values=("f16", "bf16", "int8"), device="cpu", decided="kernels", passes="narrow-caches{type=$}"),
+        Option(values=("f16", "bf16", "int8"), decided="kernels", passes="narrow-caches{type=$}"),
         Flag("Type of caches: f16, bf16, int8.", f"{TARGETS} generate mini-opt", "TYPE"),
     ] = None
     next_token: Annotated[
@@ -465,7 +465,7 @@ class EngineConfig:
     gpu: Annotated[
         str | None,
         Option(values=tuple(GPUS), device="cuda", decided="kernels"),
-        Flag(f"The GPU that code is made for: {', '.join(GPUS)}.", f"{TARGETS} bisect mini-opt", "NAME"),
+        Flag(f"The GPU that code is made for: {', '.join(GPUS)}.", f"{TARGETS} bisect generate mini-opt", "NAME"),
     ] = None
     cache_kernels: Annotated[bool, Option(device="cuda", not_in_key="kernels have a cache of their own")] = True
     emulator: Annotated[

@@ -23,7 +23,15 @@ from .device import DEFAULT_ALIGNMENT, Array, Memory, device_named
 from .hooks.hook_points import Hook
 from .inputs import checked, typed
 from .limits import memory_for
-from .memory.kv_cache_memory import CacheBuffer, beginning, lies_in, room_of
+from .memory.kv_cache_memory import (
+    CacheBuffer,
+    PresentTensor,
+    beginning,
+    lies_in,
+    reaches_into,
+    room_of,
+    room_tensor_of,
+)
 from .memory.storage import Storage
 from .memory.tensor import Tensor, lies_on_gpu
 from .plan_reprs import html_table, interface, one_line
@@ -373,6 +381,9 @@ class ExecutionContext(Stationary):
     ) -> dict[str, Array]:
         """One inference on arrays by name; returns fresh arrays by name.
 
+        A cache whose buffer is bound (`bind_input`) may be left out: it is updated there, and its output is left out,
+        too. On a GPU caches then stay on the device, where only other inputs and outputs are copied.
+
         `hook` is called after each kernel call with a KernelRun: the step, its ONNX nodes and its results, which are
         views of memory that later calls overwrite. It is called by the thread that runs the model, once all threads
         have done the call; an exception that it raises ends the run, and is raised. The plan must be compiled with
@@ -387,14 +398,27 @@ class ExecutionContext(Stationary):
         Raises InvalidInputError: before anything runs, or for an index that was out of range; BusyError during another
         run.
         """
-        given, control = self.plan.ordered(inputs), RunControl.of(time_limit)
+        left_out = self._left_out(inputs) if self.plan.caches else {}
+        given, control = self.plan.ordered({**inputs, **left_out} if left_out else inputs), RunControl.of(time_limit)
         if hook is None:
             outputs = self.run_ordered(given, control)
         else:
             check_function("hook", hook)
             with self._run_guard, self._session.hooked(hook):
                 outputs = self._run_ordered(given, control)
-        return dict(zip(self.plan.output_names, outputs, strict=True))
+        named = dict(zip(self.plan.output_names, outputs, strict=True))
+        for cache in self.plan.caches if left_out else ():
+            if cache.room.name in left_out:
+                del named[self.plan.output_names[cache.output]]
+        return named
+
+    def _left_out(self, inputs: Mapping[str, Any]) -> dict[str, None]:
+        """The bound caches that are not among the inputs."""
+        self._check_open()
+        if not isinstance(cast("object", inputs), Mapping):
+            return {}  # which is an error
+        bound = [cache.room.name for cache in self.plan.caches if self._bound[cache.input] is not None]
+        return {name: None for name in bound if inputs.get(name) is None}
 
     def run_ordered(self, inputs: Sequence[Any], control: RunControl | None = None) -> list[Array]:
         """`run` on one array for each input, in the model's order; returns arrays in the model's order."""
@@ -410,14 +434,20 @@ class ExecutionContext(Stationary):
         check_kind("inputs", inputs, Sequence, InvalidInputError)
         if len(inputs) != len(plan.inputs):
             raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(plan.inputs)}")
-        arrays: list[Array] = []
+        arrays, rooms = dict[int, Array](), dict[int, Array]()
         taken: set[CacheBuffer] = set()
+        left_out = [bound for number in plan.cached if inputs[number] is None and (bound := self._bound[number])]
         for number, (spec, value) in enumerate(zip(plan.inputs, inputs, strict=True)):
             cache = plan.cached.get(number)
-            arrays.append(checked(spec, value) if cache is None else room_of(cache, typed(spec, value), taken))
-        if taken:  # what else lies in these rooms may be overwritten before it is read
-            given = enumerate(arrays)
-            arrays = [a.copy() if i not in plan.cached and lies_in(a) in taken else a for i, a in given]
+            if cache is None:
+                arrays[number] = checked(spec, value)
+            elif value is not None or self._bound[number] is None:
+                rooms[number] = room_of(cache, typed(spec, value), taken)
+        if taken or left_out:  # what else lies in these rooms may be overwritten before it is read
+            for number, array in arrays.items():
+                if lies_in(array) in taken or reaches_into(array, left_out):
+                    arrays[number] = array.copy()
+        arrays |= rooms
         if self._is_lent:
             self._check_outside_arena(arrays)
         try:
@@ -425,10 +455,12 @@ class ExecutionContext(Stationary):
         except MemoryError:
             total = sum(spec.nbytes for spec in plan.written)
             raise OutOfMemoryError(f"there is no memory for {total} bytes of outputs") from None
-        self._perform(partial(self._session.run, arrays, outputs), control)
+        given = [arrays.get(number) for number in range(len(plan.inputs))]
+        self._perform(partial(self._session.run, given, outputs), control)
         self._found = [int(outputs.pop()) for _ in plan.counts][::-1]
         for cache in sorted(plan.caches, key=lambda cache: cache.output):
-            outputs.insert(cache.output, beginning(arrays[cache.input], plan.outputs[cache.output].shape))
+            room, shape = rooms.get(cache.input), plan.outputs[cache.output].shape
+            outputs.insert(cache.output, np.empty(0) if room is None else beginning(room, shape))
         return trimmed(outputs, plan.cuts, self._found) if plan.counts else outputs
 
     def run_ready(self, inputs: Sequence[Any]) -> list[Array] | None:
@@ -466,19 +498,25 @@ class ExecutionContext(Stationary):
             return self._run_ordered_tensors(inputs, control, stream)
 
     def _run_ordered_tensors(self, inputs: Sequence[Any], control: RunControl | None, stream: object) -> list[Tensor]:
-        plan = self.plan
-        if plan.caches:
-            raise InvalidInputError(
-                "a model with caches is run on arrays, or on tensors that are bound: see bind_input"
-            )
-        given = [self._placed(spec, value) for spec, value in zip(plan.inputs, inputs, strict=True)]
+        plan, taken = self.plan, list[Storage]()
+        given = [self._tensor_of(spec, value) for spec, value in zip(plan.inputs, inputs, strict=True)]
+        for cache in plan.caches:
+            given[cache.input] = room_tensor_of(cache, given[cache.input], plan.config.place, taken)
+        for number, tensor in enumerate(given):
+            if number not in plan.cached:  # what else lies in these rooms may be overwritten before it is read
+                given[number] = self._placed(tensor, fresh=any(map(tensor.storage.overlaps, taken)))
         outputs = [self._fresh(spec) for spec in plan.written]
         self._perform(partial(self._session.run_tensors, given, outputs, stream), control)
-        shown = len(plan.outputs)
-        self._found = [int(count.to("cpu").numpy()) for count in outputs[shown:]]
+        self._found = [int(outputs.pop().to("cpu").numpy()) for _ in plan.counts][::-1]
+        for cache in sorted(plan.caches, key=lambda cache: cache.output):
+            outputs.insert(
+                cache.output, PresentTensor.beginning_of(given[cache.input], plan.outputs[cache.output].shape)
+            )
         return [
             Tensor(each.storage, self.output_shape(spec.name), each.dtype, each.offset, each.strides)
-            for spec, each in zip(plan.outputs, outputs, strict=False)
+            if spec.bounded
+            else each
+            for spec, each in zip(plan.outputs, outputs, strict=True)
         ]
 
     def _fresh(self, spec: TensorSpec) -> Tensor:
@@ -488,20 +526,24 @@ class ExecutionContext(Stationary):
             memory = device_named(place).uninitialised(spec.nbytes, DEFAULT_ALIGNMENT)
         return Tensor(Storage.of_memory(memory, place, owned=True), spec.shape, spec.dtype)
 
-    def _placed(self, spec: TensorSpec, value: Any) -> Tensor:
-        """An input as a tensor that code on the plan's device can read."""
-        device = self.plan.config.place
+    def _tensor_of(self, spec: TensorSpec, value: Any) -> Tensor:
+        """An input as a tensor, wherever it is."""
         tensor = Tensor.from_dlpack(value) if lies_on_gpu(value) else value
         if not isinstance(tensor, Tensor):
             tensor = Tensor.from_array(checked(spec, tensor))
         check_placed(spec, tensor.dtype, tensor.shape, "input ")
         if self._is_lent and tensor.storage.overlaps(self._arena):
             raise InvalidInputError(f"input '{spec.name}' lies in the arena")
+        return tensor
+
+    def _placed(self, tensor: Tensor, *, fresh: bool = False) -> Tensor:
+        """An input as a tensor that code on the plan's device can read: a copy if need be, or if it must be `fresh`."""
+        device = self.plan.config.place
         there = tensor.to(device)
-        aligned = max(spec.dtype.alignment, device_named(device).access_bytes)
-        if there.is_contiguous and there.address % aligned == 0:
+        aligned = max(tensor.dtype.alignment, device_named(device).access_bytes)
+        if there.is_contiguous and there.address % aligned == 0 and not fresh:
             return there
-        copy = Tensor.empty(spec.shape, spec.dtype, device=device)
+        copy = Tensor.empty(tensor.shape, tensor.dtype, device=device)
         copy.copy_from(there)
         return copy
 
@@ -527,13 +569,13 @@ class ExecutionContext(Stationary):
         where = removed.text if removed is not None else "it lies in the memory of an input, an output or the weights"
         raise InvalidInputError(f"the arena holds no tensor '{name}': {where}; Engine.intermediates gives its value")
 
-    def _check_outside_arena(self, arrays: Sequence[Array]) -> None:
+    def _check_outside_arena(self, arrays: Mapping[int, Array]) -> None:
         """Refuses inputs in an arena lent by the caller, which would be overwritten while being read."""
         if self._memory.host is None:
             return
-        for name, array in zip(self.plan.input_names, arrays, strict=True):
+        for number, array in arrays.items():
             if np.may_share_memory(array, self._memory.host[: self.plan.arena_bytes]):
-                raise InvalidInputError(f"input '{name}' lies in the arena")
+                raise InvalidInputError(f"input '{self.plan.input_names[number]}' lies in the arena")
 
     def profile(self) -> list[KernelTime]:
         """The time of each call of the last run; empty unless the plan was compiled with `enable_profiling`.

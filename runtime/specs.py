@@ -201,6 +201,12 @@ class Signature:
         kept = {cache.output for cache in self.caches}
         return (*(spec for number, spec in enumerate(self.outputs) if number not in kept), *self.counts)
 
+    @cached_property
+    def buffers(self) -> tuple[TensorSpec, ...]:
+        """The memory that code takes from the caller: for each input, of a cache the whole buffer, then `written`."""
+        rooms = {cache.input: cache.room for cache in self.caches}
+        return (*(rooms.get(number, spec) for number, spec in enumerate(self.inputs)), *self.written)
+
     def room(self, name: str) -> TensorSpec:
         """The buffer of a cache, by its input's name. Raises InvalidInputError for any other name."""
         check_kind("name", name, str, InvalidInputError)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from typing_extensions import override
@@ -15,6 +14,7 @@ from ..compute_device import LoadedPlan, Session, Wrong, check_no_stream
 from ..device import DEFAULT_ALIGNMENT, Array, Memory, device_named
 from ..limits import memory_for
 from ..memory.host_memory import bytes_of
+from ..memory.kv_cache_memory import beginning
 from ..memory.tensor import Tensor, lies_on_gpu
 from ..specs import TensorSpec, check_placed
 
@@ -34,14 +34,14 @@ class RemoteSession(Session):
         self._name = plan.config.place
         self._device = device_named(self._name)
         self._launch = launch
-        self._specs = (*plan.inputs, *plan.written)
+        self._take_shapes(plan)
         self._status = self._zeroed(8 * len(plan.checks)) if plan.checks else None
         self._calls = len(plan.calls)
         self._times = self._zeroed(8 * call_times.length(self._calls)) if plan.profiled and not plan.launches else None
         never = self._zeroed(8) if plan.cancellable else None  # the stop word of a CPU's code, which nobody sets
         self._own = [each for each in (arena, self._status, plan.weights, never, self._times) if each is not None]
         self._bound: dict[int, Tensor] = {}
-        self._staged: list[Memory] = []
+        self._staged: dict[int, Memory] = {}
         self._control: RunControl | None = None
 
     def _zeroed(self, nbytes: int) -> Memory:
@@ -50,15 +50,31 @@ class RemoteSession(Session):
 
     @override
     def use(self, plan: LoadedPlan) -> None:
-        self._specs, self._bound = (*plan.inputs, *plan.written), {}
+        self._take_shapes(plan)
+        shown = len(self._specs) - len(plan.counts)
+        self._bound = {each: held for each, held in self._bound.items() if each in self._presents or each >= shown}
 
-    def _stage(self) -> list[Memory]:
-        """Device memory for inputs and outputs on the host."""
-        self._staged = [
-            memory if memory is not None and memory.nbytes >= spec.nbytes else self._zeroed(spec.nbytes)
-            for memory, spec in zip_longest(self._staged, self._specs)
-        ]
-        return self._staged
+    def _take_shapes(self, plan: LoadedPlan) -> None:
+        self._specs, self._inputs = plan.buffers, len(plan.inputs)
+        self._presents = {cache.input: plan.outputs[cache.output].shape for cache in plan.caches}
+
+    def _stage(self, elsewhere: Mapping[int, int]) -> list[int]:
+        """The addresses of all buffers: some are `elsewhere`, by number; the others are memory of the session."""
+        for number, spec in enumerate(self._specs):
+            held = self._staged.get(number)
+            if number not in elsewhere and (held is None or held.nbytes < spec.nbytes):
+                self._staged[number] = self._zeroed(grown(spec.nbytes, held))
+        numbers = range(len(self._specs))
+        return [elsewhere[each] if each in elsewhere else self._staged[each].address for each in numbers]
+
+    def _left_out(self, inputs: Sequence[Array | None]) -> dict[int, int]:
+        """The addresses of the bound caches for which no arrays are given."""
+        return {number: self._bound[number].address for number, array in enumerate(inputs) if array is None}
+
+    def _give_back(self, number: int, room: Array, found: Array) -> None:
+        """Takes a cache's present over from the bytes of its buffer on the device; its room may reach further."""
+        shape = self._presents[number]
+        beginning(room, shape)[...] = beginning(found.view(room.dtype).reshape(room.shape), shape)
 
     @override
     def watch(self, control: RunControl | None) -> None:
@@ -95,13 +111,19 @@ class RemoteSession(Session):
         return self._run([each.address for each in (*inputs, *outputs)])
 
     @override
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:
-        staged = self._stage()
-        for memory, array in zip(staged, inputs, strict=False):
-            memory.write(0, bytes_of(array))
-        wrong = self._run([memory.address for memory in staged])
-        for memory, array in zip(staged[len(inputs) :], outputs, strict=True):
-            memory.read(0, bytes_of(array))
+    def run(self, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> Wrong | None:
+        addresses = self._stage(self._left_out(inputs))
+        for number, array in enumerate(inputs):
+            if array is not None:
+                self._staged[number].write(0, bytes_of(array))
+        wrong = self._run(addresses)
+        for number, array in enumerate(outputs, self._inputs):
+            self._staged[number].read(0, bytes_of(array))
+        for number in self._presents:
+            if (room := inputs[number]) is not None:
+                found = np.empty(room.nbytes, np.uint8)
+                self._staged[number].read(0, found)
+                self._give_back(number, room, found)
         return wrong
 
     def _run(self, addresses: Sequence[int]) -> Wrong | None:
@@ -126,6 +148,11 @@ class RemoteSession(Session):
     def _noted(self) -> Array:
         assert self._times is not None, "the plan is not profiled"
         return _integers(self._times)
+
+
+def grown(nbytes: int, held: Memory | Array | None) -> int:
+    """Bytes to allocate in place of what is too small: twice as many, as what grows once mostly grows on."""
+    return nbytes if held is None else max(nbytes, 2 * held.nbytes)
 
 
 def _integers(memory: Memory) -> Array:

@@ -23,15 +23,14 @@ from typing_extensions import Unpack
 from ...dialects.arguments import check_integer, checked_mapping, checked_path, checked_sequence, is_integer, wrong
 from ...dialects.errors import ConfigError, InvalidInputError
 from ...lowering.onnx_to_graph.language_models.language_model import read_language_model
-from ...passes.graph.language_models.choose_token import TOKEN
 from ..compile.entry import compile
 from ..config import CompileOptions
 from ..device import Array
 from ..kept.cache_folders import Cache
-from ..memory.kv_cache_memory import beginning
-from ..plan import InferencePlan
+from ..memory.tensor import Tensor
 from ..profile import OptimizationProfile
 from ..progress import Progress
+from .cache_context import CacheContext, of_sequence
 from .model_folder import model_folder
 from .model_sizes import model_sizes
 from .token_inputs import Call, TokenInputs
@@ -103,8 +102,8 @@ class Generator:
         self._holder: Sequence[Sequence[int]] = ()
         """The prompts whose sequences lie in the caches."""
         self._inputs = TokenInputs(interface, sizes.capacity, first=not self._grows)
-        self._memory: dict[str, Array] = {}
-        self._contexts: dict[object, _BoundContext] = {}
+        self._memory: dict[str, Tensor] = {}
+        self._contexts: dict[object, CacheContext] = {}
 
     def generate(
         self,
@@ -211,21 +210,22 @@ class Generator:
         plan = self.engine.plan_for(self._shapes(batch, 1, 1))
         rooms = {each.past: plan.room(each.past) for each in self._caches}
         if any(name not in self._memory or self._memory[name].shape != each.shape for name, each in rooms.items()):
-            self._memory = {name: np.zeros(each.shape, each.dtype) for name, each in rooms.items()}
+            place = plan.config.place
+            self._memory = {name: Tensor.empty(each.shape, each.dtype, device=place) for name, each in rooms.items()}
             self._contexts = {}
         for each in self._caches:
             if each.token_axis is None:
-                self._memory[each.past].fill(0)
+                self._memory[each.past].storage.zero()
 
     def _call(self, call: Call, drawn: Mapping[str, Array], sequence: int | None = None) -> Array:
         """The next tokens, from a call of all sequences or of one."""
         batch, rows = call.ids.shape
         plan = self.engine.plan_for(self._shapes(batch, rows, call.past))
         if plan.family not in self._contexts:
-            self._contexts[plan.family] = _BoundContext(plan)
+            self._contexts[plan.family] = CacheContext(plan)
         caches = self._memory
         if sequence is not None:
-            caches = {name: each[sequence : sequence + 1] for name, each in caches.items()}
+            caches = {name: of_sequence(each, sequence) for name, each in caches.items()}
         return self._contexts[plan.family].run(plan, {**self._inputs.fill(call), **drawn}, caches, sequence)
 
     def _move_to_the_end(self, lengths: Sequence[int], past: int) -> None:
@@ -234,9 +234,13 @@ class Generator:
             axis = cache.token_axis
             for number, length in enumerate(lengths):
                 if axis is not None and length < past:
-                    own = np.moveaxis(self._memory[cache.past][number], axis - 1, 0)
+                    there = of_sequence(self._memory[cache.past], number)
+                    here = there.to("cpu").numpy()
+                    own = np.moveaxis(here, axis, 0)
                     own[past - length : past] = own[:length].copy()
                     own[: past - length] = 0
+                    if there.device != "cpu":
+                        there.copy_from(here)
 
 
 def _check_more_than_0(name: str, value: object, most: float, wanted: str) -> None:
@@ -258,54 +262,3 @@ class _Chance:
         """Fresh numbers for all sequences."""
         self._numbers.random(dtype=np.float32, out=self._uniform)
         return self._inputs
-
-
-class _BoundContext:
-    """A context with what is bound to it, so that nothing is bound twice."""
-
-    def __init__(self, plan: InferencePlan) -> None:
-        self._context = plan.create_execution_context()
-        self._arrays: dict[str, Array] = {}
-        self._caches: tuple[int, int | None] | None = None
-        self._apart: dict[str, Array] = {}
-        self._tokens = np.zeros((0, 1), np.int64)
-
-    def run(
-        self, plan: InferencePlan, inputs: Mapping[str, Array], caches: Mapping[str, Array], sequence: int | None
-    ) -> Array:
-        """One inference; the array of tokens is overwritten by the next one."""
-        context, batch = self._context, len(next(iter(caches.values())))
-        if context.plan is not plan:
-            context.use(plan)
-            self._arrays = {}
-        if self._caches != (batch, sequence) or self._apart:
-            self._bind_caches(plan, caches)
-            self._caches = batch, sequence
-        for name, array in inputs.items():
-            if self._arrays.get(name) is not array:
-                context.bind_input(name, array)
-        if not self._arrays:
-            for spec in plan.written:
-                array = np.zeros(spec.shape, spec.dtype)
-                context.bind_output(spec.name, array)
-                if spec.name == TOKEN:
-                    self._tokens = array
-        self._arrays = dict(inputs)
-        context.execute()
-        for cache in plan.caches:
-            if (own := self._apart.get(cache.room.name)) is not None:
-                shape = plan.outputs[cache.output].shape
-                beginning(caches[cache.room.name], shape)[...] = beginning(own, shape)
-        return self._tokens
-
-    def _bind_caches(self, plan: InferencePlan, caches: Mapping[str, Array]) -> None:
-        """Binds caches, or copies of other sizes: code for an empty past has room for what it writes alone."""
-        self._apart = {}
-        for cache in plan.caches:
-            name, memory = cache.room.name, caches[cache.room.name]
-            if memory.shape != cache.room.shape:
-                past = plan.inputs[cache.input].shape
-                own = self._apart[name] = np.zeros(cache.room.shape, cache.room.dtype)
-                beginning(own, past)[...] = beginning(memory, past)
-                memory = own
-            self._context.bind_input(name, memory)

@@ -1,20 +1,24 @@
 """Buffers shared by a key-value cache input and the output that extends it.
 
-The present that a run returns is a view of such a buffer. Passed as the past of the next run, it is recognised and
-updated in place; any other array is copied to a new buffer once.
+The present that a run returns is a view of such a buffer, an array or a tensor. Passed as the past of the next run, it
+is recognised and updated in place; any other one is copied to a new buffer once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any, cast
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from ..device import Array
 from ..limits import memory_for
 from ..specs import CacheSpec, TensorSpec
 from .allocators import reserved_pages
+from .storage import Storage
+from .tensor import Tensor
 
 ALIGNMENT = 64  # bytes: alignment of a cache line, and of the widest vector
 
@@ -63,6 +67,50 @@ def room_of(cache: CacheSpec, past: Array, taken: set[CacheBuffer]) -> Array:
     whole = CacheBuffer(cache).array()
     beginning(whole, past.shape)[...] = past
     return whole
+
+
+class PresentTensor(Tensor):
+    """A present as a tensor: the beginning of a cache's buffer, `room`, in the same storage."""
+
+    room: Tensor
+
+    @classmethod
+    def beginning_of(cls, room: Tensor, shape: tuple[int, ...]) -> PresentTensor:
+        """The first elements along each axis."""
+        made = cls(room.storage, shape, room.dtype, room.offset, room.strides)
+        made.room = room
+        return made
+
+    def begins(self, spec: TensorSpec) -> bool:
+        """Whether it is still the beginning of a buffer of this shape and type."""
+        room = self.room
+        same = (a == b for a, b, size in zip(self.strides, room.strides, self.shape, strict=True) if size > 1)
+        is_there = self.storage is room.storage and self.offset == room.offset and all(same)
+        return is_there and (room.shape, room.dtype) == (spec.shape, spec.dtype)
+
+
+def room_tensor_of(cache: CacheSpec, past: Tensor, device: str, taken: list[Storage]) -> Tensor:
+    """`room_of` for tensors: the buffer on the device that starts with `past`, or a new one with a copy of it."""
+    if isinstance(past, PresentTensor) and past.device == device and past.begins(cache.room):
+        if not any(past.storage.overlaps(each) for each in taken):
+            taken.append(past.storage)
+            return past.room
+    with memory_for(f"{cache.room.nbytes} bytes of a cache"):
+        whole = Tensor.empty(cache.room.shape, cache.room.dtype, device=device)
+    if past.nbytes:
+        leading(whole, past.shape).copy_from(past)
+    return whole
+
+
+def leading(whole: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The first elements of a tensor along each axis, as a view."""
+    return Tensor(whole.storage, shape, whole.dtype, whole.offset, whole.strides)
+
+
+def reaches_into(array: Array, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether some byte of an array is at one of these addresses, [low, high)."""
+    start, end = byte_bounds(array)
+    return any(max(low, start) < min(high, end) for low, high in spans)
 
 
 def beginning(whole: Array, shape: tuple[int, ...]) -> Array:

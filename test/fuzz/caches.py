@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from fuzz.at_shapes import is_invalid_somewhere, named_dims
 from fuzz.growth import Case, Growth, Misfit, Value
-from fuzz.judge import BASE, TILED, Verdict, differences, expected, same_bits
+from fuzz.judge import BASE, OPTIONS, TILED, Verdict, differences, expected, same_bits
 from fuzz.ranges import fits, with_names
 
 import mini_infer as mi
@@ -25,6 +25,7 @@ WITH_CACHES: Mapping[str, Mapping[str, Any]] = {
     "caches, without memory planning": {"enable_memory_planning": False},
     "caches, 128 bits": {"vector_bits": 128, "memory_alignment": 64},
     f"caches, {TILED}": {},
+    "caches, on a GPU": OPTIONS["on a GPU"],
 }
 
 

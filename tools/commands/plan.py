@@ -141,8 +141,8 @@ def _frontier(model: str, options: Mapping[str, Any], measure: bool, files: list
 
 
 def _caches_by_name(model: str, options: Mapping[str, Any]) -> dict[str, str]:
-    """The caches of an ONNX model by their names, where none are given and the device takes some."""
-    if Path(model).suffix in (".mi", ".mlir") or options["caches"] or options["device"] != "cpu":
+    """The caches of an ONNX model by their names, where none are given."""
+    if Path(model).suffix in (".mi", ".mlir") or options["caches"]:
         return {}
     from ...lowering.onnx_to_graph.declared_kv_caches import caches_by_name
 

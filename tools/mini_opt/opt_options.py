@@ -135,8 +135,6 @@ class OptOptions:
             raise ConfigError("--gpu and --host or --cpu exclude each other")
         if self.host and self.cpu:
             raise ConfigError("--host and --cpu exclude each other")
-        if self._given("gpu") and self._given("caches"):
-            raise ConfigError("--cache is for CPUs")
         if self.verify_each and self.disable_verify:
             raise ConfigError("--verify-each and --disable-verify exclude each other")
         if self.pass_pipeline_crash_reproducer is not None and self.verify_diagnostics:

@@ -121,16 +121,17 @@ class CpuSession(Session):
         return self._call(self._bound_address)
 
     @override
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:
+    def run(self, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> Wrong | None:
         pointers, index = self._given_pointers, 0
         for array in inputs:
-            pointers[index] = _address(array)
+            pointers[index] = self._bound_pointers[index] if array is None else _address(array)
             index += 1
         for array in outputs:
             pointers[index] = _address(array)
             index += 1
         if self._observers:
-            return self._observed(self._given_pointers, [*inputs, *outputs])
+            known = [self._bound[index] if array is None else array for index, array in enumerate(inputs)]
+            return self._observed(self._given_pointers, [*cast("Sequence[Array]", known), *outputs])
         return self._call(self._given_address)
 
     @override

@@ -95,6 +95,7 @@ class CudaCode(Code):
 
     def __init__(self, gpu: Gpu, module: Any) -> None:
         self._gpu, self._module = gpu, module
+        self._shared: dict[str, int] = {}
 
     @override
     def address(self, name: str) -> int:
@@ -103,6 +104,12 @@ class CudaCode(Code):
     def function(self, name: str) -> Any:
         """A kernel by name. Raises CompileError for an unknown name."""
         return self._gpu.function(self._module, name)
+
+    def allow_shared(self, name: str, nbytes: int) -> None:
+        """Lets a kernel have so much shared memory per block, and never less than another session has asked for."""
+        if nbytes > self._shared.get(name, 0):
+            self._gpu.allow_shared(self.function(name), nbytes)
+            self._shared[name] = nbytes
 
 
 class Cuda(LaunchDevice):
@@ -198,7 +205,7 @@ class Cuda(LaunchDevice):
         from .cuda_session import CudaSession
 
         assert isinstance(plan.code, CudaCode)
-        return CudaSession(self.gpu, plan, arena, plan.code.function)
+        return CudaSession(self.gpu, plan, arena, plan.code.function, plan.code.allow_shared)
 
 
 def runs_on(architecture: str, capability: str) -> bool:

@@ -11,8 +11,8 @@ up to the host's next decision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import islice, zip_longest
+from collections.abc import Callable, Container, Sequence
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,14 +26,19 @@ from ...memory.host_memory import bytes_of
 from ...memory.tensor import Tensor
 from ..launch_device import describe_launch
 from ..program_run import SLOT, Due, DueRead, ProgramRun
-from ..remote_session import RemoteSession
+from ..remote_session import RemoteSession, grown
 from .cupy_calls import Gpu, Stream, faults
 from .launch_times import LaunchTimes
 from .stretches import Stretches, keep_recent
 
 GRAPHS = 32  # graphs of one session, of the shapes and addresses used last; others are launched one by one
 MOST = 16384  # launches of an inference that is one graph
-SEEN = 64  # addresses that are remembered, so that a second run at them is captured
+SEEN = GRAPHS
+"""Shapes and addresses that are remembered, so that a second run at them is captured.
+
+No more than there are graphs: of more in turn, such as those of a cache that has grown by a token at every run, none
+would be replayed before it goes.
+"""
 
 Addresses: TypeAlias = tuple[int, ...]
 Key: TypeAlias = tuple[object, ...]  # the plan, and addresses
@@ -46,13 +51,21 @@ def _launched_by_itself(_: Sequence[int], __: RunControl | None) -> None:
 class CudaSession(RemoteSession):
     """Runs a plan's program, with kernels by name."""
 
-    def __init__(self, gpu: Gpu, plan: LoadedPlan, arena: Memory, functions: Callable[[str], Any]) -> None:
+    def __init__(
+        self,
+        gpu: Gpu,
+        plan: LoadedPlan,
+        arena: Memory,
+        functions: Callable[[str], Any],
+        allow_shared: Callable[[str, int], None],
+    ) -> None:
         super().__init__(plan, arena, _launched_by_itself)
-        self._gpu, self._inputs = gpu, len(plan.inputs)
+        self._gpu, self._allow = gpu, allow_shared
         self._functions = {each.kernel: functions(each.kernel) for each in plan.launches}
         self._stream = Stream(gpu)
         self._wrong = gpu.pinned(8 * len(plan.checks))
-        self._pinned: list[Array] = []
+        self._pinned: dict[int, Array] = {}
+        self._nothing = gpu.pinned(0)
         self._is_tried = False  # whether there was a run, which synchronised after each launch
         self._graphs: dict[Key, Any] = {}  # the most recently used last, as in:
         self._seen: dict[Key, None] = {}
@@ -71,22 +84,36 @@ class CudaSession(RemoteSession):
         self._plan = self._stretches.plan = plan
         self._program = ProgramRun(plan.program, self._decide, self._slots)
         self._is_one = not plan.program.reads and sum(1 for _ in islice(self._program.due(), MOST + 1)) <= MOST
-        for name, function in self._functions.items():
-            self._gpu.allow_shared(function, max(each.shared for each in plan.launches if each.kernel == name))
+        for each in plan.launches:
+            self._allow(each.kernel, each.shared)
 
     @override
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:
-        self._pinned = [
-            there if there is not None and there.nbytes >= spec.nbytes else self._gpu.pinned(spec.nbytes)
-            for there, spec in zip_longest(self._pinned, self._specs)
-        ]
-        copied = [there[: spec.nbytes] for there, spec in zip(self._pinned, self._specs, strict=True)]
+    def run(self, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> Wrong | None:
+        elsewhere = self._left_out(inputs)
+        copied = self._pin(elsewhere)
         for there, array in zip(copied, inputs, strict=False):
-            there[:] = bytes_of(array)
-        wrong = self._start(self._staging(), copied)()
+            if array is not None:
+                there[:] = bytes_of(array)
+        wrong = self._start(tuple(self._stage(elsewhere)), copied)()
         for there, array in zip(copied[self._inputs :], outputs, strict=True):
             bytes_of(array)[:] = there
+        for number in self._presents:
+            if (room := inputs[number]) is not None:
+                self._give_back(number, room, copied[number])
         return wrong
+
+    def _pin(self, elsewhere: Container[int]) -> list[Array]:
+        """Pinned memory for the bytes of each buffer; none for those that lie elsewhere."""
+        found: list[Array] = []
+        for number, spec in enumerate(self._specs):
+            if number in elsewhere:
+                found.append(self._nothing)
+                continue
+            held = self._pinned.get(number)
+            if held is None or held.nbytes < spec.nbytes:
+                held = self._pinned[number] = self._gpu.pinned(grown(spec.nbytes, held))
+            found.append(held[: spec.nbytes])
+        return found
 
     @override
     def start(self, stream: object) -> Callable[[], Wrong | None]:
@@ -99,14 +126,12 @@ class CudaSession(RemoteSession):
         if not self._is_tried or self._profile is not None or key in self._graphs or key in self._seen:
             return self._start(addresses, stream=stream)()
         keep_recent(self._seen, key, None, SEEN)
-        return self._start(self._staging(), theirs=addresses, stream=stream)()
+        staged = self._stage({number: addresses[number] for number in self._presents})
+        return self._start(tuple(staged), theirs=addresses, stream=stream)()
 
     @override
     def _run(self, addresses: Sequence[int]) -> Wrong | None:
         return self._start(tuple(addresses))()
-
-    def _staging(self) -> Addresses:
-        return tuple(memory.address for memory in self._stage())
 
     def _start(
         self,
@@ -125,7 +150,8 @@ class CudaSession(RemoteSession):
         with self._gpu.active(), faults("an inference failed"):
             own.follow(stream)
             for there, here, nbytes in places[:inputs]:
-                own.copy(there, here, nbytes)
+                if there != here:
+                    own.copy(there, here, nbytes)
             self._launch_all(addresses, copied)
             for there, here, nbytes in places[inputs:]:
                 own.copy(here, there, nbytes)
@@ -194,7 +220,7 @@ class CudaSession(RemoteSession):
         self._stretches.flush()
         if status is not None:
             stream.fetch(status.address, self._wrong)
-        for address, there in places[self._inputs :]:
+        for address, there in (*places[self._inputs :], *(places[each] for each in self._presents if places)):
             stream.fetch(address, there)
 
     def _issue(self, due: Due, roots: Sequence[int], after: Callable[[int], object] | None = None) -> None:
