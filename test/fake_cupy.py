@@ -11,6 +11,7 @@ import ctypes
 import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
@@ -174,6 +175,8 @@ class FakeCupy:
         self.streams: dict[int, Stream] = {}
         self.null = Stream(self, LEGACY)
         self.thread = threading.local()
+        self.resident = 1
+        """Blocks of a kernel that a multiprocessor holds."""
         self.refused: str | None = None
         """A kernel that can't be launched."""
 
@@ -274,11 +277,14 @@ class FakeCupy:
                 assert stream is not None and all(type(each) is np.uintp for each in args)
                 addresses = [int(each) for each in args]
                 self.note("launch", name, grid, block, addresses, shared_mem, stream.ptr)
+                if enable_cooperative_groups:
+                    self.note("cooperative", name)
                 if name == self.refused:
                     raise CUDADriverError("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")
                 if programs:
                     arguments = tuple(Argument(root, 0) for root in range(len(addresses)))
                     launch = Launch(name, _three(grid), _three(block), shared_mem, arguments)
+                    launch = replace(launch, cooperative=enable_cooperative_groups)
                     stream.put(lambda: programs[0].run(launch, addresses))
                 else:
                     stream.put(lambda: self.kernels[name](*addresses))
@@ -287,6 +293,10 @@ class FakeCupy:
             return start
 
         return SimpleNamespace(load=load, get_function=get_function)
+
+    def _occupancy(self, func: int, blockSize: int, dynamicSMemSize: int) -> int:
+        self.note("occupancy", blockSize, dynamicSMemSize)
+        return self.resident
 
     def _cuda(self) -> SimpleNamespace:
         return SimpleNamespace(
@@ -305,6 +315,7 @@ class FakeCupy:
                 CUDADriverError=CUDADriverError,
                 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8,
                 funcSetAttribute=partial(self.note, "funcSetAttribute"),
+                occupancyMaxActiveBlocksPerMultiprocessor=self._occupancy,
             ),
             alloc=self._alloc,
             UnownedMemory=UnownedMemory,

@@ -42,11 +42,12 @@ def parse(text: str) -> ModuleOp:
     return module
 
 
-def kernel_function(arguments: str, body: str, cluster: int = 1) -> FuncOp:
+def kernel_function(arguments: str, body: str, cluster: int = 1, *, cooperative: bool = False) -> FuncOp:
     """A kernel of these arguments; `body` uses %tid and %bid, which are its thread and block, and %s for each array."""
+    together = "nvgpu.cooperative" if cooperative else f"gpu.known_cluster_size = array<i32: {cluster}, 1, 1>"
     module = parse(f"""
 gpu.module @kernels {{
-  gpu.func @tested({arguments}) kernel attributes {{gpu.known_cluster_size = array<i32: {cluster}, 1, 1>}} {{
+  gpu.func @tested({arguments}) kernel attributes {{{together}}} {{
     %tid = gpu.thread_id x
     %bid = gpu.block_id x
     {body}

@@ -77,6 +77,7 @@ from ..sizes.polynomials import Symbol
 from ..sizes.size_attributes import symbol_of
 from ..sizes.sizes import Size, bounds_of
 from .cluster import MOST_BLOCKS_OF_A_CLUSTER
+from .grid_barrier import COOPERATIVE
 
 SIZES = "kernel.sizes"
 """Attribute of a kernel: the sizes of run time that its last arguments are."""
@@ -171,6 +172,7 @@ class FuncOp(IRDLOperation):
     known_grid_size = opt_attr_def(DenseArrayBase.constr(i32), attr_name=_SIZE_NAMES[1])
     known_cluster_size = opt_attr_def(DenseArrayBase.constr(i32), attr_name=_SIZE_NAMES[2])
     sizes = opt_attr_def(ArrayAttr[IntegerAttr[IndexType]], attr_name=SIZES)
+    cooperative = opt_attr_def(UnitAttr, attr_name=COOPERATIVE)
     traits = traits_def(IsolatedFromAbove(), HasParent(ModuleOp), SymbolOpInterface())
 
     def __init__(
@@ -182,6 +184,7 @@ class FuncOp(IRDLOperation):
         known_block_size: Sequence[int] | None = None,
         known_grid_size: Sequence[int] | None = None,
         known_cluster_size: Sequence[int] | None = None,
+        cooperative: bool = False,
     ) -> None:
         if isinstance(function_type, tuple):
             function_type = FunctionType.from_lists(*function_type)
@@ -190,6 +193,8 @@ class FuncOp(IRDLOperation):
         for key, sizes in zip(_SIZE_NAMES, given, strict=True):
             if sizes is not None:
                 attributes[key] = DenseArrayBase.from_list(i32, sizes)
+        if cooperative:
+            attributes[COOPERATIVE] = UnitAttr()
         super().__init__(
             properties={"function_type": function_type, "kernel": UnitAttr() if kernel else None},
             attributes=attributes,
@@ -209,6 +214,8 @@ class FuncOp(IRDLOperation):
         check_grid(grid := self.known_grid_size.get_values() if self.known_grid_size is not None else ())
         if self.known_cluster_size is not None:
             self._verify_cluster(self.known_cluster_size, grid)
+        if self.cluster > 1 and self.cooperative is not None:
+            raise VerifyException(f"a kernel with clusters of {self.cluster} blocks is not cooperative, too")
         if self.buffers < 0 or any(type != IndexType() for type in self.function_type.inputs.data[self.buffers :]):
             raise VerifyException(f"{SIZES} lists what the last arguments are: each must be an index")
         for each in () if self.sizes is None else self.sizes.data:

@@ -1,7 +1,7 @@
 """nvgpu: asynchronous copies to shared memory, and matrix multiply-accumulate (mma) by a warp.
 
 Barriers that count bytes, and bulk copies, are in mbarriers.py; products by four warps in warpgroup.py; clusters of
-blocks in cluster.py.
+blocks in cluster.py; barriers of all blocks in grid_barrier.py.
 
 Unlike MLIR's dialect, copies, groups and waits carry no tokens: as in PTX, they refer to each other by each thread's
 program order. Fragments are vectors of one dimension.
@@ -44,6 +44,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..graph.ops.contraction import BYTES
 from .cluster import ClusterBarrierOp, ClusterLoadOp
+from .grid_barrier import GridBarrierOp
 from .mbarriers import (
     BulkCopyOp,
     MBarrierCreateOp,
@@ -259,6 +260,7 @@ NvGpu = Dialect(
         BulkCopyOp,
         ClusterBarrierOp,
         ClusterLoadOp,
+        GridBarrierOp,
         LdMatrixOp,
         MBarrierCreateOp,
         MBarrierExpectOp,

@@ -58,7 +58,14 @@ _WIDE = 2**31  # number of elements beyond which int is too small for an index
 _MovedLaunch: TypeAlias = tuple[Launch, Sequence[Number]]
 """A launch, and its arguments' offsets where a run computes them."""
 _HARMLESS = ("arith.", "math.", "vector.", "memref.", "gpu.thread_id", "gpu.block_id")
-_STORES = {"memref.store": 1, "vector.store": 1, "nvgpu.device_async_copy": -1, "nvgpu.bulk_async_copy": -1}
+_STORES = {
+    "memref.store": 1,
+    "vector.store": 1,
+    "nvgpu.device_async_copy": -1,
+    "nvgpu.bulk_async_copy": -1,
+    "nvgpu.grid_barrier": 0,
+}
+"""The operand that each writes to; of copies it is found otherwise."""
 
 
 def cuda_text(module: ModuleOp) -> str:
@@ -150,7 +157,7 @@ def _written(function: FuncOp) -> set[SSAValue]:
         if op.name not in _STORES:
             continue
         position = _STORES[op.name]
-        buffer = op.operands[position] if position > 0 else gpu_ops.destination(op)
+        buffer = op.operands[position] if position >= 0 else gpu_ops.destination(op)
         while True:
             written.add(buffer)
             owner = buffer.owner

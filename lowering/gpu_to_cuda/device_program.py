@@ -55,6 +55,8 @@ class Launch:
     """The number of its kernel call in the plan; one call may be several launches."""
     sizes: tuple[int, ...] = ()
     """The numbers that the kernel takes behind its buffers."""
+    cooperative: bool = False
+    """Whether all blocks must be resident at once, as they meet at barriers of the grid."""
 
     @property
     def is_empty(self) -> bool:

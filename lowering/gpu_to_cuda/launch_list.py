@@ -11,7 +11,7 @@ they are: a program has them in the place of numbers until it is settled for a s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import cast
 
 from xdsl.dialects import arith, memref, scf
@@ -22,7 +22,9 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from ...dialects.errors import CompileError
+from ...dialects.gpu.kernels import FuncOp as GpuFuncOp
 from ...dialects.gpu.kernels import LaunchFuncOp, check_grid
+from ...dialects.gpu.kernels import ModuleOp as KernelsOp
 from ...dialects.graph.base import describe
 from ...dialects.kernel.calls import WindowOp
 from ...dialects.sizes.sizes import Size
@@ -70,7 +72,9 @@ def device_program(module: ModuleOp) -> DeviceProgram:
     """The program of `main`. Raises CompileError for any other operation, and for too large a grid."""
     main = symbol_named(module, "main")
     assert isinstance(main, FuncOp)
-    reader = _Reader(main)
+    kernels = [each for inner in module.ops if isinstance(inner, KernelsOp) for each in inner.body.block.ops]
+    functions = [each for each in kernels if isinstance(each, GpuFuncOp)]
+    reader = _Reader(main, {each.sym_name.data for each in functions if each.cooperative is not None})
     steps = reader.block(main.body.block)
     return DeviceProgram(tuple(reader.launches), steps, reader.registers)
 
@@ -78,7 +82,8 @@ def device_program(module: ModuleOp) -> DeviceProgram:
 class _Reader:
     """Collects launches, and appends steps to the block that is being read."""
 
-    def __init__(self, main: FuncOp) -> None:
+    def __init__(self, main: FuncOp, cooperative: Set[str]) -> None:
+        self._cooperative = cooperative
         self.launches: list[Launch] = []
         self.registers = 0
         self._main = main.body.block
@@ -123,8 +128,9 @@ class _Reader:
         places = [self._address(value) for value in op.kernelOperands if is_memref(value)]
         nodes, call = op.attributes.get(NODES), op.attributes.get(CALL)
         offsets = [offset for _, offset in places]
+        kernel = op.kernel.string_value().rpartition(".")[2]
         launch = Launch(
-            op.kernel.string_value().rpartition(".")[2],
+            kernel,
             cast("tuple[int, int, int]", tuple(map(_known, grid))),
             (block[0], block[1], block[2]),
             0 if op.dynamicSharedMemorySize is None else _constant(op.dynamicSharedMemorySize),
@@ -132,6 +138,7 @@ class _Reader:
             tuple(each.data for each in cast("ArrayAttr[StringAttr]", nodes)) if nodes is not None else (),
             cast("IntegerAttr", call).value.data if call is not None else 0,
             tuple(_constant(value) for value in op.kernelOperands if not is_memref(value)),
+            kernel in self._cooperative,
         )
         try:
             check_grid(launch.grid)

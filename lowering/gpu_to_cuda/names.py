@@ -36,6 +36,11 @@ def cluster_prelude() -> str:
     return _file("cluster.cuh")
 
 
+def grid_barrier_prelude() -> str:
+    """The text emitted behind it if kernels are cooperative."""
+    return _file("grid_barrier.cuh")
+
+
 @cache
 def _file(name: str) -> str:
     return (files("mini_infer.lowering.gpu_to_cuda") / name).read_text(encoding="utf-8")
@@ -44,7 +49,7 @@ def _file(name: str) -> str:
 @cache
 def reserved() -> frozenset[str]:
     """Names that no variable may have."""
-    text = prelude() + warpgroup_prelude() + cluster_prelude()
+    text = prelude() + warpgroup_prelude() + cluster_prelude() + grid_barrier_prelude()
     own = re.findall(r"(?:#define|using|struct|\w[\w<>, ]*(?= \w+\())(?: alignas\(.*\))? (\w+)", text)
     functions = {f"{name}{suffix}" for name in FUNCTIONS.values() for suffix in ("", "f")}
     return frozenset((*_WORDS.split(), "wgmma", *own, *functions))

@@ -146,11 +146,13 @@ class GpuKernel:
         part: str = "",
         windows: Sequence[LaunchWindow] = (),
         cluster: int = 1,
+        cooperative: bool = False,
     ) -> BuiltLaunch:
         """Appends a launch: `write` builds its thread's code; `part` names it where a kernel has several.
 
         Launches run one after the other, so each sees what earlier ones wrote. `windows` are what differs between
-        launches of one function; so many adjacent blocks along x form a `cluster`.
+        launches of one function; so many adjacent blocks along x form a `cluster`. Blocks of
+        a `cooperative` launch run at the same time.
         """
         sizes = (blocks, 1, 1) if isinstance(blocks, int) else blocks
         entry = Block(arg_types=[*self.types, *(each.type for each in windows)])
@@ -194,6 +196,7 @@ class GpuKernel:
             known_block_size=(block, 1, 1),
             known_grid_size=sizes if is_fixed(*sizes) else None,
             known_cluster_size=(cluster, 1, 1) if cluster > 1 else None,
+            cooperative=cooperative,
         )
         function.location = self.kernel.location
         given = self._sizes_of(function)

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects.extensions.arith import ExtUIOp, TruncIOp
 from ...dialects.extensions.replace import scalar_of
 from ...dialects.gpu.cluster import ClusterBarrierOp, ClusterLoadOp
+from ...dialects.gpu.grid_barrier import GridBarrierOp
 from ...dialects.gpu.kernels import BarrierOp, BlockIdOp, ThreadIdOp
 from ...dialects.gpu.mbarriers import (
     BulkCopyOp,
@@ -149,6 +150,10 @@ class ThreadBuilder(LoopBuilder):
     def cluster_barrier(self) -> None:
         """The same for all threads of the block's cluster."""
         self.do(ClusterBarrierOp())
+
+    def grid_barrier(self, counter: SSAValue) -> None:
+        """The same for all threads of a cooperative launch, of what is in global memory; see GridBarrierOp."""
+        self.do(GridBarrierOp(counter))
 
     def load_of_block(self, rank: Index, buffer: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
         """An element, or `lanes` adjacent ones, of a shared array of another block of the cluster."""

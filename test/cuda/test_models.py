@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from control_models import CALLS, control_model
-from models.build import SMALL_MODELS, example_inputs
+from models.build import SMALL_MODELS, example_inputs, wide_lstm
 from models.judging import Judge, distance
 from shape_cases import Build, encoder, model_of, pictures
 
@@ -33,6 +33,25 @@ def test_as_exact_as_onnxruntime_and_the_same_in_every_run(name: str) -> None:
             assert array.tobytes() == first[output].tobytes(), output
     for output, array in judge.compiled(threads=1).items():
         assert distance(first[output], array) < 1e-5, output
+
+
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_steps_of_a_cooperative_launch(direction: str) -> None:
+    """A recurrent layer whose weights are spread over all blocks: in two contexts at once."""
+    model = wide_lstm(direction=direction)
+    plan = mi.compile(model, device="cuda").plan
+    assert any(each.cooperative for each in plan.launches)
+    given = example_inputs(model)
+    (exact,) = mi.compile(model, threads=1)(given).values()
+
+    def work(_: int) -> list[Array]:
+        context = plan.create_execution_context()
+        return [array for _ in range(4) for array in context.run(given).values()]
+
+    with ThreadPoolExecutor(2) as pool:
+        first, *others = [array for each in pool.map(work, range(2)) for array in each]
+    assert distance(first, exact) < 1e-5
+    assert all(np.array_equal(first, other) for other in others)
 
 
 @pytest.mark.parametrize("name", CALLS)

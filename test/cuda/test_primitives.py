@@ -72,7 +72,9 @@ def _nbytes(type: Attribute) -> int:
 
 @pytest.fixture(scope="module")
 def program() -> Any:
-    bodies = [threads.kernel(name, *parts) for name, parts in threads.KERNELS.items() if name not in BROKEN]
+    working = {name: parts for name, parts in threads.KERNELS.items() if name not in BROKEN}
+    working["relayed"] = threads.COOPERATIVE["relayed"]
+    bodies = [threads.kernel(name, *parts) for name, parts in working.items()]
     return GpuProgram(parse(f"gpu.module @kernels {{ {''.join(bodies)} }}"))
 
 
@@ -96,6 +98,10 @@ def test_functions_of_the_maths_library(type: str) -> None:
 
 def test_threads_hand_each_other_values(program: Any) -> None:
     threads.test_threads_hand_each_other_values(program, 0)
+
+
+def test_blocks_of_a_cooperative_launch_hand_each_other_values(program: Any) -> None:
+    threads.test_blocks_hand_each_other_values(program, 0)
 
 
 def test_shuffles(program: Any) -> None:

@@ -2,7 +2,7 @@
 
 from .builder import ModelBuilder, example_inputs, in_halves, onnx_type, rng
 from .light import LIGHT_MODELS, light_case, seeded_light_model
-from .small import SMALL_MODELS, decoder, lstm, mlp, mobilenet, resnet, transformer, unet
+from .small import SMALL_MODELS, decoder, lstm, mlp, mobilenet, resnet, transformer, unet, wide_lstm
 
 __all__ = [
     "LIGHT_MODELS",
@@ -21,4 +21,5 @@ __all__ = [
     "seeded_light_model",
     "transformer",
     "unet",
+    "wide_lstm",
 ]

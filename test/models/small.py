@@ -95,6 +95,15 @@ def lstm(seed: int = 0, steps: int | str = 7) -> ModelProto:
     return b.model([b.node("Gemm", x, b.weight(hidden, 4), b.weight(4))])
 
 
+def wide_lstm(seed: int = 0, steps: int = 12, direction: str = "forward") -> ModelProto:
+    """An LSTM with more weights than a multiprocessor of a GPU holds."""
+    b, hidden = ModelBuilder("wide_lstm", seed), 256
+    count = 2 if direction == "bidirectional" else 1
+    weights = b.weight(count, 4 * hidden, 8), b.weight(count, 4 * hidden, hidden), b.weight(count, 8 * hidden)
+    x = b.input("x", [steps, 2, 8])
+    return b.model([b.node("LSTM", x, *weights, hidden_size=hidden, direction=direction)])
+
+
 def _heads(b: ModelBuilder, x: str, size: int, heads: int, width: int) -> str:
     y = b.node("MatMul", x, b.weight(size, heads * width))
     y = b.node("Reshape", y, b.ints(0, 0, heads, width))

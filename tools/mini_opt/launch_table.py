@@ -34,7 +34,7 @@ SHOWN = 3  # nodes listed per launch; more are only counted
 def launch_table(module: ModuleOp) -> str:
     """Kernel, grid, block, bytes of shared memory per block, byte offsets of its buffers, and its ONNX nodes.
 
-    Where there are loops or branches, the program of the host follows, which refers to launches by number.
+    A grid "at once" is that of a cooperative launch. Where there are loops or branches, the program of the host follows, which refers to launches by number.
     """
     program = device_program(module)
     roots = _roots(main_of(module, "-t launches"))
@@ -43,7 +43,8 @@ def launch_table(module: ModuleOp) -> str:
         arguments = ", ".join(f"{roots[each.root]}+{each.offset}" for each in launch.arguments)
         rest = len(launch.nodes) - SHOWN
         nodes = ", ".join([*launch.nodes[:SHOWN], *([f"{rest} more"] if rest > 0 else [])])
-        sizes = (_size(launch.grid), _size(launch.block), str(launch.shared))
+        grid = _size(launch.grid) + (" at once" if launch.cooperative else "")
+        sizes = (grid, _size(launch.block), str(launch.shared))
         rows.append((str(index), launch.kernel, *sizes, arguments, nodes))
     lines = [line.rstrip() for line in aligned(rows, "><<<><<")]
     if any(not isinstance(step, Launches) for step in program.steps):

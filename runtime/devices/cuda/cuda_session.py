@@ -86,6 +86,8 @@ class CudaSession(RemoteSession):
         self._is_one = not plan.program.reads and sum(1 for _ in islice(self._program.due(), MOST + 1)) <= MOST
         for each in plan.launches:
             self._allow(each.kernel, each.shared)
+            if each.cooperative:
+                self._gpu.check_together(self._functions[each.kernel], each)
 
     @override
     def run(self, inputs: Sequence[Array | None], outputs: Sequence[Array]) -> Wrong | None:

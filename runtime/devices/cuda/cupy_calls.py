@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from importlib import import_module
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -163,6 +164,18 @@ class Gpu:
                 attribute = cuda.driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
                 cuda.driver.funcSetAttribute(function.ptr, attribute, nbytes)
 
+    def check_together(self, function: Any, launch: Launch) -> None:
+        """Raises DeviceError unless all blocks of a cooperative launch can be resident at once."""
+        blocks, threads = prod(launch.grid), prod(launch.block)
+        with self.active() as cuda, faults(f"no blocks of {launch.kernel}"):
+            each = cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(function.ptr, threads, launch.shared)
+            held = each * cuda.Device(self.number).attributes["MultiProcessorCount"]
+        if blocks > held:
+            raise DeviceError(
+                f"{launch.kernel} launches {blocks} blocks that must run at the same time, and this GPU holds {held}: "
+                "the model was compiled for a GPU with more room"
+            )
+
 
 def _compiler() -> str:
     from .nvrtc import nvrtc
@@ -243,7 +256,14 @@ class Stream:
         Of a number that it takes in 32 bits it reads the lower half.
         """
         arguments = tuple(np.uintp(address) for address in addresses)
-        function(launch.grid, launch.block, arguments, shared_mem=launch.shared, stream=self._stream)
+        function(
+            launch.grid,
+            launch.block,
+            arguments,
+            shared_mem=launch.shared,
+            stream=self._stream,
+            enable_cooperative_groups=launch.cooperative,
+        )
 
     def mark(self) -> Any:
         """An event, which records the time at which the stream reaches it."""

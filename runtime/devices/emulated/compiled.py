@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 
 from ....dialects.errors import CompileError, ConfigError, KernelError
@@ -59,11 +60,11 @@ class Program:
         return list(self._kernels)
 
     def run(self, launch: Launch, addresses: Sequence[int], seed: int = 0) -> None:
-        """Runs one launch, cluster of blocks after cluster. `addresses` are those of main's arguments, on the host.
+        """Runs one launch, cluster of blocks after cluster; if it is cooperative, all at once.
 
-        The seed determines the order of blocks and threads, and the completion of asynchronous copies; with 0, threads
-        and blocks run in order, and copies complete as late as possible. Raises KernelError for a launch that no GPU
-        could run.
+        `addresses` are those of main's arguments, on the host. The seed determines the order of blocks and threads, and
+        the completion of asynchronous copies; with 0, threads and blocks run in order, and copies complete as late as
+        possible. Raises KernelError for a launch that no GPU could run.
         """
         where = f"{', '.join(launch.nodes)} ({launch.kernel})" if launch.nodes else launch.kernel
         if launch.kernel not in self._kernels:
@@ -80,7 +81,8 @@ class Program:
         if launch.grid[0] % cluster:
             raise KernelError(f"{where}: {launch.grid[0]} blocks along x are no whole number of clusters of {cluster}")
         given = (ctypes.c_void_p * count)(*arguments)
-        sizes = (ctypes.c_uint32 * 7)(*launch.grid, *launch.block, cluster)
+        together = prod(launch.grid) if launch.cooperative else cluster
+        sizes = (ctypes.c_uint32 * 8)(*launch.grid, *launch.block, together, launch.cooperative)
         message = ctypes.create_string_buffer(_MESSAGE_BYTES)
         function = getattr(self._library, f"emulated_{launch.kernel}")
         if function(

@@ -34,6 +34,8 @@ from .warpgroups import Products
 
 MOST_THREADS = 1 << 16
 """Threads of a batch: their values should stay in a core's caches."""
+HIGHEST_BIT = 1 << 31
+"""Of a barrier's counter, which is turned over when all blocks have met."""
 _STORES = ("memref.store", "vector.store")
 _BUFFERS = (
     "memref.load",
@@ -42,6 +44,7 @@ _BUFFERS = (
     "nvgpu.device_async_copy",
     "nvgpu.bulk_async_copy",
     "nvgpu.cluster_load",
+    "nvgpu.grid_barrier",
     "nvgpu.ldmatrix",
     "nvgpu.warpgroup.mma",
 )
@@ -58,6 +61,7 @@ class Kernel:
         self._stored = _stored_arguments(function)
         self._multiplies = any(isinstance(op, WarpgroupMmaOp) for op in function.walk())
         self._cluster = function.cluster
+        self._cooperative = function.cooperative is not None
         self.text, self._given = translate(function)
         self._code = compile(self.text, f"<{self.name}>", "exec")
 
@@ -111,6 +115,7 @@ class Kernel:
             fact = f"{grid[0]} blocks along x are no whole number of clusters of {self._cluster}"
             raise KernelError(f"{self.name}: {fact}")
         together = max(1, min(blocks, MOST_THREADS // threads) // self._cluster) * self._cluster
+        together = blocks if self._cooperative else together
         tracked = self._tracked(types, arguments) if checked else {}
         run = self._checked if checked else self._unchecked
         with np.errstate(all="ignore"):
@@ -230,6 +235,23 @@ class _Run:
         """nvgpu.cluster_load"""
         access = checked_memory if self._checked else memory
         return self._space.load_of(site, access.place(site, window, indices, mask), rank, mask)
+
+    def grid_barrier(self, site: Site, counter: MemoryView, mask: Mask) -> None:
+        """nvgpu.grid_barrier"""
+        access = checked_memory if self._checked else memory
+        if self._checked:
+            warps.grid_barrier(self._batch, site.op, mask)
+        count = access.load(site, counter, (0,), mask)
+        if np.any(count & HIGHEST_BIT - 1):
+            self._batch.fail(site.op, "the counter is {count}: an earlier launch must set it to 0", mask, count=count)
+        self.barriers.passed(True)
+        if self._checked:
+            self._pass(True)
+            for each in self._tracked.values():
+                each.races.grid_barrier()
+        assert isinstance(counter.space, GlobalMemory)
+        turned = np.bitwise_xor(count, np.int32(-HIGHEST_BIT))
+        GlobalMemory.store(counter.space, site, memory.place(site, counter, (0,), mask), turned, True)
 
     def finish(self) -> None:
         """Final checks of the batch's blocks."""

@@ -1,8 +1,8 @@
 """Data race detection: accesses are recorded, and compared at the barrier that ends their interval.
 
 Memory is divided into cells of the size of the smallest access. Two accesses to a cell race if one of them writes,
-different threads made them, and no barrier of the block separates them; accesses of different blocks race at any time.
-Between barriers their order is irrelevant: no GPU guarantees one.
+different threads made them, and no barrier of the block separates them; accesses of different blocks race at any time,
+unless a barrier of the grid separates them. Between barriers their order is irrelevant: no GPU guarantees one.
 """
 
 from __future__ import annotations
@@ -176,6 +176,10 @@ class GlobalRaces(Races):
                 blocks = np.where((other == 0) | (other == blocks), blocks, MANY)
                 self._read[cells] = blocks
                 self._read[cells[self._read[cells] != blocks]] = MANY
+
+    def grid_barrier(self) -> None:
+        """All blocks of the launch have met: what they did before is no matter from now on."""
+        self._written[:] = self._read[:] = 0
 
     def _others(self, access: Access) -> Iterator[tuple[Array, str]]:
         yield self._written, "writes"

@@ -1,8 +1,8 @@
 // Stands in for a GPU where the text of kernels is compiled for a CPU: what is PTX in the prelude is a function here.
 //
-// A cluster of blocks runs at a time, mostly of a single one, each thread on a stack of its own until it waits for
-// others: at a barrier for the whole block or cluster, in an operation of its warp for the 32 threads of that. Who runs
-// next a seed says, and whether an
+// A cluster of blocks runs at a time, mostly of a single one, or all blocks of a cooperative launch, each thread on a
+// stack of its own until it waits for others: at a barrier for the whole block, cluster or grid, in an operation of its
+// warp for the 32 threads of that. Who runs next a seed says, and whether an
 // asynchronous copy is done at once or when its thread waits for it: a GPU may do either. Shared memory holds NaN at
 // first. What can't go on, or would harm another's memory, ends the launch with a message.
 
@@ -28,6 +28,7 @@
 #define __launch_bounds__(...)
 #define __syncthreads() emulated::barrier(__FILE__, __LINE__)
 #define cluster_barrier() emulated::barrier_of_cluster(__FILE__, __LINE__)
+#define grid_barrier(counter) emulated::barrier_of_grid(counter, __FILE__, __LINE__)
 #define threadIdx (emulated::fiber->index)
 #define blockIdx (emulated::block->index)
 #define SHARED_MEMORY(name) i8* const name = emulated::block->shared
@@ -209,11 +210,12 @@ struct Block {
   std::map<int, std::vector<Barrier>> barriers;
 };
 
-// The launch that runs, with the blocks of one cluster and all of their threads.
+// The launch that runs, with the blocks of one cluster, or of a cooperative grid, and all of their threads.
 struct Launch {
+  bool cooperative;
   std::vector<Block> blocks;
   std::vector<Fiber> fibers;
-  int at_cluster;  // threads at a barrier of the cluster
+  int at_cluster;  // threads at a barrier of the cluster, or of the grid
   Context scheduler;
   u64 chance;
   bool eager;
@@ -277,6 +279,16 @@ __attribute__((noinline)) static void barrier_of_cluster(const char* file, int l
   meet(AT_CLUSTER, running->fibers.data(), running->fibers.size(), running->at_cluster, file, line);
 }
 
+// The first thread of each block counts it, as a GPU does: from 0 on, where nobody else has written there.
+__attribute__((noinline)) static void barrier_of_grid(int* counter, const char* file, int line) {
+  const u32 blocks = running->blocks.size();
+  if (!running->cooperative) fail("a barrier of the grid in a launch that is not cooperative");
+  if (fiber->number == 0) *counter += block == running->blocks.data() ? 0x80000000u - (blocks - 1) : 1;
+  if (running->at_cluster + 1 == running->fibers.size() && (*counter & 0x7fffffff))
+    fail("the counter of the grid's barrier was not set to 0 before the launch");
+  meet(AT_CLUSTER, running->fibers.data(), running->fibers.size(), running->at_cluster, file, line);
+}
+
 // Hands words to the other lanes of the warp; what all of them handed over, once each has.
 __attribute__((noinline)) static const Exchange* exchange(const char* what, const Exchange& mine) {
   Warp& warp = block->warps[fiber->number / WARP];
@@ -334,8 +346,8 @@ static void say_stuck() {
     say("threads wait for ever: %d for a phase of a barrier, %d for others, %d have ended", count[AT_PHASE],
         count[AT_BARRIER] + count[AT_CLUSTER] + count[IN_WARP], count[DONE]);
   else if (count[AT_CLUSTER])
-    say("threads wait for ever: %d at a barrier of their cluster, %d for others, %d have ended", count[AT_CLUSTER],
-        count[AT_BARRIER] + count[IN_WARP], count[DONE]);
+    say("threads wait for ever: %d at a barrier of their %s, %d for others, %d have ended", count[AT_CLUSTER],
+        running->cooperative ? "grid" : "cluster", count[AT_BARRIER] + count[IN_WARP], count[DONE]);
   else if (waiting->state == AT_BARRIER)
     say("threads wait for ever: %d at the barrier %s(%d), %d for other lanes of their warp, %d have ended",
         count[AT_BARRIER], waiting->file, waiting->line, count[IN_WARP], count[DONE]);
@@ -424,6 +436,7 @@ static int launch(void (*kernel)(void**), void** arguments, const u32* sizes, u6
   const int cluster = sizes[6], threads = size.x * size.y * size.z, bytes = (shared + CANARY + 127) / 128 * 128;
   Launch mine = {};
   running = &mine;
+  mine.cooperative = sizes[7];
   mine.kernel = kernel;
   mine.arguments = arguments;
   mine.message = message;

@@ -27,11 +27,13 @@ from xdsl.dialects.builtin import (
     MemRefType,
     StridedLayoutAttr,
     StringAttr,
+    i32,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.gpu.cluster import ClusterLoadOp
+from ....dialects.gpu.grid_barrier import GridBarrierOp
 from ....dialects.gpu.kernels import FuncOp
 from ....dialects.gpu.mbarriers import BulkCopyOp, MBarrierCreateOp
 from ....dialects.gpu.nvgpu import LINE_BYTES, AsyncCopyOp, AsyncWaitOp, LdMatrixOp
@@ -354,6 +356,10 @@ class _Writer:
         what = f"{self.give('s', site_of(op, op.result.type))}, {self.name(op.source)}, ({self.names(op.indices)})"
         self.line(f"{self.name(op.result)} = run.cluster_load({what}, {self.name(op.rank)}, {mask})")
 
+    def grid_barrier(self, op: GridBarrierOp, mask: str) -> None:
+        site = self.give("s", site_of(op, i32))
+        self.line(f"run.grid_barrier({site}, {self.name(op.counter)}, {mask})")
+
     def group(self, _: Operation, mask: str) -> None:
         self.line(f"run.copies.group({mask})")
 
@@ -444,6 +450,7 @@ _HANDLERS: dict[str, Callable[[_Writer, Any, str], None]] = {
     "nvgpu.mma.sync": _Writer.step,
     "nvgpu.cluster_barrier": _Writer.step,
     "nvgpu.cluster_load": _Writer.cluster_load,
+    "nvgpu.grid_barrier": _Writer.grid_barrier,
     "nvgpu.mbarrier.create": _Writer.barriers,
     "nvgpu.mbarrier.init": lambda w, op, mask: w.at_barrier("init", op, mask),
     "nvgpu.mbarrier.fence": lambda w, _, mask: w.line(f"run.barriers.fence({mask})"),

@@ -136,6 +136,13 @@ def barrier(batch: Batch, op: Operation, mask: Mask) -> Mask:
     return True if passed.all() else cast("Array", passed)
 
 
+def grid_barrier(batch: Batch, op: Operation, mask: Mask) -> None:
+    """Raises KernelError unless all threads of a grid reach its barrier."""
+    passed = barrier(batch, op, mask)
+    if passed is not True:
+        batch.fail(op, "some blocks of the grid don't reach it", passed)
+
+
 def cluster_barrier(batch: Batch, op: Operation, mask: Mask) -> Mask:
     """The blocks that pass a barrier of their cluster, which all or none of its threads must reach."""
     passed = barrier(batch, op, mask)

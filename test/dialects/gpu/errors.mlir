@@ -409,3 +409,38 @@ func.func @f(%n: index, %t: memref<8xf32, #gpu.address_space<workgroup>>) {
   %p = nvgpu.cluster_load %t[%n] of %n : memref<8xf32, #gpu.address_space<workgroup>> -> vector<8xf32>
   func.return
 }
+
+// -----
+
+func.func @f(%m: memref<2xi32>) {
+  // expected-error @below {{the counter is one i32 in global memory, not memref<2xi32>}}
+  nvgpu.grid_barrier %m : memref<2xi32>
+  func.return
+}
+
+// -----
+
+func.func @f(%m: memref<1xi32, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{the counter is one i32 in global memory, not memref<1xi32, #gpu.address_space<workgroup>>}}
+  nvgpu.grid_barrier %m : memref<1xi32, #gpu.address_space<workgroup>>
+  func.return
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @k(%m: memref<1xi32>) kernel {
+    // expected-error @below {{blocks of a kernel that is not cooperative need not run at the same time}}
+    nvgpu.grid_barrier %m : memref<1xi32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{a kernel with clusters of 2 blocks is not cooperative, too}}
+  gpu.func @k() kernel attributes {gpu.known_cluster_size = array<i32: 2, 1, 1>, nvgpu.cooperative} {
+    gpu.return
+  }
+}

@@ -112,3 +112,16 @@ gpu.module @clusters {
     gpu.return
   }
 }
+
+// CHECK-LABEL: gpu.module @cooperative
+// CHECK-NEXT:  gpu.func @steps(%counter: memref<1xi32>, %scratch: memref<1xi32, strided<[1], offset: ?>>) kernel
+// CHECK-SAME:    attributes {nvgpu.cooperative} {
+// CHECK-NEXT:      nvgpu.grid_barrier %counter : memref<1xi32>
+// CHECK-NEXT:      nvgpu.grid_barrier %scratch : memref<1xi32, strided<[1], offset: ?>>
+gpu.module @cooperative {
+  gpu.func @steps(%counter: memref<1xi32>, %scratch: memref<1xi32, strided<[1], offset: ?>>) kernel attributes {nvgpu.cooperative} {
+    nvgpu.grid_barrier %counter : memref<1xi32>
+    nvgpu.grid_barrier %scratch : memref<1xi32, strided<[1], offset: ?>>
+    gpu.return
+  }
+}

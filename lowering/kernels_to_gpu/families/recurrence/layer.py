@@ -12,7 +12,7 @@ from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.sizes.sizes import larger
 from .....passes.kernels.forms.recurrence import between_phases, states_of
 from .....passes.kernels.kernel_facts import argument_index, item_bytes, the_root
-from .....passes.kernels.schedules.cuda.steps import BLOCK, blocks_of
+from .....passes.kernels.schedules.cuda.recurrence.steps import BLOCK, blocks_of
 from ....kernel_code.arithmetic import Arithmetic
 from ....kernel_code.loop_builder import Index
 from ...gpu_kernel import GpuKernel, Grid, LaunchWindow
@@ -77,6 +77,17 @@ class Layer:
         weights = grid.buffer_of(value)
         assert weights is not None
         return grid.b.view(weights, grid.b.mul(direction, self.width * depth), [self.width, depth], [depth, 1])
+
+    def kept(self, grid: Grid, step: Index, direction: Index, row: Index) -> SSAValue | None:
+        """Whether a step lies within a batch element's sequence; None without sequence lengths."""
+        mask = self.buffer(grid, self.root.mask)
+        return None if mask is None else grid.b.load(mask, [self.time(grid, step, direction), row])
+
+    def store_y(self, grid: Grid, step: Index, place: Sequence[Index], value: SSAValue) -> None:
+        """Stores h of a step as y, at (direction, batch element, unit), if it is used."""
+        result = self.result(self.root.y)
+        if result is not None:
+            grid.b.store(value, grid.results[result], [self.time(grid, step, place[0]), *place])
 
     # the input's share
 

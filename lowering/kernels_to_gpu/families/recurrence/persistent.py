@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from .....passes.kernels.schedules.cuda.persistent import Persistent
+from .....passes.kernels.schedules.cuda.recurrence.persistent import Persistent
 from ....kernel_code.loop_builder import Index
 from ....kernel_code.recurrence_cells import CellPhase, phases_of
 from ...gpu_kernel import GpuKernel, Grid
@@ -121,7 +121,8 @@ class _PersistentBlock:
         def finish(row: Index) -> None:
             place = self._place(row)
             made = cell(layer, self.grid, phase, place, given, sums, own)
-            made, y = where_kept(layer, self.grid, self._kept(step, row), made, own)
+            kept = layer.kept(self.grid, step, share.direction, row)
+            made, y = where_kept(layer, self.grid, kept, made, own)
             for name, value in made.items():
                 b.store(value, self.own[name], [0])
                 if name == "h":
@@ -129,19 +130,6 @@ class _PersistentBlock:
                 elif name == "reset_h" and self.reset_h is not None:
                     b.store(value, self.reset_h, [share.lane, share.unit])
             if y is not None:
-                self._store_y(step, place, y)
+                layer.store_y(self.grid, step, place, y)
 
         own_row(b, share, layer.batch, finish)
-
-    def _kept(self, step: Index, row: Index) -> SSAValue | None:
-        """Whether the step lies within a batch element's sequence; None without sequence lengths."""
-        mask = self.layer.buffer(self.grid, self.layer.root.mask)
-        if mask is None:
-            return None
-        return self.b.load(mask, [self.layer.time(self.grid, step, self.share.direction), row])
-
-    def _store_y(self, step: Index, place: Sequence[Index], value: SSAValue) -> None:
-        result = self.layer.result(self.layer.root.y)
-        if result is not None:
-            time = self.layer.time(self.grid, step, self.share.direction)
-            self.b.store(value, self.grid.results[result], [time, *place])

@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 
 from .....dialects.graph.values import element_type_of_value
 from .....dialects.sizes.sizes import pinned
-from .....passes.kernels.schedules.cuda.steps import BLOCK, Steps, blocks_of
+from .....passes.kernels.schedules.cuda.recurrence.steps import BLOCK, Steps, blocks_of
 from ....kernel_code.loop_builder import Index
 from ....kernel_code.recurrence_cells import CellPhase, phases_of
 from ...gpu_kernel import BuiltLaunch, GpuKernel, Grid, LaunchWindow

@@ -43,6 +43,57 @@ class Share:
         return cls(direction, b.mul(part, rows), unit, units, lane, lanes, rows)
 
 
+def load_lanes(b: ThreadBuilder, buffer: SSAValue, index: Sequence[Index], vector: int) -> SSAValue:
+    """An element, or a vector of adjacent ones."""
+    return b.vload(buffer, index, vector) if vector > 1 else b.load(buffer, index)
+
+
+def store_lanes(b: ThreadBuilder, value: SSAValue, buffer: SSAValue, index: Sequence[Index]) -> None:
+    """Stores what load_lanes loads."""
+    (b.vstore if isinstance(value.type, VectorType) else b.store)(value, buffer, index)
+
+
+def lanes_type(element: Attribute, vector: int) -> Attribute:
+    """The type of what load_lanes loads."""
+    return VectorType(element, [vector]) if vector > 1 else element
+
+
+class Sums:
+    """For some gates, sums of products of this lane's rows with its unit's weights, `vector` of them at a time."""
+
+    def __init__(self, b: ThreadBuilder, share: Share, gates: range, element: Attribute, vector: int) -> None:
+        self._b, self._share, self._gates, self._vector = b, share, gates, vector
+        self._m = m = Arithmetic(b, element)
+        sums = self._sums = b.private(element, [len(gates), share.rows], "sums")
+        self._near = b.private(lanes_type(element, vector), [share.rows], "states")
+        b.unrolled(len(gates), lambda g: b.unrolled(share.rows, lambda i: b.store(m.constant(0.0), sums, [g, i])))
+
+    def add(self, state: Callable[[Index], SSAValue], weight: Callable[[Index], SSAValue]) -> None:
+        """Adds products of `state(row)` with `weight(gate)`, of which gates are counted from 0 for the whole layer."""
+        b, m, rows, vector, near, sums = self._b, self._m, self._share.rows, self._vector, self._near, self._sums
+
+        def gate(g: Index) -> None:
+            weights = weight(b.add(g, self._gates.start))
+
+            def product(i: Index) -> None:
+                value, total = b.load(near, [i]), b.load(sums, [g, i])
+                pairs = [(value, weights)]
+                if vector > 1:
+                    pairs = [(b.extract(value, e), b.extract(weights, e)) for e in range(vector)]
+                for x, y in pairs:
+                    total = m.add(m.mul(x, y), total)
+                b.store(total, sums, [g, i])
+
+            b.unrolled(rows, product)
+
+        b.unrolled(rows, lambda i: b.store(state(i), near, [i]))
+        b.unrolled(len(self._gates), gate)
+
+    def totals(self) -> list[SSAValue]:
+        """For each gate, the sum of all lanes for this lane's row."""
+        return [_total(self._b, self._m, self._share, self._sums, g) for g in range(len(self._gates))]
+
+
 def sums_of(
     b: ThreadBuilder, share: Share, gates: range, weights: SSAValue, row_of: RowOf, vector: int
 ) -> list[SSAValue]:
@@ -51,40 +102,18 @@ def sums_of(
     `row_of(i)` gives the buffer and index of row i of the share; loads have `vector` elements.
     """
     type = memref_type(weights)
-    element, depth = type.element_type, type.get_shape()[1]
-    m = Arithmetic(b, element)
-    kind: Attribute = VectorType(element, [vector]) if vector > 1 else element
-    sums, near = b.private(element, [len(gates), share.rows], "sums"), b.private(kind, [share.rows], "states")
-    b.unrolled(len(gates), lambda g: b.unrolled(share.rows, lambda i: b.store(m.constant(0.0), sums, [g, i])))
+    sums = Sums(b, share, gates, type.element_type, vector)
     unit = b.min(share.unit, share.units - 1)
 
-    def load(buffer: SSAValue, index: Sequence[Index]) -> SSAValue:
-        return b.vload(buffer, index, vector) if vector > 1 else b.load(buffer, index)
-
     def round(at: Index, _: Sequence[SSAValue]) -> None:
-        def state(i: Index) -> None:
+        def state(i: Index) -> SSAValue:
             buffer, place = row_of(i)
-            b.store(load(buffer, [*place, at]), near, [i])
+            return load_lanes(b, buffer, [*place, at], vector)
 
-        def gate(g: Index) -> None:
-            weight = load(weights, [b.add(b.mul(b.add(g, gates.start), share.units), unit), at])
+        sums.add(state, lambda g: load_lanes(b, weights, [b.add(b.mul(g, share.units), unit), at], vector))
 
-            def product(i: Index) -> None:
-                value, total = b.load(near, [i]), b.load(sums, [g, i])
-                pairs = [(value, weight)]
-                if vector > 1:
-                    pairs = [(b.extract(value, e), b.extract(weight, e)) for e in range(vector)]
-                for x, y in pairs:
-                    total = m.add(m.mul(x, y), total)
-                b.store(total, sums, [g, i])
-
-            b.unrolled(share.rows, product)
-
-        b.unrolled(share.rows, state)
-        b.unrolled(len(gates), gate)
-
-    b.loop(b.mul(share.lane, vector), depth, round, step=share.lanes * vector)
-    return [_total(b, m, share, sums, g) for g in range(len(gates))]
+    b.loop(b.mul(share.lane, vector), type.get_shape()[1], round, step=share.lanes * vector)
+    return sums.totals()
 
 
 def _total(b: ThreadBuilder, m: Arithmetic, share: Share, sums: SSAValue, gate: int) -> SSAValue:

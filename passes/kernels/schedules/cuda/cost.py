@@ -26,6 +26,15 @@ def memory_seconds(nbytes: float, target: GpuAttr) -> float:
     return nbytes / target.gbytes.data * 1e-9
 
 
+def cached_seconds(read: float, nbytes: float, target: GpuAttr) -> float:
+    """Time of `read` bytes of an array of `nbytes` that is read again and again.
+
+    As much of it as the second-level cache holds comes from there, at about twice the rate of memory.
+    """
+    held = min(1.0, target.l2.data / nbytes) if nbytes else 1.0
+    return memory_seconds(read, target) * (1 - held / 2)
+
+
 def resident_blocks(block: int) -> int:
     """Blocks of `block` threads that are resident on a multiprocessor, as limited by threads."""
     return max(1, min(GpuAttr.RESIDENT, GpuAttr.THREADS // block))

@@ -75,6 +75,17 @@ PRODUCTS_STORED = 29
 PRODUCTS_ADDING = 1.8e-6
 """Seconds of the second launch that adds up partial sums. Measured: 1.3 to 2.7 us."""
 
+GRID_MEETING = 1.2e-6
+"""Seconds of a barrier of the grid with a block on each multiprocessor: an addition in the second-level cache, and
+reads of its result until all have added. Expected, not measured: published microbenchmarks of grid.sync() on earlier
+GPUs have 1 to 2 us (Zhang et al., A Study of Single and Multi-device Synchronization Methods in Nvidia GPUs, 2020)."""
+GRID_LATENCY = 0.3e-6
+"""Seconds until a block has read what another one has just written, from the second-level cache. Expected, not
+measured: 270 cycles are published of H100s, more from the farther half of the cache."""
+
+PERSISTENT_GRID_REGISTERS = 72
+"""Registers of a thread besides sums, states and weights. Expected: what NVRTC takes without spilling."""
+
 ROWS_KEPT_WORDS = 32
 """Registers (32-bit words) of a thread that hold its part of a row between two passes: half of those that each of 1024
 threads of a block has."""

@@ -6,20 +6,39 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gpu_kernel_runs import check, compiled
-from kernel_runs import Body, Writer, compare, reference
+from gpu_kernel_runs import GpuKernel, check, compiled
+from kernel_runs import Body, Writer, compare, kernel_of, reference
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import i32
+from xdsl.rewriter import Rewriter
 
-from mini_infer.dialects.errors import CompileError
+from mini_infer.dialects.errors import CompileError, KernelError
+from mini_infer.dialects.gpu.grid_barrier import GridBarrierOp
+from mini_infer.dialects.gpu.kernels import BarrierOp, FuncOp
 from mini_infer.dialects.graph.ops.cell_activations import Activation
 from mini_infer.dialects.graph.ops.recurrence import GruOp, LstmOp, RnnOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.dialects.kernel.targets import GpuAttr
-from mini_infer.passes.kernels.schedules.cuda.persistent import Persistent
-from mini_infer.passes.kernels.schedules.cuda.steps import Steps
+from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
+from mini_infer.passes.kernels.schedules.cuda.recurrence.persistent import Persistent
+from mini_infer.passes.kernels.schedules.cuda.recurrence.persistent_grid import PersistentGrid
+from mini_infer.passes.kernels.schedules.cuda.recurrence.steps import Steps
+from mini_infer.runtime.devices.cuda.nvrtc import compile_kernels
+from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 
 Case = tuple[Body, list[Array]]
 
-SHAPES = [Steps(4, 4, 8, 8), Persistent(8, 2, 8, 8), Steps(32, 8, 16, 1), Persistent(16, 4, 4, 1), Steps(8, 1, 32, 4)]
+SHAPES = [
+    Steps(4, 4, 8, 8),
+    PersistentGrid(4, 8, 2, 8, 8, in_registers=1),
+    Persistent(8, 2, 8, 8),
+    PersistentGrid(2, 16, 1, 4, 2, in_shared=1),
+    Steps(32, 8, 16, 1),
+    PersistentGrid(1, 32, 8, 8, 8, in_registers=2, in_shared=2),
+    Persistent(16, 4, 4, 1),
+    PersistentGrid(8, 8, 4, 8, 1),
+    Steps(8, 1, 32, 4),
+]
 
 
 def recurrence(
@@ -97,7 +116,7 @@ def test_cells(direction: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
 @pytest.mark.parametrize("schedule", SHAPES, ids=str)
-def test_every_schedule(direction: str, schedule: Steps | Persistent) -> None:
+def test_every_schedule(direction: str, schedule: Steps | Persistent | PersistentGrid) -> None:
     for body, arrays in cases(direction):
         check("recurrence", body, *arrays, given=schedule)
 
@@ -118,12 +137,13 @@ def test_small_states_stay_in_one_block() -> None:
         return compiled("recurrence", *case, target=h200).schedule
 
     assert chosen(64) == "persistent"
-    assert chosen(512) == "steps"  # a megabyte for each gate
+    assert chosen(512) == "persistent_grid"  # a megabyte for each gate
 
 
-def test_nothing_to_do() -> None:
+@pytest.mark.parametrize("pick", ["", "steps", "persistent", "persistent_grid"])
+def test_nothing_to_do(pick: str) -> None:
     for body, arrays in (recurrence(batch=0), recurrence(steps=0, states="hc"), recurrence(steps=0, results=(2,))):
-        check("recurrence", body, *arrays)
+        check("recurrence", body, *arrays, pick=pick)
 
 
 def test_double_precision() -> None:
@@ -137,6 +157,67 @@ def test_steps_share_a_function() -> None:
     kernel = compiled("recurrence", body, arrays, pick="steps")
     assert [each.kernel for each in kernel.launches] == ["tested_inputs", *["tested_step"] * 6]
     assert len(kernel.functions) == 2
+
+
+def test_weights_are_where_there_is_room() -> None:
+    """As many vectors as fit in registers, then in shared memory; the bits don't hang on it."""
+    body, arrays = recurrence(hidden=40, batch=3, steps=4)
+    given = [PersistentGrid(4, 8, 2, 8, 8, *kept) for kept in ((0, 0), (1, 0), (0, 2), (1, 1), (2, 9))]
+    first, *others = [compiled("recurrence", body, arrays, given=each)(*arrays) for each in given]
+    for other in others:
+        for array, expected in zip(other, first, strict=True):
+            np.testing.assert_array_equal(array, expected)
+
+    def candidates(hidden: int, architecture: str) -> list[PersistentGrid]:
+        body, arrays = recurrence(hidden=hidden)
+        return [*PersistentGrid.candidates(kernel_of("recurrence", body, arrays), GpuAttr.named(architecture))]
+
+    for each in candidates(1024, "sm_90a"):  # 16 MB
+        assert (each.in_registers + each.in_shared) * each.lanes * 4 == 1024 and each.units == 8
+    assert any(not each.in_registers for each in candidates(1024, "sm_90a"))
+    assert all((each.in_registers + each.in_shared) * each.lanes * 4 < 2048 for each in candidates(2048, "sm_80"))
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize(("kind", "hidden", "batch"), [(LstmOp, 1024, 1), (LstmOp, 2048, 1), (GruOp, 512, 8)])
+def test_the_compiler_keeps_weights_in_registers(architecture: str, kind: Any, hidden: int, batch: int) -> None:
+    case = recurrence(kind, hidden=hidden, batch=batch, inputs=16)
+    kernel = compiled("recurrence", *case, target=GpuAttr.named(architecture), pick="persistent_grid")
+    for each in compile_kernels(cuda_text(kernel.module), architecture, None).resources:
+        assert each.spill_stores == each.stack == 0, each
+
+
+def without_barrier(kernel: GpuKernel, number: int) -> None:
+    """A barrier of the grid becomes one of each block."""
+    (function,) = [op for op in kernel.module.walk() if isinstance(op, FuncOp) and op.cooperative is not None]
+    barrier = [op for op in function.walk() if isinstance(op, GridBarrierOp)][number]
+    Rewriter.replace_op(barrier, BarrierOp(), [])
+    kernel.functions[function.sym_name.data] = Kernel(function)
+
+
+@pytest.mark.parametrize(("kind", "number"), [(LstmOp, 0), (GruOp, 0), (GruOp, 1)])
+def test_a_missing_barrier_of_the_grid_is_found(kind: Any, number: int) -> None:
+    body, arrays = recurrence(kind, batch=2)
+    kernel = compiled("recurrence", body, arrays, given=PersistentGrid(4, 8, 2, 8, 8, in_shared=1))
+    expected = kernel(*arrays)
+    without_barrier(kernel, number)
+    with pytest.raises(KernelError, match=r"bytes of global memory that .*block.* in the same launch"):
+        kernel(*arrays)
+    got = [kernel.by_text(*arrays, seed=seed) for seed in range(4)]
+    assert not all(np.array_equal(made[0], expected[0]) for made in got)
+
+
+def test_a_counter_that_nobody_sets_is_found() -> None:
+    body, arrays = recurrence()
+    kernel = compiled("recurrence", body, arrays, given=PersistentGrid(4, 8, 1, 8, 8))
+    (first,) = [op for op in kernel.module.walk() if isinstance(op, FuncOp) and op.cooperative is None]
+    (store,) = [op for op in first.walk() if isinstance(op, memref.StoreOp) and op.value.type == i32]
+    Rewriter.erase_op(store)
+    kernel.functions[first.sym_name.data] = Kernel(first)
+    with pytest.raises(KernelError, match=r"grid_barrier.*uninitialised"):
+        kernel(*arrays)
+    with pytest.raises(KernelError, match="the counter of the grid's barrier was not set to 0"):
+        kernel.by_text(*arrays)
 
 
 def test_refused() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fake_cupy import FakeCupy, array_at, fake, text_as_cubin
-from models.build import SMALL_MODELS, ModelBuilder
+from models.build import SMALL_MODELS, ModelBuilder, wide_lstm
 from models.judging import Judge
 
 import mini_infer as mi
@@ -456,6 +456,20 @@ def test_more_shared_memory_is_asked_for(fake: FakeCupy) -> None:
     assert fake.of("funcSetAttribute") == [(function.ptr, 8, 100 << 10)]
 
 
+def test_blocks_that_run_at_the_same_time_are_launched_so(fake: FakeCupy) -> None:
+    """The steps of a recurrent layer whose weights fit no block."""
+    plan, inputs = mi.compile(wide_lstm(), device="cuda").plan, {"x": np.zeros((12, 2, 8), np.float32)}
+    (name,) = [each.kernel for each in plan.launches if each.cooperative]
+    fake.kernels |= {each.kernel: lambda *_: None for each in plan.launches}
+    context = plan.create_execution_context()
+    for _ in range(3):  # eagerly, captured, replayed
+        context.run(inputs)
+    assert fake.of("cooperative") == [(name,)] * 2
+    fake.resident = 0
+    with pytest.raises(mi.DeviceError, match=rf"{name} launches \d+ blocks that must run at the same time, .* holds 0"):
+        plan.create_execution_context().run(inputs)
+
+
 def test_what_cannot_be_loaded_or_allocated(fake: FakeCupy) -> None:
     gpu = cuda.Gpu(0)
     with pytest.raises(
@@ -572,6 +586,7 @@ def test_cupy_has_what_is_called() -> None:
         "runtime.getDeviceCount": "()",
         "runtime.memGetInfo": "()",
         "driver.funcSetAttribute": "(intptr_t f, int attribute, int value)",
+        "driver.occupancyMaxActiveBlocksPerMultiprocessor": "(intptr_t func, int blockSize, size_t dynamicSMemSize)",
         "function.Module.load": "(self, bytes cubin)",
         "function.Module.get_function": "(self, name)",
         "alloc": "(size)",

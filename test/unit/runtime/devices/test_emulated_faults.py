@@ -46,6 +46,9 @@ WAIT = "nvgpu.device_async_wait 0\n"
 MEET = "nvgpu.cluster_barrier\n"
 RANK = "%other = arith.xori %bid, %c1 : index\n%rank = arith.andi %other, %c1 : index\n"
 BORROW = f"%w = nvgpu.cluster_load %s[%tid] of %rank : {SHARED} -> f32\n"
+GRID = "nvgpu.grid_barrier %n : memref<1xi32>\n"
+OWN_BLOCK = f"scf.if %only {{\nmemref.store %one, %y[%bid] : {X}\n}}\n"
+OTHER_BLOCK = f"%o = arith.xori %bid, %c1 : index\n%w = memref.load %y[%o] : {X}\n"
 SHUFFLE = """%off = arith.constant 1 : i32
     %width = arith.constant 32 : i32
     %u, %valid = gpu.shuffle xor %v, %off, %width : f32
@@ -100,6 +103,7 @@ class Fault:
     unwritten: tuple[int, ...] = ()
     shared: int = 256
     cluster: int = 1
+    cooperative: bool = False
 
 
 def indexed(index: str) -> str:
@@ -307,6 +311,33 @@ FAULTS = {
         blocks=2,
         cluster=2,
     ),
+    "no barrier of the grid before what another block writes is read": Fault(
+        OWN_BLOCK + BARRIER + OTHER_BLOCK,
+        r"reads bytes of global memory that block \d, counted flat, writes too, in the same launch",
+        OWN_BLOCK + GRID + OTHER_BLOCK,
+        blocks=2,
+        cooperative=True,
+    ),
+    "no barrier of the grid before what another block reads is overwritten": Fault(
+        OWN_BLOCK + GRID + OTHER_BLOCK + BARRIER + OWN_BLOCK,
+        r"writes bytes of global memory that block \d, counted flat, reads too, in the same launch",
+        OWN_BLOCK + GRID + OTHER_BLOCK + GRID + OWN_BLOCK,
+        blocks=2,
+        cooperative=True,
+    ),
+    "a barrier that only one block of the grid reaches": Fault(
+        when("block0", GRID), r"some blocks of the grid don't reach it; block \(0,", GRID, blocks=3, cooperative=True
+    ),
+    "a barrier that only some threads of the grid reach": Fault(
+        when("first", GRID), r"some threads of the block don't reach it", GRID, blocks=2, cooperative=True
+    ),
+    "a counter that is set in the same launch": Fault(
+        "%zero = arith.constant 0 : i32\n" + when("block0", "memref.store %zero, %n[%c0] : memref<1xi32>\n") + GRID,
+        r"global memory",
+        GRID + GRID,
+        blocks=2,
+        cooperative=True,
+    ),
     "a private array that nobody wrote": Fault(
         OWN + TAKE + STORE,
         r"element 1 of a private array was not written",
@@ -317,7 +348,10 @@ FAULTS = {
 
 def execute(body: str, fault: Fault, checked: bool = True) -> list[Array]:
     arrays = [np.arange(64, dtype=np.float32), np.zeros(64, np.float32)]
-    function = kernel_function(f"%x: {X}, %y: {X}", COMMON + body, fault.cluster)
+    arguments = f"%x: {X}, %y: {X}"
+    if fault.cooperative:
+        arrays, arguments = [*arrays, np.zeros(1, np.int32)], f"{arguments}, %n: memref<1xi32>"
+    function = kernel_function(arguments, COMMON + body, fault.cluster, cooperative=fault.cooperative)
     run(
         function,
         arrays,
@@ -345,6 +379,24 @@ def test_code_without_the_fault_runs(name: str) -> None:
     checked, unchecked = (execute(fault.right, fault, checked) for checked in (True, False))
     for a, b in zip(checked, unchecked, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_counter_is_0_at_first_and_turned_over_by_each_barrier() -> None:
+    kernel = Kernel(kernel_function("%n: memref<1xi32>", GRID, cooperative=True))
+    counter = np.zeros(1, np.int32)
+    for expected in (-(2**31), 0, -(2**31)):
+        run(kernel, [counter], threads=32, blocks=5)
+        assert counter[0] == expected
+    with pytest.raises(KernelError, match="the counter is 5: an earlier launch must set it to 0"):
+        run(kernel, [np.full(1, 5, np.int32)], threads=32, blocks=5)
+    with pytest.raises(KernelError, match="that are uninitialised"):
+        run(kernel, [np.zeros(1, np.int32)], threads=32, blocks=5, unwritten=[0])
+
+
+def test_all_blocks_of_a_cooperative_launch_run_together() -> None:
+    """More of them than are run at once otherwise."""
+    function = kernel_function(f"%y: {X}, %n: memref<1xi32>", f"{COMMON}{GRID}", cooperative=True)
+    run(function, [np.zeros(64, np.float32), np.zeros(1, np.int32)], threads=1024, blocks=132)
 
 
 def test_status_may_be_written_by_several_threads() -> None:

@@ -6,6 +6,7 @@ import ctypes
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -49,7 +50,9 @@ S = "memref<4x64xf32, #gpu.address_space<workgroup>>"
 
 def kernel(name: str, arguments: str, body: str) -> str:
     """A gpu.func on 64 threads."""
-    head = f"gpu.func @{name}({arguments}) kernel attributes {{gpu.known_block_size = array<i32: {THREADS}, 1, 1>}}"
+    more = ", nvgpu.cooperative" if "nvgpu.grid_barrier" in body else ""
+    known = f"gpu.known_block_size = array<i32: {THREADS}, 1, 1>{more}"
+    head = f"gpu.func @{name}({arguments}) kernel attributes {{{known}}}"
     return f"{head} {{ {CONSTANTS} {body} gpu.return }}"
 
 
@@ -177,6 +180,34 @@ def matrices(element: str, tiles: int, transpose: bool) -> tuple[str, str]:
 
 
 ROWS = "%in: memref<4x64xf32>, %out: memref<4x64xf32>"
+GRID = "nvgpu.grid_barrier %n : memref<1xi32>"
+
+
+def relay(barrier: str) -> str:
+    """Three times, each block takes the row of the block behind it, and all write their rows anew, in another place."""
+    return f"""
+      %x = memref.load %in[%block, %i] : memref<4x64xf32>
+      memref.store %x, %rows[%c0, %block, %i] : memref<2x4x64xf32>
+      {barrier}
+      %next = arith.addi %block, %c1 : index
+      %behind = arith.remui %next, %c4 : index
+      scf.for %k = %c0 to %c3 step %c1 {{
+        %from = arith.remui %k, %c2 : index
+        %to = arith.subi %c1, %from : index
+        %v = memref.load %rows[%from, %behind, %i] : memref<2x4x64xf32>
+        memref.store %v, %rows[%to, %block, %i] : memref<2x4x64xf32>
+        {barrier}
+      }}
+      %y = memref.load %rows[%c1, %block, %i] : memref<2x4x64xf32>
+      memref.store %y, %out[%block, %i] : memref<4x64xf32>"""
+
+
+RELAY = "%in: memref<4x64xf32>, %rows: memref<2x4x64xf32>, %n: memref<1xi32>, %out: memref<4x64xf32>"
+COOPERATIVE = {
+    "relayed": (RELAY, relay(GRID)),
+    "not_relayed": (RELAY, f"{GRID} {relay('gpu.barrier')}"),
+    "missed": (RELAY, f"%some = arith.cmpi ult, %block, %c3 : index\nscf.if %some {{ {GRID} }}"),
+}
 HALF = "%low = arith.cmpi slt, %i, %c16 : index\n"
 KERNELS = {
     "reversed": (ROWS, reversal("gpu.barrier")),
@@ -236,7 +267,7 @@ def function_of(name: str) -> FuncOp:
 
 @pytest.fixture(scope="module")
 def program() -> Program:
-    bodies = [kernel(name, *parts) for name, parts in KERNELS.items()]
+    bodies = [kernel(name, *parts) for name, parts in (KERNELS | COOPERATIVE).items()]
     return load(cuda_text(parse(f"gpu.module @kernels {{ {''.join(bodies)} }}")))
 
 
@@ -248,10 +279,11 @@ def run(
     blocks: int = 1,
     threads: int = THREADS,
     shared: int = 1024,
+    cooperative: bool = False,
 ) -> None:
     """Launches a kernel on arrays."""
     arguments = tuple(Argument(root, 0) for root in range(len(arrays)))
-    launch = Launch(name, (blocks, 1, 1), (threads, 1, 1), shared, arguments, ("/node",))
+    launch = Launch(name, (blocks, 1, 1), (threads, 1, 1), shared, arguments, ("/node",), cooperative=cooperative)
     program.run(launch, [each.ctypes.data for each in arrays], seed)
 
 
@@ -284,6 +316,34 @@ def test_a_barrier_that_not_all_reach_is_told(program: Program) -> None:
 def test_two_barriers_are_not_one(program: Program) -> None:
     with pytest.raises(KernelError, match=r"threads wait at different barriers: 63 at "):
         run(program, "two_barriers", *rows())
+
+
+def relayed(program: Program, name: str, seed: int = 0, counter: int = 0, cooperative: bool = True) -> bool:
+    """Whether rows have gone three blocks on."""
+    given, got = rows()
+    places, count = np.zeros((2, 4, 64), np.float32), np.full(1, counter, np.int32)
+    run(program, name, given, places, count, got, seed=seed, blocks=4, cooperative=cooperative)
+    return np.array_equal(got, np.roll(given, -3, axis=0))
+
+
+@pytest.mark.thinned(3)
+@pytest.mark.parametrize("seed", range(4))
+def test_blocks_hand_each_other_values(program: Program, seed: int) -> None:
+    assert relayed(program, "relayed", seed) and relayed(program, "relayed", seed, counter=-(2**31))
+
+
+def test_a_missing_barrier_of_the_grid_shows(program: Program) -> None:
+    assert not all(relayed(program, "not_relayed", seed) for seed in range(4))
+
+
+def test_a_barrier_of_the_grid_that_is_no_meeting_of_all_is_told(program: Program) -> None:
+    stuck = "threads wait for ever: 192 at a barrier of their grid, 0 for others, 64 have ended"
+    with pytest.raises(KernelError, match=stuck):
+        relayed(program, "missed")
+    with pytest.raises(KernelError, match="the counter of the grid's barrier was not set to 0 before the launch"):
+        relayed(program, "relayed", counter=1)
+    with pytest.raises(KernelError, match="a barrier of the grid in a launch that is not cooperative"):
+        relayed(program, "relayed", cooperative=False)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -412,11 +472,12 @@ def test_an_access_to_a_vector_must_be_aligned(program: Program) -> None:
 
 
 def test_launches_that_no_gpu_takes_are_refused(program: Program) -> None:
-    for options, message in (
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"shared": 2**18}, "262144 bytes of shared memory; a block has 232448 at most"),
         ({"threads": 65}, "blocks of 65 threads; the kernel is made for at most 64"),
         ({"threads": 0}, "blocks of 0 threads"),
-    ):
+    )
+    for options, message in cases:
         with pytest.raises(KernelError, match=message):
             run(program, "reversed", *rows(), **options)
     with pytest.raises(KernelError, match="1 arguments; the kernel takes 2"):

@@ -12,17 +12,17 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.ops.recurrence import RecurrenceOp
-from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel.kernel_attributes import InterfaceAttr
-from .....dialects.kernel.targets import GpuAttr
-from ...forms.recurrence import between_phases, check_recurrence, states_of
-from ...kernel_facts import item_bytes, the_root
-from ..schedule import Schedule, TileSize
-from ..scratch import ScratchLayout
-from .cost import bytes_of, memory_seconds
-from .tuning import LATENCY, LAUNCH
+from ......dialects.graph.ops.recurrence import RecurrenceOp
+from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.graph.values import element_type_of_value, shape_of
+from ......dialects.kernel.kernel_attributes import InterfaceAttr
+from ......dialects.kernel.targets import GpuAttr
+from ....forms.recurrence import between_phases, check_recurrence, states_of
+from ....kernel_facts import item_bytes, the_root
+from ...schedule import Schedule, TileSize
+from ...scratch import ScratchLayout
+from ..cost import bytes_of, cached_seconds, memory_seconds
+from ..tuning import LATENCY, LAUNCH
 
 BLOCK = 128
 """Threads of a block: few, as every step wants all multiprocessors."""
@@ -112,6 +112,6 @@ def product_seconds(root: RecurrenceOp, target: GpuAttr, lanes: int, rows: int, 
     issued = instructions * (BLOCK // 32) * held / 4
     waited = rounds * 150 + levels * 30 + 400  # of one warp: half of a wait for the second-level cache each round
     waves = -(-blocks // (held * each))
-    read = directions * root.GATES * hidden * depth * item_bytes(root.y) * -(-of_rows // rows)
-    cached = memory_seconds(read, target) / 2  # the second-level cache hands out about twice what memory does
+    weights = directions * root.GATES * hidden * depth * item_bytes(root.y)
+    cached = cached_seconds(weights * -(-of_rows // rows), weights, target)
     return 2 * LATENCY + max(waves * max(issued, waited) / cycles * 1e-9, cached)

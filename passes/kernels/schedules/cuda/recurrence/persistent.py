@@ -12,17 +12,17 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.ops.recurrence import RecurrenceOp
-from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel.kernel_attributes import InterfaceAttr
-from .....dialects.kernel.targets import GpuAttr
-from ...forms.recurrence import between_phases, check_recurrence
-from ...kernel_facts import item_bytes, the_root
-from ..schedule import Schedule, TileSize
-from ..scratch import ScratchLayout
+from ......dialects.graph.ops.recurrence import RecurrenceOp
+from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.graph.values import element_type_of_value, shape_of
+from ......dialects.kernel.kernel_attributes import InterfaceAttr
+from ......dialects.kernel.targets import GpuAttr
+from ....forms.recurrence import between_phases, check_recurrence
+from ....kernel_facts import item_bytes, the_root
+from ...schedule import Schedule, TileSize
+from ...scratch import ScratchLayout
+from ..tuning import LATENCY, LAUNCH
 from .steps import best_for_input, product_seconds
-from .tuning import LATENCY, LAUNCH
 
 LANES = (8, 16, 32)
 ROWS = (1, 2, 4, 8)

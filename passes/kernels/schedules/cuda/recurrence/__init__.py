@@ -1,0 +1,1 @@
+"""Schedules of recurrent layers (LSTM, GRU, RNN)."""
