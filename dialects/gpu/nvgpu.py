@@ -55,7 +55,7 @@ from .mbarriers import (
     MBarrierWaitOp,
 )
 from .memory_spaces import WORKGROUP, check_copy, check_indices
-from .warpgroup import WarpgroupCommitOp, WarpgroupFenceOp, WarpgroupMmaOp, WarpgroupWaitOp
+from .warpgroup import ProxyFenceOp, WarpgroupCommitOp, WarpgroupFenceOp, WarpgroupMmaOp, WarpgroupWaitOp
 
 COPY_BYTES = (4, 8, 16)  # sizes in bytes that one asynchronous copy may have
 
@@ -268,6 +268,7 @@ NvGpu = Dialect(
         MBarrierInitOp,
         MBarrierWaitOp,
         MmaOp,
+        ProxyFenceOp,
         RoundToTf32Op,
         WarpgroupCommitOp,
         WarpgroupFenceOp,

@@ -6,8 +6,8 @@
     nvgpu.warpgroup.wait 0
 
 Products are in flight until a wait: meanwhile their sums may not be accessed, nor what they read in shared memory be
-written. There they read what bulk copies have written; for what ordinary stores write there is no fence here. Every
-thread of the block takes part, and each of its warpgroups multiplies by itself.
+written. There they read what bulk copies have written, and what ordinary stores have before nvgpu.proxy_fence and a
+barrier. Every thread of the block takes part, and each of its warpgroups multiplies by itself.
 """
 
 from __future__ import annotations
@@ -36,6 +36,19 @@ class WarpgroupFenceOp(IRDLOperation):
     """Orders accesses of registers before the products that follow; needed before the first product of a group."""
 
     name = "nvgpu.warpgroup.fence"
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
+class ProxyFenceOp(IRDLOperation):
+    """Shows what this thread has stored in shared memory to products by warpgroups behind the block's next barrier.
+
+    They see memory through another "proxy" than loads and stores do. MLIR's `nvvm.fence.proxy {kind =
+    #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}`. (PTX: fence.proxy.async.)
+    """
+
+    name = "nvgpu.proxy_fence"
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "attr-dict"
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import Float64Type
+from xdsl.dialects.builtin import Float64Type, f32
+from xdsl.dialects.math import Exp2Op
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation
 
 from .arith_ops import elementwise, in_f32, rounded
@@ -15,6 +17,8 @@ from .types import element_of
 
 
 def _function(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
+    if isinstance(op, Exp2Op) and FastMathFlag.APPROX_FUNC in op.fastmath.data and element_of(op.result.type) == f32:
+        return call("approximate_exp2", *x)
     name = FUNCTIONS[op.name.partition(".")[2]]
     suffix = "" if isinstance(element_of(op.results[0].type), Float64Type) else "f"
     return rounded(call(f"{name}{suffix}", *in_f32(op, x)), op.results[0].type)

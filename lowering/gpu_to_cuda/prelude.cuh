@@ -76,6 +76,13 @@ DEVICE float minimum(float a, float b) {
   return c;
 }
 
+// 2 to the power of a number, with a relative error of at most 2^-22; 0 for what has no full exponent.
+DEVICE float approximate_exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 // Another lane's value, by groups of `width` lanes: every lane of the warp takes part.
 DEVICE int lane_of_group(int width) {
   u32 lane;

@@ -118,6 +118,10 @@ def _products_fence(kernel: KernelText, op: Operation) -> None:
     kernel.line("warpgroup_fence();", op)
 
 
+def _proxy_fence(kernel: KernelText, op: Operation) -> None:
+    kernel.line("proxy_fence();", op)
+
+
 def _commit(kernel: KernelText, op: Operation) -> None:
     kernel.line("warpgroup_commit();", op)
 
@@ -143,6 +147,7 @@ HANDLERS: dict[str, Handler] = {
     "nvgpu.mbarrier.try_wait.parity": _wait,
     "nvgpu.bulk_async_copy": _copy,
     "nvgpu.warpgroup.fence": _products_fence,
+    "nvgpu.proxy_fence": _proxy_fence,
     "nvgpu.warpgroup.mma": _mma,
     "nvgpu.warpgroup.commit": _commit,
     "nvgpu.warpgroup.wait": _products_wait,

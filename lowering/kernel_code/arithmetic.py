@@ -56,6 +56,7 @@ from .loop_builder import LoopBuilder
 from .narrow_floats import from_narrow, to_narrow, to_odd
 
 CONTRACT = FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
+APPROXIMATE = FastMathFlagsAttr([FastMathFlag.APPROX_FUNC])
 NO_SIGNED_ZEROS = FastMathFlagsAttr([FastMathFlag.NO_SIGNED_ZEROS])
 
 _FLOAT_BINARY = {
@@ -314,6 +315,10 @@ class Arithmetic:
     def unary(self, kind: str, x: SSAValue) -> SSAValue:
         """A function of one float: abs, ceil, cos, erf, exp, floor, log, log1p, round (to even), ..."""
         return self.b.make(UNARY[kind], x)
+
+    def approximate_exp2(self, x: SSAValue) -> SSAValue:
+        """2 to the power of a float, by an instruction of the device where there is one for f32."""
+        return self.b.insert(math.Exp2Op(x, APPROXIMATE))
 
     def compare(self, kind: str, x: SSAValue, y: SSAValue) -> SSAValue:
         """i1: eq, ne, lt, le, gt, ge. With NaN only ne is true."""

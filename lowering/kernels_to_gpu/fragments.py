@@ -42,6 +42,11 @@ class TensorUnits:
         return 16 if self.is_short else 8
 
     @property
+    def element(self) -> Attribute:
+        """The type of a number in a fragment."""
+        return _ELEMENTS.get(self.precision, f32)
+
+    @property
     def left(self) -> VectorType[Attribute]:
         """The type of a left-hand fragment."""
         return self._type(8 if self.is_short else 4)
@@ -52,7 +57,7 @@ class TensorUnits:
         return self._type(4 if self.is_short else 2)
 
     def _type(self, count: int) -> VectorType[Attribute]:
-        return VectorType(_ELEMENTS.get(self.precision, f32), [count])
+        return VectorType(self.element, [count])
 
     @property
     def left_places(self) -> list[tuple[int, int]]:
@@ -68,15 +73,15 @@ class TensorUnits:
 
     def fragment(self, numbers: Sequence[SSAValue]) -> SSAValue:
         """A fragment of f32 numbers, in the order of `left_places` or `right_rows`."""
-        type = self._type(len(numbers))
-        made = self.b.constant(0.0, type)
+        made = self.b.constant(0.0, self._type(len(numbers)))
         for lane, number in enumerate(numbers):
-            if self.precision == "tf32":
-                number = self.b.to_tf32(number)
-            elif self.is_short:
-                number = convert(self.b, number, f32, _ELEMENTS[self.precision])
-            made = self.b.inserted(number, made, lane)
+            made = self.b.inserted(self._rounded(number), made, lane)
         return made
+
+    def _rounded(self, number: SSAValue) -> SSAValue:
+        if self.precision == "tf32":
+            return self.b.to_tf32(number)
+        return convert(self.b, number, f32, self.element)
 
     def multiply(self, left: SSAValue, right: SSAValue, sums: SSAValue) -> SSAValue:
         """sums + left right"""

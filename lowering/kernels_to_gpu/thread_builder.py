@@ -26,7 +26,13 @@ from ...dialects.gpu.mbarriers import (
 from ...dialects.gpu.memory_spaces import PRIVATE, WORKGROUP, DynamicSharedMemoryOp
 from ...dialects.gpu.nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, LdMatrixOp, MmaOp, RoundToTf32Op
 from ...dialects.gpu.shuffle import ShuffleOp
-from ...dialects.gpu.warpgroup import WarpgroupCommitOp, WarpgroupFenceOp, WarpgroupMmaOp, WarpgroupWaitOp
+from ...dialects.gpu.warpgroup import (
+    ProxyFenceOp,
+    WarpgroupCommitOp,
+    WarpgroupFenceOp,
+    WarpgroupMmaOp,
+    WarpgroupWaitOp,
+)
 from ...dialects.graph.values import numpy_dtype
 from ...dialects.kernel.targets import GpuAttr
 from ...dialects.sizes.sizes import pinned
@@ -258,6 +264,10 @@ class ThreadBuilder(LoopBuilder):
         """Starts copying contiguous elements from global to shared memory, which a barrier counts; by one thread."""
         places = [self.index(i) for i in at], [self.index(i) for i in to]
         self.do(BulkCopyOp(source, places[0], destination, places[1], barriers, self.index(number), elements))
+
+    def proxy_fence(self) -> None:
+        """Shows what this thread has stored in shared memory to products by warpgroups, behind a barrier."""
+        self.do(ProxyFenceOp())
 
     def warpgroup_fence(self) -> None:
         """Orders accesses of registers before products by warpgroups."""

@@ -24,7 +24,13 @@ from mini_infer.dialects.gpu.mbarriers import (
 from mini_infer.dialects.gpu.memory_spaces import PRIVATE
 from mini_infer.dialects.gpu.nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, LdMatrixOp, MmaOp
 from mini_infer.dialects.gpu.shuffle import ShuffleOp
-from mini_infer.dialects.gpu.warpgroup import WarpgroupCommitOp, WarpgroupFenceOp, WarpgroupMmaOp, WarpgroupWaitOp
+from mini_infer.dialects.gpu.warpgroup import (
+    ProxyFenceOp,
+    WarpgroupCommitOp,
+    WarpgroupFenceOp,
+    WarpgroupMmaOp,
+    WarpgroupWaitOp,
+)
 
 ACCESSES = (memref.LoadOp, memref.StoreOp, vector.LoadOp, vector.StoreOp)
 STORES = (memref.StoreOp, vector.StoreOp)
@@ -205,7 +211,7 @@ KINDS: dict[str, Kind] = {
     "a barrier is another stage's": Kind(_is(MBarrierWaitOp, MBarrierExpectOp, BulkCopyOp), _barrier_behind),
     "a barrier expects too many bytes": Kind(_is(MBarrierExpectOp), _more_bytes),
     "a barrier is not initialised": Kind(_is(MBarrierInitOp), Rewriter.erase_op),
-    "a fence is missing": Kind(_is(MBarrierFenceOp, WarpgroupFenceOp), Rewriter.erase_op),
+    "a fence is missing": Kind(_is(MBarrierFenceOp, ProxyFenceOp, WarpgroupFenceOp), Rewriter.erase_op),
     "a wait is for too few products": Kind(_is(WarpgroupWaitOp), _wait_less),
     "a group of products is not closed": Kind(_is(WarpgroupCommitOp), Rewriter.erase_op),
     "a product reads another chunk": Kind(_is(WarpgroupMmaOp), _next_chunk),

@@ -27,6 +27,7 @@ from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.lowering.gpu_to_cuda.launch_list import launch_list
 from mini_infer.passes.kernels.schedules import AnySchedule
+from mini_infer.passes.kernels.schedules.cuda.attention.flash_wgmma import FlashWgmma
 from mini_infer.passes.kernels.schedules.cuda.mma import Mma
 from mini_infer.passes.kernels.schedules.cuda.tiles import Tiles
 from mini_infer.passes.kernels.schedules.cuda.vector_rows import VectorRows
@@ -137,6 +138,7 @@ SUBJECTS: dict[str, tuple[Callable[[Model], SSAValue], AnySchedule | None, GpuAt
     "convolution by warpgroups": (tiled_convolution, Wgmma(64, 16, 16, 3, splits=2), HOPPER),
     "product of one row": (one_row, VectorRows(32, 128), FEW),
     "attention": (attention, None, FEW),
+    "attention by warpgroups": (attention, FlashWgmma(1, 16), HOPPER),
     "rows": (rows, None, FEW),
     "long rows": (long_rows, None, FEW),
     "windows": (windows, None, FEW),

@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 
 from ...device import Array
 from .batch import Batch, active
+from .marks import Marks, StoredMarks
 from .memory import GlobalMemory, MemoryView, PrivateMemory, SharedMemory, Site
 from .memory import viewed as unchecked_view
 from .races import Access, GlobalRaces, Races
@@ -211,12 +212,12 @@ def _ones(site: Site) -> int:
 class CheckedShared(SharedMemory):
     """The shared memory of each block, in cells of the size of the smallest access."""
 
-    def __init__(self, batch: Batch, nbytes: int, cell: int, products: bool = False) -> None:
-        """`products`: products by warpgroups may read it, which don't see what ordinary stores write."""
+    def __init__(self, batch: Batch, nbytes: int, cell: int, products: bool = False, fences: bool = False) -> None:
+        """`products` by warpgroups may read it, which see what ordinary stores write behind `fences` only."""
         super().__init__(batch, nbytes)
         self.cell = cell
         count = -(-nbytes // cell)
-        self._stored = Marks(batch, count) if products else None
+        self._stored = StoredMarks(batch, count, fences) if products else None
         self.races = Races(batch, count)
         self._written = Marks(batch, count)
         self._copied = Marks(batch, count)
@@ -275,6 +276,17 @@ class CheckedShared(SharedMemory):
         self.races.note(Access(site.op, first, count, own & mask, False))
         return super().load_of(site, at, rank, mask)
 
+    def show(self, mask: Mask) -> None:
+        """A fence: what these threads have stored may be read by products behind the next barrier."""
+        if self._stored is not None:
+            self._stored.fence(mask)
+
+    def barrier(self, passed: Mask) -> None:
+        """All threads of some blocks have met."""
+        self.races.barrier(passed)
+        if self._stored is not None:
+            self._stored.barrier(passed)
+
     def cluster_barrier(self, passed: Mask) -> None:
         """All threads of some blocks' clusters have met."""
         self._fresh.clear(passed)
@@ -294,7 +306,7 @@ class CheckedShared(SharedMemory):
         self._check_writable(site.op, first, count, mask)
         self._written.set(first, count, mask, True)
         if self._stored is not None:
-            self._stored.set(first, count, mask, True)
+            self._stored.store(first, count, mask)
         self.races.note(Access(site.op, first, count, mask, True))
         super().store(site, at, value, mask)
 
@@ -348,92 +360,40 @@ class CheckedShared(SharedMemory):
         starts[rows, 0], mask[rows, 0] = at, True
         return starts, mask
 
-    def begin_read(self, op: Operation, parts: Sequence[tuple[Value, int]]) -> None:
+    def begin_read(self, op: Operation, parts: Sequence[tuple[Value, int]], blocks: Mask) -> None:
         """Marks bytes, from a start on so many, as the operand of a product, which may be read until its end."""
         for at, nbytes in parts:
-            if outside(at, self.nbytes - nbytes + 1, True) is not None:
-                self.fail(op, f"{nbytes} bytes from byte {{at}} on are outside of shared memory", True, at=at)
+            if outside(at, self.nbytes - nbytes + 1, blocks) is not None:
+                self.fail(op, f"{nbytes} bytes from byte {{at}} on are outside of shared memory", blocks, at=at)
             first, count = at // self.cell, nbytes // self.cell
-            if (bad := self._copied.any(first, count, True)) is not None:
+            if (bad := self._copied.any(first, count, blocks)) is not None:
                 self.fail(op, "reads bytes of shared memory that are still being copied", bad)
-            if (bad := self._written.missing(first, count, True)) is not None:
+            if (bad := self._written.missing(first, count, blocks)) is not None:
                 self.fail(op, "reads bytes of shared memory that are uninitialised", bad)
-            if self._stored is not None and (bad := self._stored.any(first, count, True)) is not None:
+            if self._stored is not None and (bad := self._stored.any(first, count, blocks)) is not None:
                 self.fail(op, "reads bytes of shared memory that ordinary stores wrote, which it need not see", bad)
-            self._note_read(op, first, count)
-            self._read.set(first, count, True, True)
+            self._note_read(op, first, count, blocks)
+            self._read.set(first, count, blocks, True)
         self._reads = True
 
     def end_reads(
-        self, done: Sequence[tuple[Operation, Sequence[tuple[Value, int]]]], rest: Sequence[Sequence[tuple[Value, int]]]
+        self,
+        done: Sequence[tuple[Operation, Sequence[tuple[Value, int]]]],
+        rest: Sequence[Sequence[tuple[Value, int]]],
+        blocks: Mask,
     ) -> None:
         """Products are done, of which some bytes were operands until now; those of the rest still are."""
         for op, parts in done:
             for at, nbytes in parts:
-                self._note_read(op, at // self.cell, nbytes // self.cell)
-                self._read.set(at // self.cell, nbytes // self.cell, True, False)
+                self._note_read(op, at // self.cell, nbytes // self.cell, blocks)
+                self._read.set(at // self.cell, nbytes // self.cell, blocks, False)
         for at, nbytes in (part for parts in rest for part in parts):
-            self._read.set(at // self.cell, nbytes // self.cell, True, True)
+            self._read.set(at // self.cell, nbytes // self.cell, blocks, True)
         self._reads = bool(rest)
 
-    def _note_read(self, op: Operation, first: Value, count: int) -> None:
+    def _note_read(self, op: Operation, first: Value, count: int, blocks: Mask) -> None:
         """Records a read by all threads, each of an equal part: any other thread that writes races with it."""
         readers = gcd(count, self.batch.threads)
         thread = np.arange(self.batch.threads)[None]
         part = count // readers
-        self.races.note(Access(op, first + thread % readers * part, part, thread < readers, False))
-
-
-class Marks:
-    """A mark on each cell of each block; one row serves all blocks while they agree."""
-
-    def __init__(self, batch: Batch, cells: int) -> None:
-        self._batch = batch
-        self._marks = np.zeros((1, cells), bool)
-
-    def set(self, first: Value, count: int, mask: Mask, mark: bool, rows: Array | None = None) -> None:
-        """Sets or clears the marks of `count` cells from the first on, of each block or of some `rows`."""
-        rows, cells = self._places(first, count, mask, rows)
-        if mask is not True:
-            chosen = broadcast_to(mask, cells.shape[:2])
-            rows, cells = broadcast_to(rows, cells.shape)[chosen], cells[chosen]
-        self._marks[rows, cells] = mark
-
-    def clear(self, rows: Mask) -> None:
-        """Clears all marks of some blocks."""
-        if rows is True:
-            self._marks[...] = False
-        elif rows is not False:
-            self._marks = np.where(rows, False, self._marks)
-
-    def found(self) -> Array | None:
-        """The blocks of which some cell is marked; None if there are none."""
-        return active(np.asarray(self._marks.any(axis=1, keepdims=True)), True)
-
-    def any(self, first: Value, count: int, mask: Mask, rows: Array | None = None) -> Mask | None:
-        """Threads for which some cell is marked."""
-        rows, cells = self._places(first, count, mask, rows)
-        return active(np.asarray(self._found(rows, cells).any(axis=-1)), mask)
-
-    def missing(self, first: Value, count: int, mask: Mask, rows: Array | None = None) -> Mask | None:
-        """Threads for which some cell isn't marked."""
-        rows, cells = self._places(first, count, mask, rows)
-        return active(np.logical_not(self._found(rows, cells).all(axis=-1)), mask)
-
-    def _found(self, rows: Array, cells: Array) -> Array:
-        flat = cells + rows * self._marks.shape[1]
-        return self._marks.reshape(-1).take(flat, mode="clip")
-
-    def _places(self, first: Value, count: int, mask: Mask, given: Array | None = None) -> tuple[Array, Array]:
-        """Row and column of all cells: arrays over blocks, threads and cells. Rows are split where blocks differ."""
-        cells = np.atleast_2d(first)[..., None] + np.arange(count)
-        shape = np.broadcast_shapes(cells.shape[:2], np.shape(mask), () if given is None else given.shape)
-        differ = shape[0] > 1
-        if differ and len(self._marks) == 1:
-            self._marks = self._marks.repeat(self._batch.blocks, axis=0)
-        cells = broadcast_to(cells, (*shape, count))
-        if given is not None:
-            return given[..., None], cells
-        if len(self._marks) == 1:
-            return np.zeros((1, 1, 1), np.int64), cells
-        return np.arange(self._batch.blocks)[:, None, None], broadcast_to(cells, (self._batch.blocks, *cells.shape[1:]))
+        self.races.note(Access(op, first + thread % readers * part, part, (thread < readers) & blocks, False))

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from ....dialects.errors import CompileError, KernelError
 from ....dialects.gpu.kernels import FuncOp
 from ....dialects.gpu.memory_spaces import PRIVATE, WORKGROUP
-from ....dialects.gpu.warpgroup import WarpgroupMmaOp
+from ....dialects.gpu.warpgroup import ProxyFenceOp, WarpgroupMmaOp
 from ....dialects.graph.fixed_sizes import settled_attribute
 from ....dialects.sizes.sizes import value_at
 from . import checked_memory, memory, warps
@@ -60,6 +60,7 @@ class Kernel:
         self._sizes = _access_sizes(function)
         self._stored = _stored_arguments(function)
         self._multiplies = any(isinstance(op, WarpgroupMmaOp) for op in function.walk())
+        self._fences = any(isinstance(op, ProxyFenceOp) for op in function.walk())
         self._cluster = function.cluster
         self._cooperative = function.cooperative is not None
         self.text, self._given = translate(function)
@@ -136,7 +137,7 @@ class Kernel:
     def _shared_memory(self, batch: Batch, nbytes: int, checked: bool) -> SharedMemory:
         if not checked:
             return SharedMemory(batch, nbytes)
-        return CheckedShared(batch, nbytes, min(self._sizes.get("shared", {1})), self._multiplies)
+        return CheckedShared(batch, nbytes, min(self._sizes.get("shared", {1})), self._multiplies, self._fences)
 
     def _window(
         self, batch: Batch, type: MemRefType[Attribute], given: GlobalRange, checked: bool, tracked: dict[int, Tracked]
@@ -223,12 +224,18 @@ class _Run:
         if self._checked:
             self._pass(passed)
 
+    def proxy_fence(self, op: Operation, mask: Mask) -> None:
+        """nvgpu.proxy_fence"""
+        del op
+        if isinstance(self._space, CheckedShared):
+            self._space.show(mask)
+
     def cluster_barrier(self, op: Operation, mask: Mask) -> None:
         """nvgpu.cluster_barrier"""
         passed = warps.cluster_barrier(self._batch, op, mask) if self._checked else True
         self.barriers.passed(passed)
         if isinstance(self._space, CheckedShared):
-            self._space.races.barrier(passed)
+            self._space.barrier(passed)
             self._space.cluster_barrier(passed)
 
     def cluster_load(self, site: Site, window: MemoryView, indices: Sequence[Value], rank: Value, mask: Mask) -> Value:
@@ -264,7 +271,7 @@ class _Run:
 
     def _pass(self, passed: Mask) -> None:
         if isinstance(self._space, CheckedShared):
-            self._space.races.barrier(passed)
+            self._space.barrier(passed)
         for each in self._tracked.values():
             each.races.barrier(passed)
 

@@ -540,6 +540,7 @@ static inline float maximum(float a, float b) {
 static inline float minimum(float a, float b) {
   return a < b || a != a || (a == b && std::signbit(a)) ? a : b;
 }
+static inline float approximate_exp2(float x) { return std::fpclassify(exp2f(x)) == FP_SUBNORMAL ? 0 : exp2f(x); }
 static inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 static inline double rsqrt(double x) { return 1 / sqrt(x); }
 
@@ -739,6 +740,7 @@ static void copy_bulk(void* to, const void* from, int bytes, emulated::Barrier* 
   }
 }
 
+static void proxy_fence() {}  // every thread sees all of memory here
 static void warpgroup_fence() { emulated::fiber->fenced = true; }
 static void warpgroup_commit() {
   emulated::fiber->fenced = false;

@@ -457,6 +457,7 @@ _HANDLERS: dict[str, Callable[[_Writer, Any, str], None]] = {
     "nvgpu.mbarrier.arrive.expect_tx": lambda w, op, mask: w.at_barrier("expect", op, mask),
     "nvgpu.mbarrier.try_wait.parity": lambda w, op, mask: w.at_barrier("wait", op, mask),
     "nvgpu.bulk_async_copy": _Writer.bulk_copy,
+    "nvgpu.proxy_fence": _Writer.step,
     "nvgpu.warpgroup.fence": _Writer.products_fence,
     "nvgpu.warpgroup.mma": _Writer.product,
     "nvgpu.warpgroup.commit": _Writer.products_commit,

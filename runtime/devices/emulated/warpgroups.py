@@ -14,8 +14,8 @@ from ...device import Array
 from . import checked_memory, memory
 from .batch import Batch
 from .memory import MemoryView, PrivateMemory, SharedMemory, Site
-from .thread_values import Mask, Value, broadcast_to, varies
-from .warps import cut, left_matrix, toward_zero
+from .thread_values import Mask, Value, broadcast_to, varies, where
+from .warps import barrier, cut, left_matrix, toward_zero
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,10 @@ class _Product:
 
 
 class Products:
-    """The pending products of a batch's threads. All threads take part in each operation."""
+    """The pending products of a batch's threads. All threads of a block take part in each operation.
+
+    The same blocks do from the fence before a product to the wait for it.
+    """
 
     def __init__(self, batch: Batch, checked: bool) -> None:
         self._batch = batch
@@ -46,6 +49,8 @@ class Products:
         self._sums: dict[PrivateMemory, list[Value]] = {}  # of which products are in flight
         self._groups = 0
         self._fenced = False
+        self._blocks: Mask = True
+        """Those that take part."""
 
     def fence(self, op: Operation, mask: Mask) -> None:
         """nvgpu.warpgroup.fence"""
@@ -67,10 +72,13 @@ class Products:
         self._all(op, mask)
         if not self._fenced:
             self._batch.fail(op, "there is no fence before the first product of its group")
-        inside = np.any(indices[-1] != 0) or np.any(indices[-2] % 8) or np.any(indices[-2] + op.columns > op.line)
-        if inside or np.any(indices[-3] + 2 > b.sizes[-3]):
+        chunk, column, zero = indices[-3:]
+        bad = (zero != 0) | (column % 8 != 0) | (column + op.columns > op.line) | (chunk + 2 > b.sizes[-3])
+        if np.any(bad & self._blocks):
             self._batch.fail(op, f"b starts inside of a core matrix, or ends outside of its {b.sizes[-3]} chunks")
         at = self._access.place(site, b, indices, mask) * site.stored.itemsize
+        if self._blocks is not True:
+            at = where(self._blocks, at, 0)
         if varies(at):
             if (at != at[:, :1]).any():
                 self._batch.fail(op, "threads of a block read b from different places")
@@ -84,7 +92,7 @@ class Products:
             own.in_flight = True
         product = _Product(op, site, a, space, at, own, self._groups)
         if isinstance(space, checked_memory.CheckedShared):
-            space.begin_read(op, product.parts)
+            space.begin_read(op, product.parts, self._blocks)
         self._pending.append(product)
 
     def wait(self, op: Operation, groups: int, mask: Mask) -> None:
@@ -93,12 +101,16 @@ class Products:
         done = [each for each in self._pending if each.group < self._groups - groups]
         self._pending = self._pending[len(done) :]
         for each in done:
-            self._sums[each.sums] = _multiplied(self._batch, each, self._sums[each.sums])
+            before = self._sums[each.sums]
+            made = _multiplied(self._batch, each, before)
+            if self._blocks is not True:
+                made = [where(self._blocks, new, old) for new, old in zip(made, before, strict=True)]
+            self._sums[each.sums] = made
         for space in {each.space for each in done}:
             if isinstance(space, checked_memory.CheckedShared):
                 own = [(each.op, each.parts) for each in done if each.space is space]
                 rest = [each.parts for each in self._pending if each.space is space]
-                space.end_reads(own, rest)
+                space.end_reads(own, rest, self._blocks)
         for sums in {each.sums for each in done} - {each.sums for each in self._pending}:
             if any(slot is not None for slot in sums.slots):
                 self._batch.fail(done[-1].op, "its sums were written while it was in flight")
@@ -112,8 +124,10 @@ class Products:
     def _all(self, op: Operation, mask: Mask) -> None:
         if self._batch.threads % WARPGROUP:
             self._batch.fail(op, f"a block of {self._batch.threads} threads has an incomplete warpgroup")
-        if not np.all(mask):
-            self._batch.fail(op, "some threads take no part", np.logical_not(mask))
+        blocks = barrier(self._batch, op, mask)
+        if (self._pending or self._fenced) and (absent := np.asarray(blocks != self._blocks)).any():
+            self._batch.fail(op, "some threads take no part", absent)
+        self._blocks = blocks
 
 
 def _multiplied(batch: Batch, product: _Product, sums: list[Value]) -> list[Value]:

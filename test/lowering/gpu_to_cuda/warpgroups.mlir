@@ -19,6 +19,7 @@ gpu.module @kernels {
   // CHECK-NEXT:    barrier_expect(&copied[i], 512);
   // CHECK-NEXT:    copy_bulk(tile, &x[i], 512, &copied[i]);
   // CHECK-NEXT:    barrier_wait(&copied[i], i == 1, 512);
+  // CHECK-NEXT:    proxy_fence();
   // CHECK-NEXT:    const float early = sums[1][0];
   // CHECK-NEXT:    warpgroup_fence();
   // CHECK-NEXT:    wgmma(sums, splat<8>(f16{0x3c00}), tile, 16);
@@ -44,6 +45,7 @@ gpu.module @kernels {
     %odd = arith.cmpi eq, %i, %c1 : index
     nvgpu.mbarrier.try_wait.parity %copied[%i], %odd, %bytes : !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 2>
     %early = memref.load %sums[%c1, %c0] : memref<2x4xf32, #gpu.address_space<private>>
+    nvgpu.proxy_fence
     nvgpu.warpgroup.fence
     nvgpu.warpgroup.mma %a, %tile[%c0, %c0, %c0], %sums : vector<8xf16>,
       memref<2x16x8xf16, #gpu.address_space<workgroup>>, memref<2x4xf32, #gpu.address_space<private>>

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import e, inf, log2
 
 from xdsl.ir import SSAValue
 
@@ -12,7 +12,7 @@ from .....dialects.graph.ops.attention import AttentionOp
 from .....dialects.graph.values import element_type_of_value, is_bool
 from .....passes.kernels.forms.attention import attention_sizes
 from .....passes.kernels.kernel_facts import item_bytes
-from .....passes.kernels.schedules.cuda.flash import STAGES
+from .....passes.kernels.schedules.cuda.attention.flash import STAGES
 from ....kernel_code.arithmetic import Arithmetic
 from ....kernel_code.loop_builder import Index
 from ....kernel_code.operand_windows import OperandWindow, mask_window, operand_window, result_window
@@ -38,16 +38,29 @@ class Row:
 class AttentionBlock:
     """A block with `tile_rows` queries of the heads that share one head of keys, and tiles of `tile_keys` keys.
 
-    `splits` blocks share the keys of the same queries; this one is number `split`.
+    `splits` blocks share the keys of the same queries; this one is number `split`. Where products are
+    `rounded`, to 10 bits or less, scores are multiplied by log2(e), and the softmax is in powers of two.
     """
 
-    def __init__(self, k: GpuKernel, grid: Grid, root: AttentionOp, tile_rows: int, tile_keys: int, splits: int = 1):
+    def __init__(
+        self,
+        k: GpuKernel,
+        grid: Grid,
+        root: AttentionOp,
+        tile_rows: int,
+        tile_keys: int,
+        splits: int = 1,
+        *,
+        rounded: bool = False,
+    ):
         self.k, self.grid, self.b, self.root = k, grid, grid.b, root
         self.sizes = attention_sizes(root)
         self.tile_rows, self.tile_keys, self.splits = tile_rows, tile_keys, splits
         self.element = element_type_of_value(root.result)
         self.lanes = ACCESS // item_bytes(root.result)  # elements of a vector
         self.m = Arithmetic(self.b, self.element)
+        self.rounded, self.unit = rounded, log2(e) if rounded else 1.0
+        self.scale = self.m.constant(root.scale.value.data * self.unit)
         self.query, self.key, self.value = (operand_window(grid, v) for v in (root.query, root.key, root.value))
         self.mask = None if root.mask is None else mask_window(grid, root.mask)
         self.out = result_window(grid, root)
@@ -156,7 +169,7 @@ class AttentionBlock:
             number, d = b.delinearize(item, [self.tile_rows, columns])
             at = [*self.row(number).place, b.min(d, s.depth - 1) if columns != s.depth else d]
             place = b.linear(at, self.query.strides, self.query.offset)
-            value = m.mul(b.load(b.place(self.query.buffer, place), []), m.constant(self.root.scale.value.data))
+            value = m.mul(b.load(b.place(self.query.buffer, place), []), self.scale)
             if columns != s.depth:
                 value = b.select(b.compare("ult", d, s.depth), value, m.constant(0.0))
             b.store(value, array, [number, d])
@@ -182,13 +195,15 @@ class AttentionBlock:
         """A score with softcap and mask applied; minus infinity for a key that the row doesn't attend to."""
         b, m, keys = self.b, self.m, self.sizes.keys
         if self.root.softcap is not None:
-            cap = self.root.softcap.value.data
+            cap = self.root.softcap.value.data * self.unit
             score = m.mul(m.unary("tanh", m.mul(score, m.constant(1 / cap))), m.constant(cap))
         nothing = m.constant(-inf)
         ragged = keys % self.tile_keys != 0
         if mask is not None and self.root.mask is not None:
             given = b.load(mask, [b.min(key, keys - 1) if ragged else key])
             is_kept = is_bool(element_type_of_value(self.root.mask))
+            if not is_kept and self.rounded:
+                given = m.mul(given, m.constant(self.unit))
             score = b.select(given, score, nothing) if is_kept else m.add(score, given)
         if self.root.causal is not None:
             limit = b.add(row.query, 1)
@@ -202,6 +217,10 @@ class AttentionBlock:
             value = combine(value, self.b.from_lane(value, offset, width=lanes))
             offset //= 2
         return value
+
+    def power(self, score: SSAValue) -> SSAValue:
+        """exp(score)"""
+        return self.m.approximate_exp2(score) if self.rounded else self.m.unary("exp", score)
 
     def shift(self, peak: SSAValue) -> SSAValue:
         """The number subtracted from scores: their running maximum, or 0 if all are minus infinity."""

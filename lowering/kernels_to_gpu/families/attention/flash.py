@@ -26,7 +26,7 @@ from .....dialects.graph.ops.attention import AttentionOp
 from .....dialects.graph.values import element_type_of_value
 from .....passes.kernels.forms.attention import AttentionSizes, attention_sizes
 from .....passes.kernels.kernel_facts import the_root
-from .....passes.kernels.schedules.cuda.flash import LANES, STAGES, Flash, padded_row, whole
+from .....passes.kernels.schedules.cuda.attention.flash import LANES, STAGES, Flash, padded_row, whole
 from ....kernel_code.arithmetic import Arithmetic
 from ....kernel_code.loop_builder import Index
 from ....kernel_code.operand_windows import result_window

@@ -23,8 +23,8 @@ from xdsl.ir import SSAValue
 from .....dialects.graph.ops.attention import AttentionOp
 from .....passes.kernels.forms.attention import attention_sizes
 from .....passes.kernels.kernel_facts import the_root
-from .....passes.kernels.schedules.cuda.flash import STAGES, whole
-from .....passes.kernels.schedules.cuda.flash_tensor import (
+from .....passes.kernels.schedules.cuda.attention.flash import STAGES, whole
+from .....passes.kernels.schedules.cuda.attention.flash_tensor import (
     WARP_COLUMNS,
     WARP_ROWS,
     FlashTensor,
@@ -54,9 +54,10 @@ class _FlashTensorBlock(AttentionBlock):
 
     def __init__(self, k: GpuKernel, grid: Grid, root: AttentionOp) -> None:
         self.options = o = k.schedule_as(FlashTensor)
-        super().__init__(k, grid, root, o.tile_rows, o.tile_keys)
+        precision = k.target.precision.data
+        super().__init__(k, grid, root, o.tile_rows, o.tile_keys, rounded=precision != "3xtf32")
         b, s = self.b, self.sizes
-        self.units = TensorUnits(b, k.target.precision.data)
+        self.units = TensorUnits(b, precision)
         warp, lane = b.div(grid.lane, WARP), b.rem(grid.lane, WARP)
         self.key_warp, row_warp = b.delinearize(warp, [o.key_warps, o.row_warps])
         self.g, self.t = b.div(lane, SHARING), b.rem(lane, SHARING)
@@ -164,13 +165,13 @@ class _FlashTensorBlock(AttentionBlock):
         (peak,) = b.folded(self.options.keys, [b.load(self.peaks, [half])], largest)
         peak = self.over_lanes(peak, SHARING, m.max)
         shift = self.shift(peak)
-        factor = m.unary("exp", m.sub(b.load(self.peaks, [half]), shift))
+        factor = self.power(m.sub(b.load(self.peaks, [half]), shift))
         b.store(peak, self.peaks, [half])
 
         def weight(j: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             scores, total = b.load(self.scores, [j]), carried[0]
             for e in (2 * half, 2 * half + 1):
-                value = m.unary("exp", m.sub(b.extract(scores, e), shift))
+                value = self.power(m.sub(b.extract(scores, e), shift))
                 scores, total = b.inserted(value, scores, e), m.add(total, value)
             b.store(scores, self.scores, [j])
             return [total]
@@ -280,7 +281,7 @@ class _FlashTensorBlock(AttentionBlock):
             shift = self.shift(peak)
 
             def add(warp: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                factor = m.unary("exp", m.sub(b.load(peaks, [at(warp)]), shift))
+                factor = self.power(m.sub(b.load(peaks, [at(warp)]), shift))
                 result = m.add(m.mul(b.load(parts, [at(warp), column]), factor), carried[0])
                 return [result, m.add(m.mul(b.load(totals, [at(warp)]), factor), carried[1])]
 

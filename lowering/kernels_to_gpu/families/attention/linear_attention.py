@@ -9,7 +9,7 @@ from __future__ import annotations
 from .....dialects.graph.ops.linear_attention import LinearAttentionOp
 from .....dialects.graph.values import shape_of
 from .....passes.kernels.kernel_facts import the_root
-from .....passes.kernels.schedules.cuda.linear_attention import LinearAttention
+from .....passes.kernels.schedules.cuda.attention.linear_attention import LinearAttention
 from ....kernel_code.elements.state_columns import Columns
 from ....kernel_code.loop_builder import Index
 from ...gpu_kernel import GpuKernel, Grid

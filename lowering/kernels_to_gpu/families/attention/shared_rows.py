@@ -9,10 +9,13 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
 from .....dialects.graph.values import numpy_dtype
+from .....dialects.sizes.sizes import is_fixed
 from ....kernel_code.loop_builder import Index, memref_type
 from ....kernel_code.operand_windows import OperandWindow
 from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import ACCESS
+
+MOST_UNROLLED = 16  # copies of a thread whose code is written out, so that all of them start at once
 
 
 def is_aligned(k: GpuKernel, grid: Grid, window: OperandWindow) -> bool:
@@ -46,15 +49,22 @@ class SharedRows:
 
     def copy(self, first: Index, to: Index) -> None:
         """Copies rows from `first` on to rows of shared memory from `to` on."""
-        b = self.grid.b
+        b, block = self.grid.b, self.grid.block
         step = self.lanes if self.aligned else 1
         count = self.columns // step
+        turns = self.tile * count // block
 
-        def item(number: Index, _: Sequence[SSAValue]) -> None:
-            i, column = b.delinearize(number, [self.tile, count])
+        def one(i: Index, column: Index) -> None:
             self._one(b.add(first, i), b.mul(column, step), b.add(to, i))
 
-        b.loop(self.grid.lane, self.tile * count, item, step=self.grid.block)
+        def item(number: Index, _: Sequence[SSAValue]) -> None:
+            one(*b.delinearize(number, [self.tile, count]))
+
+        if not is_fixed(count) or block % count or self.tile * count % block or turns > MOST_UNROLLED:
+            b.loop(self.grid.lane, self.tile * count, item, step=block)
+            return
+        line, column = b.delinearize(self.grid.lane, [block // count, count])
+        b.unrolled(turns, lambda turn: one(b.add(line, b.mul(turn, block // count)), column))
 
     def _one(self, row: Index, column: Index, to: Index) -> None:
         b = self.grid.b

@@ -50,10 +50,21 @@ ELEMENTS_READ = 45e-9
 """Seconds from one product of a thread's sum to the next: 35 to 55 ns measured where a thread has a multiprocessor's
 units nearly to itself."""
 
+EXP2 = 8
+"""Cycles of the units for powers of two, of which there is one for eight that add. By the programming guide."""
+
 FLASH_SUMS = 128
 """Largest number of 32-bit registers of a thread for results and scores; of 255, the rest is for everything else."""
 FLASH_TENSOR_REGISTERS = 190
 """Largest number of registers of a thread for queries, scores and results, of 255."""
+
+FLASH_WGMMA_OTHERS = 56
+"""Registers of a thread for all but fragments and sums: addresses, and what is loaded to be rounded. By NVRTC, which
+spills nothing then."""
+FLASH_WGMMA_SCORE = 6
+"""Instructions for each score: zero, maximum, difference, power, sum, half of a rounding. By the machine code."""
+FLASH_WGMMA_ROUNDED = 3
+"""Instructions for each number of keys and values that is copied, rounded and laid out. By the machine code."""
 
 MMA_REACHED = 0.6
 """Largest share of the tensor cores' peak that products issued by single warps reach: about 60 % of the datasheet's on

@@ -234,6 +234,19 @@ FAULTS = {
         f"{FIRST} memref.store %zero, %s[%stage, %c0, %c0, %c0] : {SHARED} }}\ngpu.barrier\n{BEFORE}",
         "reads bytes of shared memory that ordinary stores wrote",
     ),
+    "a matrix that ordinary stores wrote, with no barrier behind the fence": Fault(
+        BEFORE,
+        f"{FIRST} memref.store %zero, %s[%stage, %c0, %c0, %c0] : {SHARED}\nnvgpu.proxy_fence\n }}\n{BEFORE}",
+        "reads bytes of shared memory that ordinary stores wrote",
+        "no difference",
+    ),
+    "a matrix that ordinary stores wrote, behind the fence of another thread": Fault(
+        BEFORE,
+        f"{FIRST} memref.store %zero, %s[%stage, %c0, %c0, %c0] : {SHARED} }} else {{ nvgpu.proxy_fence }}\n"
+        f"gpu.barrier\n{BEFORE}",
+        "reads bytes of shared memory that ordinary stores wrote",
+        "no difference",
+    ),
     "a stage that is used too early": Fault(
         "%tile = arith.addi %now, %c2 : index\n      %more",
         "%tile = arith.addi %now, %c3 : index\n      %more",
@@ -255,6 +268,16 @@ def test_the_interpreter_finds(name: str) -> None:
     a, _, packed = operands("f32")
     with pytest.raises(KernelError, match=FAULTS[name].interpreter):
         interpreted(faulty(FAULTS[name]), a, packed, np.zeros((ROWS, COLUMNS), np.float32))
+
+
+@pytest.mark.parametrize("run", [interpreted, BY_TEXT])
+def test_products_see_what_is_stored_behind_a_fence_and_a_barrier(run: Callable[..., None]) -> None:
+    a, b, packed = operands("f32")
+    a, c = a.copy(), np.full((ROWS, COLUMNS), np.nan, np.float32)
+    a[:, ::8] = 0  # nothing is left of the numbers that are overwritten
+    stored = f"{FIRST} memref.store %zero, %s[%stage, %c0, %c0, %c0] : {SHARED}\nnvgpu.proxy_fence }}\ngpu.barrier\n"
+    run(product("f32").replace(BEFORE, stored + BEFORE), a, packed, c)
+    np.testing.assert_array_equal(c, a @ b)
 
 
 @pytest.mark.slow

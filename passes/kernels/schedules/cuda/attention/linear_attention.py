@@ -9,17 +9,17 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.ops.linear_attention import LinearAttentionOp
-from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel.kernel_attributes import InterfaceAttr
-from .....dialects.kernel.targets import GpuAttr
-from ...forms.recurrence import check_floats
-from ...kernel_facts import the_root
-from ..schedule import Schedule, TileSize
-from ..scratch import ScratchLayout
-from .cost import bytes_of, memory_seconds
-from .tuning import LAUNCH, STEP
+from ......dialects.graph.ops.linear_attention import LinearAttentionOp
+from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.graph.values import element_type_of_value, shape_of
+from ......dialects.kernel.kernel_attributes import InterfaceAttr
+from ......dialects.kernel.targets import GpuAttr
+from ....forms.recurrence import check_floats
+from ....kernel_facts import the_root
+from ...schedule import Schedule, TileSize
+from ...scratch import ScratchLayout
+from ..cost import bytes_of, memory_seconds
+from ..tuning import LAUNCH, STEP
 
 
 @dataclass(frozen=True)

@@ -13,20 +13,20 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.errors import CompileError
-from .....dialects.graph.base import describe
-from .....dialects.graph.ops.attention import AttentionOp
-from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.values import element_type_of_value
-from .....dialects.kernel.kernel_attributes import InterfaceAttr
-from .....dialects.kernel.targets import GpuAttr
-from .....dialects.sizes.sizes import bounds_of
-from ...forms.attention import AttentionSizes, check_attention, direct_operands
-from ...kernel_facts import item_bytes, the_root
-from ..schedule import Count, Schedule, TileSize
-from ..scratch import ScratchLayout
-from .cost import bytes_of, memory_seconds
-from .tuning import FLASH_SUMS, LATENCY, LAUNCH
+from ......dialects.errors import CompileError
+from ......dialects.graph.base import describe
+from ......dialects.graph.ops.attention import AttentionOp
+from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.graph.values import element_type_of_value
+from ......dialects.kernel.kernel_attributes import InterfaceAttr
+from ......dialects.kernel.targets import GpuAttr
+from ......dialects.sizes.sizes import bounds_of
+from ....forms.attention import AttentionSizes, check_attention, direct_operands
+from ....kernel_facts import item_bytes, the_root
+from ...schedule import Count, Schedule, TileSize
+from ...scratch import ScratchLayout
+from ..cost import bytes_of, memory_seconds
+from ..tuning import FLASH_SUMS, LATENCY, LAUNCH
 
 LANES = 16
 """That share a query: two groups are a warp, so that sums over a group take four shuffles."""

@@ -13,18 +13,18 @@ from typing import Self
 from typing_extensions import override
 from xdsl.dialects.builtin import f32
 
-from .....dialects.graph.ops.attention import AttentionOp
-from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.values import element_type_of_value
-from .....dialects.kernel.kernel_attributes import InterfaceAttr
-from .....dialects.kernel.targets import GpuAttr
-from .....dialects.sizes.sizes import bounds_of
-from ...forms.attention import AttentionSizes, check_attention, direct_operands
-from ...kernel_facts import the_root
-from ..schedule import Schedule, TileSize
-from .cost import bytes_of, memory_seconds
+from ......dialects.graph.ops.attention import AttentionOp
+from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.graph.values import element_type_of_value
+from ......dialects.kernel.kernel_attributes import InterfaceAttr
+from ......dialects.kernel.targets import GpuAttr
+from ......dialects.sizes.sizes import bounds_of
+from ....forms.attention import AttentionSizes, check_attention, direct_operands
+from ....kernel_facts import the_root
+from ...schedule import Schedule, TileSize
+from ..cost import bytes_of, memory_seconds
+from ..tuning import FLASH_TENSOR_REGISTERS, LATENCY, LAUNCH
 from .flash import STAGES, whole
-from .tuning import FLASH_TENSOR_REGISTERS, LATENCY, LAUNCH
 
 WARP_ROWS = 16
 """Queries of a warp: the rows of a tensor unit's product."""
