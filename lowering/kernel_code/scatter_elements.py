@@ -23,7 +23,7 @@ from .arithmetic import convert, signless, wide_float
 from .elements.element_values import Values
 from .elements.movement_rules import wrapped
 from .elements.reduction_rules import wide
-from .index_expr import Expr, delinearize, linear
+from .index_expr import Expr, Var, delinearize, linear
 from .instance_base import AnyInstance
 from .lane_access import Line
 from .loop_builder import Index
@@ -41,18 +41,18 @@ def lower_scatter(k: AnyInstance, op: ScatterNdOp | ScatterElementsOp) -> None:
     if 0 in shape:
         return
     out = v.line(k.results[0])
-    depth = pinned(shape_of(op.indices)[-1]) if isinstance(op, ScatterNdOp) else len(shape)
+    depth = depth_of(op)
     rows, length = prod(shape[:depth]), prod(shape[depth:])
     low, high = k.part(rows)
     if k.buffer_of(op.x) is not k.results[0]:
-        _copy(v, op.x, out, b.mul(low, length), b.mul(high, length))
-    counts = shape_of(op.indices)[:-1] if isinstance(op, ScatterNdOp) else shape_of(op.indices)
+        copy_elements(v, op.x, out, b.mul(low, length), b.mul(high, length))
+    counts = counts_of(op)
     if 0 in counts:
         return
 
     def update(position: Expr) -> None:
         at = delinearize(position, counts)
-        index = _row(v, op, at)
+        index = _index(v, op, at)
         row = v.number(linear(index, row_major(shape[:depth])))
         mine = b.conjunction(b.compare("sge", row, low), b.compare("slt", row, high))
         start = linear(index, out.strides[:depth])
@@ -71,7 +71,29 @@ def lower_scatter(k: AnyInstance, op: ScatterNdOp | ScatterElementsOp) -> None:
     v.each(0, prod(counts), prod(counts), update)
 
 
-def _copy(v: Values, x: SSAValue, out: Line, low: Index, high: Index) -> None:
+def depth_of(op: ScatterNdOp | ScatterElementsOp) -> int:
+    """The number of leading dimensions that indices are for; the others are those of a row."""
+    return pinned(shape_of(op.indices)[-1]) if isinstance(op, ScatterNdOp) else len(shape_of(op.result))
+
+
+def counts_of(op: ScatterNdOp | ScatterElementsOp) -> tuple[int, ...]:
+    """The shape in which updates are numbered."""
+    return shape_of(op.indices)[:-1] if isinstance(op, ScatterNdOp) else shape_of(op.indices)
+
+
+def row_of(v: Values, op: ScatterNdOp | ScatterElementsOp, number: Index) -> Index:
+    """The row of the result that an update targets, by its number."""
+    at = delinearize(expression(number, prod(counts_of(op))), counts_of(op))
+    return v.number(linear(_index(v, op, at), row_major(shape_of(op.result)[: depth_of(op)])))
+
+
+def expression(i: Index, size: int) -> Expr:
+    """An index in [0, size) as an expression."""
+    return Expr.of(i) if isinstance(i, int) else Expr.of(Var(i, 0, size - 1))
+
+
+def copy_elements(v: Values, x: SSAValue, out: Line, low: Index, high: Index) -> None:
+    """Copies a range of the elements of x."""
     shape = shape_of(x)
 
     def element(i: Expr) -> None:
@@ -81,7 +103,7 @@ def _copy(v: Values, x: SSAValue, out: Line, low: Index, high: Index) -> None:
     v.each(low, high, prod(shape), element)
 
 
-def _row(v: Values, op: ScatterNdOp | ScatterElementsOp, at: Sequence[Expr]) -> list[Expr]:
+def _index(v: Values, op: ScatterNdOp | ScatterElementsOp, at: Sequence[Expr]) -> list[Expr]:
     """The leading indices of the result that an update targets."""
     shape = shape_of(op.result)
     if isinstance(op, ScatterNdOp):
@@ -92,11 +114,15 @@ def _row(v: Values, op: ScatterNdOp | ScatterElementsOp, at: Sequence[Expr]) -> 
 
 
 def _apply(v: Values, op: ScatterNdOp | ScatterElementsOp, out: Line, place: Expr, at: Sequence[Expr]) -> None:
+    before = None if op.reduction.data == "none" else v.load(out, place)
+    v.store(updated(v, op, before, at), out, place)
+
+
+def updated(v: Values, op: ScatterNdOp | ScatterElementsOp, before: SSAValue | None, at: Sequence[Expr]) -> SSAValue:
+    """An element of an update, combined with what the result had unless that is None; as it is stored."""
+    if before is None:
+        return v.at(op.updates, at)
     element = element_type_of_value(op.updates)
-    kind = op.reduction.data
-    if kind == "none":
-        v.store(v.at(op.updates, at), out, place)
-        return
-    before = convert(v.b, v.load(out, place), signless(element), wide_float(element))
-    combined = Reduction(v.b, _KINDS[kind], element).combine(before, wide(v, op.updates, at))
-    v.store(convert(v.b, combined, wide_float(element), element), out, place)
+    before = convert(v.b, before, signless(element), wide_float(element))
+    combined = Reduction(v.b, _KINDS[op.reduction.data], element).combine(before, wide(v, op.updates, at))
+    return convert(v.b, combined, wide_float(element), element)

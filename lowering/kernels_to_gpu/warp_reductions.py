@@ -52,6 +52,15 @@ def over_lanes(b: ThreadBuilder, reduction: Reduction, value: SSAValue, width: i
     return value
 
 
+def up_to_lane(b: ThreadBuilder, reduction: Reduction, value: SSAValue, lane: Index) -> tuple[SSAValue, SSAValue]:
+    """The values of a warp combined up to each lane: with its own, and without (of the first lane: nothing)."""
+    for step in (1, 2, 4, 8, 16):
+        lower_lane = b.compare("uge", lane, step)
+        value = b.select(lower_lane, reduction.combine(from_lane(b, value, step, "up"), value), value)
+    first = b.compare("eq", lane, 0)
+    return value, b.select(first, reduction.start(), from_lane(b, value, 1, "up"))
+
+
 def over_block(b: ThreadBuilder, reduction: Reduction, value: SSAValue, lane: Index, block: int) -> SSAValue:
     """Reduces over all threads of a block of several warps; all of them get the result."""
     warps = block // WARP

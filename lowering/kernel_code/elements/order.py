@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import f32, i1, i32, i64
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import IntegerType, i1, i64
+from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.graph.ops.selection import TopKOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ..arithmetic import Arithmetic, convert, is_unsigned
+from ..arithmetic import Arithmetic, bits_of, convert, is_integer, is_unsigned
 from ..index_expr import Expr, Var
 from ..loop_builder import Index, LoopBuilder
 from .element_values import Values
@@ -65,12 +65,22 @@ class RowOrder:
 
 
 def float_key(b: LoopBuilder, number: SSAValue) -> SSAValue:
-    """An i64 of 32 bits, signed, that is larger for larger f32; the zeros are equal, NaN is larger than infinity."""
-    m, i = Arithmetic(b, f32), Arithmetic(b, i32)
-    bits = m.bits(m.add(number, m.constant(0.0)), i32)  # -0 and 0 are equal
-    magnitude = i.binary("and", i.binary("shr", bits, i.constant(31)), i.constant(0x7FFFFFFF))
-    ordered = i.select(m.is_nan(number), i.constant(0x7FFFFFFF), i.binary("xor", bits, magnitude))
-    return convert(b, ordered, i32, i64)
+    """An i64 (of an f32: one of 32 bits) that is larger for larger floats; zeros are equal, NaN is above infinity."""
+    m = Arithmetic(b, number.type)
+    integer = IntegerType(bits_of(number.type))
+    i, largest = Arithmetic(b, integer), (1 << bits_of(number.type) - 1) - 1
+    bits = m.bits(m.add(number, m.constant(0.0)), integer)  # -0 and 0 are equal
+    magnitude = i.binary("and", i.binary("shr", bits, i.constant(bits_of(integer) - 1)), i.constant(largest))
+    ordered = i.select(m.is_nan(number), i.constant(largest), i.binary("xor", bits, magnitude))
+    return convert(b, ordered, integer, i64)
+
+
+def number_key(b: LoopBuilder, number: SSAValue, element: Attribute) -> SSAValue:
+    """An i64 that orders as the `wide` numbers of a type do: of 32 bits, signed, unless the number has 64."""
+    if not is_integer(number.type):
+        return float_key(b, number)
+    key, m = convert(b, number, element, i64), Arithmetic(b, i64)
+    return m.sub(key, m.constant(1 << bits_of(element) - 1)) if is_unsigned(element) else key
 
 
 def with_place(b: LoopBuilder, key: SSAValue, place: SSAValue) -> SSAValue:

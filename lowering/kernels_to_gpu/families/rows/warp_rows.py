@@ -23,7 +23,7 @@ from ....kernel_code.loop_builder import Index
 from ....kernel_code.reductions import Reduction
 from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import WARP
-from ...warp_reductions import from_lane, over_lanes
+from ...warp_reductions import from_lane, over_lanes, up_to_lane
 from .row_kernels import RowCode, RowPlan, plan_of
 from .row_passes import SharedPasses, box
 
@@ -91,12 +91,8 @@ def _running(code: RowCode, plan: RowPlan, outer: Expr, lane: Index) -> None:
                 plan.elements.emit(code.canvas, outer, position, total.combine(before, own))
 
         value = (read() if inside is None else b.when(inside, read, lambda: [total.start()]))[0]
-        for step in (1, 2, 4, 8, 16):
-            lower_lane = b.compare("uge", lane, step)
-            value = b.select(lower_lane, total.combine(value, from_lane(b, value, step, "up")), value)
-        own = value
-        if root.exclusive is not None:
-            own = b.select(b.compare("eq", lane, 0), total.start(), from_lane(b, value, 1, "up"))
+        value, shifted = up_to_lane(b, total, value, lane)
+        own = value if root.exclusive is None else shifted
         if inside is None:
             store()
         else:

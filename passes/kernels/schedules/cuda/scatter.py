@@ -16,14 +16,20 @@ from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
 from ...kernel_facts import ScatterOp, all_operands, scatter_of, scatter_pairs
 from ..schedule import Schedule, TileSize
-from .cost import bytes_of, memory_seconds
-from .tuning import LAUNCH
+from .cost import bytes_of, memory_seconds, resident_blocks
+from .tuning import LATENCY, LAUNCH, SCATTER_ROWS, STEP
 
 
 def rows_of(op: ScatterOp) -> int:
     """The number of rows of the result, each replaced as a whole by an update."""
     shape = shape_of(op.result)
     return prod(shape[: shape_of(op.indices)[-1]]) if isinstance(op, ScatterNdOp) else prod(shape)
+
+
+def updates_of(op: ScatterOp) -> int:
+    """The number of updates."""
+    shape = shape_of(op.indices)
+    return prod(shape[:-1] if isinstance(op, ScatterNdOp) else shape)
 
 
 @dataclass(frozen=True)
@@ -38,13 +44,19 @@ class Scatter(Schedule[GpuAttr]):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
-        """The only candidate, if the kernel is a scatter."""
+        """If the kernel is a scatter."""
         if scatter_of(kernel) is not None:
             yield cls()
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
-        return LAUNCH + memory_seconds(bytes_of(kernel), target)
+        """Each thread reads all indices, and copies its row alone."""
+        op = scatter_of(kernel)
+        assert op is not None
+        threads = self.block * target.multiprocessors.data
+        waves = max(1.0, rows_of(op) / (threads * resident_blocks(self.block)))
+        alone = updates_of(op) * SCATTER_ROWS + prod(shape_of(op.result)) / max(1, rows_of(op)) * STEP
+        return LAUNCH + LATENCY + waves * alone + memory_seconds(bytes_of(kernel), target)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:

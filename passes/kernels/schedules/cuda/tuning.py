@@ -103,6 +103,19 @@ threads of a block has."""
 ROWS_IN_FLIGHT = 64
 """Bytes of a thread's loads in flight: four vectors, if the compiler groups loads. Expected, not measured."""
 
+SCATTER_ROWS = 20e-9
+"""Seconds for each update that a thread compares with its row: an index that all threads read. Expected, not
+measured."""
+
+SORT_STEP = 50e-9
+"""Seconds of one step of a bitonic network on a tile in shared memory: two reads, two writes and a barrier, about 90
+cycles. Expected, not measured."""
+SORT_PAIRS = 6e9
+"""Pairs of 64-bit items per second that a multiprocessor compares and exchanges in shared memory: 32 bytes each, of
+128 a cycle. Expected, not measured."""
+SORT_READ = 200e-9
+"""Seconds from one step of a binary search to the next: a read from the second-level cache. Expected, not measured."""
+
 TILES_REACHED = 0.55
 """Share of the peak rate of multiplications that is reached, about the same for all sizes of a thread's tile.
 Measured."""
