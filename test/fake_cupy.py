@@ -21,10 +21,10 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
-from mini_infer.lowering.gpu_to_cuda.device_program import Argument, Launch
+from mini_infer.lowering.gpu_to_cuda.device_program import Argument, Launch, TensorMap
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.device import Array
-from mini_infer.runtime.devices.cuda import cuda_device
+from mini_infer.runtime.devices.cuda import cuda_device, driver_calls
 from mini_infer.runtime.devices.cuda import cupy_calls as cuda
 from mini_infer.runtime.devices.emulated import compiled
 from mini_infer.runtime.devices.emulated.compiled import Program
@@ -165,6 +165,39 @@ class GpuArray:
         return np.lib.stride_tricks.as_strided(array_at(self.data.ptr, [1], self.dtype), self.shape, self.strides)
 
 
+class FakeDriver:
+    """libcuda, as far as it is called directly: maps of tensors are the emulation's."""
+
+    def cuTensorMapEncodeTiled(
+        self,
+        map: Any,
+        element: Any,
+        rank: Any,
+        address: Any,
+        sizes: Any,
+        strides: Any,
+        box: Any,
+        steps: Any,
+        interleave: Any,
+        swizzle: Any,
+        promotion: Any,
+        fill: Any,
+    ) -> int:
+        """0, or an error for what the driver would refuse."""
+        lines, name = 16 << swizzle.value if swizzle.value else 0, {6: "f16", 7: "f32", 9: "bf16"}[element.value]
+        sizes, strides, box = (tuple(reversed(each)) for each in (sizes, strides, box))
+        made = TensorMap(0, 0, name, sizes, strides, box, lines)
+        whole = len(sizes) == len(box) == len(steps) == len(strides) + 1 == rank.value and [*steps] == [1] * rank.value
+        aligned = map.value % 64 == 0 and not any(each % 16 for each in (address.value, *strides))
+        fits = max(box) <= 256 and box[-1] * made.itemsize % 16 == 0 and (not lines or box[-1] * made.itemsize <= lines)
+        none = (interleave.value, promotion.value, fill.value) == (0, 0, 0)
+        if not (whole and aligned and fits and none):
+            return 1
+        structure = compiled.tensor_map(made, address.value)
+        ctypes.memmove(map.value, ctypes.addressof(structure), ctypes.sizeof(structure))
+        return 0
+
+
 class FakeCupy:
     """What was called, names with arguments, and what kernels do with the addresses that they are given."""
 
@@ -208,6 +241,7 @@ class FakeCupy:
         for name, module in modules.items():
             patch.setitem(sys.modules, name, module)
         patch.setattr(cuda_device, "DEVICE", cuda_device.Cuda(0))
+        patch.setattr(driver_calls, "driver", FakeDriver)
 
     def _pointer(self, size: int) -> Pointer:
         owner = np.full(size + ALIGNED, 0xEE, np.uint8)
@@ -269,13 +303,16 @@ class FakeCupy:
             def start(
                 grid: tuple[int, ...],
                 block: tuple[int, ...],
-                args: tuple[np.uintp, ...],
+                args: tuple[Any, ...],
                 shared_mem: int = 0,
                 stream: Stream | None = None,
                 enable_cooperative_groups: bool = False,
             ) -> None:
-                assert stream is not None and all(type(each) is np.uintp for each in args)
-                addresses = [int(each) for each in args]
+                assert stream is not None and all(type(each) is np.uintp or each.size == 1 for each in args)
+                structures = [each.tobytes() for each in args if isinstance(each, np.ndarray)]
+                kept = [ctypes.create_string_buffer(each, len(each)) for each in structures]
+                numbers = [int(each) for each in args if not isinstance(each, np.ndarray)]
+                addresses = [*numbers, *map(ctypes.addressof, kept)]
                 self.note("launch", name, grid, block, addresses, shared_mem, stream.ptr)
                 if enable_cooperative_groups:
                     self.note("cooperative", name)
@@ -285,7 +322,7 @@ class FakeCupy:
                     arguments = tuple(Argument(root, 0) for root in range(len(addresses)))
                     launch = Launch(name, _three(grid), _three(block), shared_mem, arguments)
                     launch = replace(launch, cooperative=enable_cooperative_groups)
-                    stream.put(lambda: programs[0].run(launch, addresses))
+                    stream.put(partial(_run, programs[0], launch, addresses, kept))
                 else:
                     stream.put(lambda: self.kernels[name](*addresses))
 
@@ -328,6 +365,11 @@ class FakeCupy:
             get_elapsed_time=_milliseconds,
             function=SimpleNamespace(Module=self._module),
         )
+
+
+def _run(program: Program, launch: Launch, addresses: Sequence[int], structures: object) -> None:
+    """Runs a launch, until whose end its structures are kept."""
+    program.run(launch, addresses)
 
 
 def _three(sizes: tuple[int, ...]) -> tuple[int, int, int]:

@@ -1,7 +1,7 @@
 """nvgpu: asynchronous copies to shared memory, and matrix multiply-accumulate (mma) by a warp.
 
-Barriers that count bytes, and bulk copies, are in mbarriers.py; products by four warps in warpgroup.py; clusters of
-blocks in cluster.py; barriers of all blocks in grid_barrier.py.
+Barriers that count bytes, and bulk copies, are in mbarriers.py; copies of boxes of tensors in tensor_maps.py; products
+by four warps in warpgroup.py; clusters of blocks in cluster.py; barriers of all blocks in grid_barrier.py.
 
 Unlike MLIR's dialect, copies, groups and waits carry no tokens: as in PTX, they refer to each other by each thread's
 program order. Fragments are vectors of one dimension.
@@ -55,6 +55,7 @@ from .mbarriers import (
     MBarrierWaitOp,
 )
 from .memory_spaces import WORKGROUP, check_copy, check_indices
+from .tensor_maps import TensorLoadOp, TensorMapOp, TensorMapType
 from .warpgroup import ProxyFenceOp, WarpgroupCommitOp, WarpgroupFenceOp, WarpgroupMmaOp, WarpgroupWaitOp
 
 COPY_BYTES = (4, 8, 16)  # sizes in bytes that one asynchronous copy may have
@@ -270,10 +271,12 @@ NvGpu = Dialect(
         MmaOp,
         ProxyFenceOp,
         RoundToTf32Op,
+        TensorLoadOp,
+        TensorMapOp,
         WarpgroupCommitOp,
         WarpgroupFenceOp,
         WarpgroupMmaOp,
         WarpgroupWaitOp,
     ],
-    [MBarrierGroupType],
+    [MBarrierGroupType, TensorMapType],
 )

@@ -38,7 +38,7 @@ from . import arith_ops, cluster_ops, control_flow, gpu_ops, math_ops, memref_op
 from .device_program import DeviceProgram, Launch, LaunchWith, Number, Register, steps_of
 from .expressions import Expression
 from .kernel_text import BufferAddress, Handler, KernelText, NodeMark, memref_type
-from .launch_list import device_program
+from .launch_list import device_program, maps_of
 from .names import prelude
 from .types import Types
 
@@ -63,6 +63,7 @@ _STORES = {
     "vector.store": 1,
     "nvgpu.device_async_copy": -1,
     "nvgpu.bulk_async_copy": -1,
+    "nvgpu.tma.async.load": -1,
     "nvgpu.grid_barrier": 0,
 }
 """The operand that each writes to; of copies it is found otherwise."""
@@ -111,6 +112,9 @@ def _kernel(function: FuncOp, launches: Sequence[_MovedLaunch], types: Types, li
         restrict = "__restrict__ " if argument.index in apart else ""
         parameters.append(f"{kernel.pointer_type(argument)}* {restrict}{variable}")
     parameters += [f"{types.index} {size.text}" for size in kernel.sizes.values()]
+    for each in maps_of(function):
+        kernel.variable(each.tensorMap, name_of_map := kernel.name(each.tensorMap, "map"))
+        parameters.append(f"TENSOR_MAP({name_of_map})")
     nodes = list(dict.fromkeys((*(node for each, _ in launches for node in each.nodes), *_nodes(function))))
     lines += ["", *_comment(nodes or [name])]
     if nodes:

@@ -42,6 +42,28 @@ class Argument:
 
 
 @dataclass(frozen=True)
+class TensorMap:
+    """A tensor in an argument of a launch, boxes of which a kernel copies: what the driver encodes (CUtensorMap)."""
+
+    argument: int
+    """The number of the argument."""
+    offset: int
+    """Bytes from there to the first element."""
+    element: str
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    """In bytes, of all dimensions but the last, whose elements are adjacent."""
+    box: tuple[int, ...]
+    swizzle: int
+    """Bytes of a line of the box within which units are moved; 0 for none."""
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return int(self.element.strip("bf")) // 8
+
+
+@dataclass(frozen=True)
 class Launch:
     """One kernel launch: grid, block, and bytes of shared memory per block."""
 
@@ -57,6 +79,8 @@ class Launch:
     """The numbers that the kernel takes behind its buffers."""
     cooperative: bool = False
     """Whether all blocks must be resident at once, as they meet at barriers of the grid."""
+    maps: tuple[TensorMap, ...] = ()
+    """The maps of tensors that it takes behind these."""
 
     @property
     def is_empty(self) -> bool:

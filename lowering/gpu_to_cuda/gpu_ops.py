@@ -8,6 +8,7 @@ from ...dialects.gpu.kernels import BlockIdOp, ThreadIdOp
 from ...dialects.gpu.mbarriers import BulkCopyOp
 from ...dialects.gpu.nvgpu import AsyncCopyOp, AsyncWaitOp, LdMatrixOp, MmaOp
 from ...dialects.gpu.shuffle import ShuffleOp
+from ...dialects.gpu.tensor_maps import TensorLoadOp
 from ...dialects.graph.ops.block_weight import UI8
 from ...dialects.graph.ops.contraction import BYTES
 from .expressions import Expression, Lanes, binary, call, literal
@@ -57,7 +58,7 @@ def _copy(kernel: KernelText, op: AsyncCopyOp) -> None:
 
 def destination(op: Operation) -> SSAValue:
     """The buffer that an asynchronous copy writes."""
-    assert isinstance(op, AsyncCopyOp | BulkCopyOp)
+    assert isinstance(op, AsyncCopyOp | BulkCopyOp | TensorLoadOp)
     return op.destination
 
 

@@ -11,7 +11,7 @@ they are: a program has them in the place of numbers until it is settled for a s
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects import arith, memref, scf
@@ -22,9 +22,9 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from ...dialects.errors import CompileError
-from ...dialects.gpu.kernels import FuncOp as GpuFuncOp
+from ...dialects.gpu.kernels import FuncOp as KernelFuncOp
 from ...dialects.gpu.kernels import LaunchFuncOp, check_grid
-from ...dialects.gpu.kernels import ModuleOp as KernelsOp
+from ...dialects.gpu.tensor_maps import TensorMapOp
 from ...dialects.graph.base import describe
 from ...dialects.kernel.calls import WindowOp
 from ...dialects.sizes.sizes import Size
@@ -46,6 +46,7 @@ from .device_program import (
     Read,
     Register,
     Step,
+    TensorMap,
     While,
     computed,
     wrapped,
@@ -72,9 +73,8 @@ def device_program(module: ModuleOp) -> DeviceProgram:
     """The program of `main`. Raises CompileError for any other operation, and for too large a grid."""
     main = symbol_named(module, "main")
     assert isinstance(main, FuncOp)
-    kernels = [each for inner in module.ops if isinstance(inner, KernelsOp) for each in inner.body.block.ops]
-    functions = [each for each in kernels if isinstance(each, GpuFuncOp)]
-    reader = _Reader(main, {each.sym_name.data for each in functions if each.cooperative is not None})
+    kernels = {each.sym_name.data: each for each in module.walk() if isinstance(each, KernelFuncOp)}
+    reader = _Reader(main, kernels)
     steps = reader.block(main.body.block)
     return DeviceProgram(tuple(reader.launches), steps, reader.registers)
 
@@ -82,11 +82,12 @@ def device_program(module: ModuleOp) -> DeviceProgram:
 class _Reader:
     """Collects launches, and appends steps to the block that is being read."""
 
-    def __init__(self, main: FuncOp, cooperative: Set[str]) -> None:
-        self._cooperative = cooperative
+    def __init__(self, main: FuncOp, kernels: Mapping[str, KernelFuncOp]) -> None:
+        self._kernels = kernels
         self.launches: list[Launch] = []
         self.registers = 0
         self._main = main.body.block
+        self._maps = {name: tuple(map(_tensor_map, maps_of(each))) for name, each in kernels.items()}
         self._places = Places()
         self._numbers: dict[SSAValue, Number] = {}
         self._steps: list[Step] = []
@@ -128,9 +129,9 @@ class _Reader:
         places = [self._address(value) for value in op.kernelOperands if is_memref(value)]
         nodes, call = op.attributes.get(NODES), op.attributes.get(CALL)
         offsets = [offset for _, offset in places]
-        kernel = op.kernel.string_value().rpartition(".")[2]
+        name = op.kernel.string_value().rpartition(".")[2]
         launch = Launch(
-            kernel,
+            name,
             cast("tuple[int, int, int]", tuple(map(_known, grid))),
             (block[0], block[1], block[2]),
             0 if op.dynamicSharedMemorySize is None else _constant(op.dynamicSharedMemorySize),
@@ -138,7 +139,8 @@ class _Reader:
             tuple(each.data for each in cast("ArrayAttr[StringAttr]", nodes)) if nodes is not None else (),
             cast("IntegerAttr", call).value.data if call is not None else 0,
             tuple(_constant(value) for value in op.kernelOperands if not is_memref(value)),
-            kernel in self._cooperative,
+            self._kernels[name].cooperative is not None,
+            self._maps.get(name, ()),
         )
         try:
             check_grid(launch.grid)
@@ -271,6 +273,18 @@ class _Reader:
         if not isinstance(value, BlockArgument) or value.owner is not self._main:
             raise CompileError("main: kernels can be launched on arguments of main only")
         return value.index, 0
+
+
+def maps_of(function: KernelFuncOp) -> list[TensorMapOp]:
+    """The maps that a kernel takes, in the order of its parameters."""
+    return [op for op in function.walk() if isinstance(op, TensorMapOp)]
+
+
+def _tensor_map(op: TensorMapOp) -> TensorMap:
+    argument, offset = op.place
+    type, source = op.tensorMap.type, op.source
+    sizes, box = tuple(source.get_shape()), tuple(type.box.get_shape())
+    return TensorMap(argument.index, offset, str(source.element_type), sizes, op.strides, box, type.line)
 
 
 def _bits(type: Attribute, op: Operation | None = None) -> int:

@@ -40,7 +40,7 @@ struct alignas(alignment<sizeof(T) * N>) vec {
 #include MINI_INFER_EMULATED
 #else
 
-#define SHARED_MEMORY(name) extern __shared__ __align__(128) i8 name[]
+#define SHARED_MEMORY(name) extern __shared__ __align__(1024) i8 name[]
 
 DEVICE float to_f32(f16 x) {
   float y;

@@ -1,5 +1,5 @@
 
-// What kernels with bulk copies and products by warpgroups are written with; their architecture is 9.0a.
+// What kernels with bulk copies, maps of tensors and products by warpgroups are written with; their architecture is 9.0a.
 
 #ifndef MINI_INFER_EMULATED
 
@@ -28,6 +28,12 @@ DEVICE void copy_bulk(void* to, const void* from, int bytes, u64* barrier) {
 
 // What this thread has stored in shared memory is seen by products, behind a barrier.
 DEVICE void proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+// CUtensorMap, which the driver encodes, as a parameter of a kernel.
+struct alignas(64) tensor_map {
+  u64 words[16];
+};
+#define TENSOR_MAP(name) const __grid_constant__ tensor_map name
+
 DEVICE void warpgroup_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 DEVICE void warpgroup_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int Groups>

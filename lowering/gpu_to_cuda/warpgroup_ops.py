@@ -1,4 +1,4 @@
-"""C++ for products by warpgroups, barriers that count bytes and bulk copies, by functions of warpgroup.cuh."""
+"""C++ for products by warpgroups, barriers that count bytes, and copies that report to them; see warpgroup.cuh."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ...dialects.gpu.mbarriers import (
     MBarrierInitOp,
     MBarrierWaitOp,
 )
+from ...dialects.gpu.tensor_maps import TensorLoadOp
 from ...dialects.gpu.warpgroup import ROWS, WarpgroupMmaOp, WarpgroupWaitOp
 from .expressions import Expression, literal, subscript
 from .kernel_text import SHARED, Handler, KernelText, memref_type
@@ -26,14 +27,16 @@ _KINDS = {"float": "tf32", "f16": "f16", "bf16": "bf16"}
 """What PTX calls the elements of a product, by their name in C++."""
 
 
-def prelude_for(functions: Iterable[Operation], types: Types) -> str:
+def prelude_for(kernels: Iterable[Operation], types: Types) -> str:
     """What is needed beside the prelude: "" without such operations; else functions, of products those that occur."""
-    used = [op for function in functions for op in function.walk() if op.name in HANDLERS]
+    used = [op for function in kernels for op in function.walk() if op.name in HANDLERS]
     if not used:
         return ""
     shapes = {(op.columns, _element(op, types)) for op in used if isinstance(op, WarpgroupMmaOp)}
-    products = "\n".join(_product(columns, element) for columns, element in sorted(shapes))
-    return warpgroup_prelude() + (f"\n#ifndef MINI_INFER_EMULATED\n{products}\n#endif\n" if products else "")
+    ranks = {len(op.coordinates) for op in used if isinstance(op, TensorLoadOp)}
+    made = [_product(columns, element) for columns, element in sorted(shapes)] + [_box_copy(each) for each in ranks]
+    functions = "\n".join(made)
+    return warpgroup_prelude() + (f"\n#ifndef MINI_INFER_EMULATED\n{functions}\n#endif\n" if functions else "")
 
 
 def _element(op: WarpgroupMmaOp, types: Types) -> str:
@@ -63,6 +66,24 @@ def _product(columns: int, element: str) -> str:
             *(f"      {'  ' if i else ': '}{line}" for i, line in enumerate(sums)),
             *(f"      {'  ' if i else ': '}{line}" for i, line in enumerate(given[:-1])),
             f"        {given[-1]});",
+            "}",
+        ]
+    )
+
+
+def _box_copy(rank: int) -> str:
+    """The function `copy_box` for boxes of so many dimensions; PTX counts them from the innermost one on."""
+    at = [f"at{i}" for i in range(rank)]
+    parameters = ", ".join(f"int {each}" for each in at)
+    numbers = ", ".join(f"%{3 + i}" for i in reversed(range(rank)))
+    given = ", ".join(f'"r"({each})' for each in at)
+    what = f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes"
+    return "\n".join(
+        [
+            f"DEVICE void copy_box(void* to, const tensor_map& map, u64* barrier, {parameters}) {{",
+            f'  asm volatile("{what} [%0], [%1, {{{numbers}}}], [%2];"',
+            '               :: "r"(shared_address(to)), "l"(&map), "r"(shared_address(barrier)),',
+            f'                  {given} : "memory");',
             "}",
         ]
     )
@@ -113,6 +134,18 @@ def _copy(kernel: KernelText, op: BulkCopyOp) -> None:
     kernel.line(f"copy_bulk({destination}, {source}, {literal(size).text}, {barrier});", op)
 
 
+def _map(kernel: KernelText, op: Operation) -> None:
+    """It is a parameter of the kernel."""
+
+
+def _load(kernel: KernelText, op: TensorLoadOp) -> None:
+    destination = kernel.place(op.destination).address(indices_of(kernel, op.destination_indices))
+    at = ", ".join(each.text for each in indices_of(kernel, op.coordinates))
+    map, barrier = kernel.scalar(op.tensorMap).text, _barrier(kernel, op.barriers, op.index)
+    kernel.changed(SHARED)
+    kernel.line(f"copy_box({destination}, {map}, {barrier}, {at});", op)
+
+
 def _products_fence(kernel: KernelText, op: Operation) -> None:
     kernel.changed()
     kernel.line("warpgroup_fence();", op)
@@ -146,6 +179,8 @@ HANDLERS: dict[str, Handler] = {
     "nvgpu.mbarrier.arrive.expect_tx": _expect,
     "nvgpu.mbarrier.try_wait.parity": _wait,
     "nvgpu.bulk_async_copy": _copy,
+    "nvgpu.tma.create.descriptor": _map,
+    "nvgpu.tma.async.load": _load,
     "nvgpu.warpgroup.fence": _products_fence,
     "nvgpu.proxy_fence": _proxy_fence,
     "nvgpu.warpgroup.mma": _mma,

@@ -26,6 +26,7 @@ from ...dialects.gpu.mbarriers import (
 from ...dialects.gpu.memory_spaces import PRIVATE, WORKGROUP, DynamicSharedMemoryOp
 from ...dialects.gpu.nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, LdMatrixOp, MmaOp, RoundToTf32Op
 from ...dialects.gpu.shuffle import ShuffleOp
+from ...dialects.gpu.tensor_maps import TensorLoadOp, TensorMapOp, TensorMapType
 from ...dialects.gpu.warpgroup import (
     ProxyFenceOp,
     WarpgroupCommitOp,
@@ -268,6 +269,25 @@ class ThreadBuilder(LoopBuilder):
     def proxy_fence(self) -> None:
         """Shows what this thread has stored in shared memory to products by warpgroups, behind a barrier."""
         self.do(ProxyFenceOp())
+
+    def tensor_map(self, tensor: SSAValue, box: Sequence[int], swizzle: int, name: str) -> SSAValue:
+        """A map of a tensor in an argument of the kernel, of which boxes are copied; see TensorMapOp."""
+        made = self.insert(TensorMapOp(tensor, TensorMapType.of(memref_type(tensor).element_type, box, swizzle)))
+        made.name_hint = name
+        return made
+
+    def copy_box(
+        self,
+        map: SSAValue,
+        at: Sequence[Index],
+        destination: SSAValue,
+        to: Sequence[Index],
+        barriers: SSAValue,
+        number: Index,
+    ) -> None:
+        """Starts copying a box of a tensor to shared memory, which a barrier counts; by one thread."""
+        places = [self.index(i) for i in at], [self.index(i) for i in to]
+        self.do(TensorLoadOp(map, places[0], barriers, self.index(number), destination, places[1]))
 
     def warpgroup_fence(self) -> None:
         """Orders accesses of registers before products by warpgroups."""

@@ -77,7 +77,8 @@ def _maker(record: object, places: Mapping[int, int]) -> Callable[[Sequence[int]
         return itemgetter(places[record])
     if is_dataclass(record) and not isinstance(record, type):
         inner = _maker(tuple(getattr(record, each.name) for each in fields(record)), places)
-        return None if inner is None else lambda numbers, kind=type(record): kind(*inner(numbers))
+        kind = type(record)
+        return None if inner is None else lambda numbers: kind(*inner(numbers))
     if not isinstance(record, tuple):
         return None
     parts = [(each, _maker(each, places)) for each in cast("tuple[object, ...]", record)]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from gpu_text import parse
 from unit.lowering.kernels_to_gpu import test_cuda_arith as arithmetic
+from unit.runtime.devices import test_emulated_tensor_maps as tensor_maps
 from unit.runtime.devices import test_emulated_text as threads
 from unit.runtime.devices import test_emulated_warpgroups as warpgroups
 from xdsl.dialects.builtin import MemRefType, ModuleOp
@@ -24,6 +25,7 @@ from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.device import device_named
 from mini_infer.runtime.devices.cuda.cuda_device import CudaCode
 from mini_infer.runtime.devices.cuda.cupy_calls import Stream, faults
+from mini_infer.runtime.devices.cuda.driver_calls import encoded
 
 CONFIG = EngineConfig(device="cuda", cache_kernels=False)
 BROKEN = ("no_barrier", "late_barrier", "two_barriers", "piped_too_early", "half_a_warp", "mixed_warp", "unaligned")
@@ -49,7 +51,8 @@ class GpuProgram:
         with gpu.active(), faults(launch.kernel):
             for memory, data in zip(there, here, strict=True):
                 stream.send(data, memory.address)
-            stream.launch(function, launch, [memory.address for memory in there])
+            maps = [encoded(each, there[each.argument].address + each.offset) for each in launch.maps]
+            stream.launch(function, launch, [memory.address for memory in there], maps)
             for memory, data in zip(there, here, strict=True):
                 stream.fetch(memory.address, data)
             stream.wait()
@@ -81,7 +84,7 @@ def program() -> Any:
 @pytest.fixture(autouse=True)
 def on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """The emulation's tests load programs for the GPU."""
-    for tests in (arithmetic, threads, warpgroups):
+    for tests in (arithmetic, tensor_maps, threads, warpgroups):
         monkeypatch.setattr(tests, "cuda_text", _as_it_is)
         monkeypatch.setattr(tests, "load", GpuProgram)
 
@@ -144,7 +147,18 @@ def test_a_product_takes_the_first_bits_of_f32(program: Any) -> None:
 @pytest.mark.parametrize("element", warpgroups.DTYPES)
 def test_products_of_a_warpgroup(element: str) -> None:
     """Layouts of fragments and of matrices in shared memory, and bulk copies: as above."""
+    _only_on_hopper()
+    warpgroups.test_products_of_a_warpgroup(element, warpgroups.compiled)
+
+
+@pytest.mark.parametrize("case", tensor_maps.CASES)
+def test_boxes_of_tensors(case: tensor_maps.Case) -> None:
+    """The driver's maps, swizzles, and zeros outside of a tensor."""
+    _only_on_hopper()
+    tensor_maps.test_boxes(case, tensor_maps.compiled)
+
+
+def _only_on_hopper() -> None:
     device: Any = device_named("cuda")
     if device.target(CONFIG).architecture.data != ARCHITECTURE:
-        pytest.skip(f"warpgroups are those of {ARCHITECTURE}")
-    warpgroups.test_products_of_a_warpgroup(element, warpgroups.compiled)
+        pytest.skip(f"what it tries is made for {ARCHITECTURE}")

@@ -24,6 +24,7 @@ from mini_infer.dialects.gpu.mbarriers import (
 from mini_infer.dialects.gpu.memory_spaces import PRIVATE
 from mini_infer.dialects.gpu.nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, LdMatrixOp, MmaOp
 from mini_infer.dialects.gpu.shuffle import ShuffleOp
+from mini_infer.dialects.gpu.tensor_maps import TensorLoadOp
 from mini_infer.dialects.gpu.warpgroup import (
     ProxyFenceOp,
     WarpgroupCommitOp,
@@ -90,11 +91,17 @@ def _other_phase(op: Operation) -> None:
 
 
 def _barrier_behind(op: Operation) -> None:
-    assert isinstance(op, MBarrierWaitOp | MBarrierExpectOp | BulkCopyOp)
+    assert isinstance(op, MBarrierWaitOp | MBarrierExpectOp | BulkCopyOp | TensorLoadOp)
     number = list(op.operands).index(op.index)
     behind = _before(op, arith.AddiOp(op.index, _number(op, 1, IndexType())))
     count = cast("MBarrierGroupType", op.barriers.type).num_barriers.data
     op.operands[number] = _before(op, arith.RemUIOp(behind, _number(op, count, IndexType())))
+
+
+def _next_coordinate(op: Operation) -> None:
+    """Along the last dimension."""
+    assert isinstance(op, TensorLoadOp)
+    _shifted(op, len(op.coordinates), _number(op, 1, IndexType()))
 
 
 def _more_bytes(op: Operation) -> None:
@@ -208,9 +215,12 @@ KINDS: dict[str, Kind] = {
     "elements of a right fragment are swapped": Kind(_is(MmaOp), _swap_lanes(1)),
     "nobody waits for bulk copies": Kind(_is(MBarrierWaitOp), Rewriter.erase_op),
     "a wait is for the other phase": Kind(_is(MBarrierWaitOp), _other_phase),
-    "a barrier is another stage's": Kind(_is(MBarrierWaitOp, MBarrierExpectOp, BulkCopyOp), _barrier_behind),
+    "a barrier is another stage's": Kind(
+        _is(MBarrierWaitOp, MBarrierExpectOp, BulkCopyOp, TensorLoadOp), _barrier_behind
+    ),
     "a barrier expects too many bytes": Kind(_is(MBarrierExpectOp), _more_bytes),
     "a barrier is not initialised": Kind(_is(MBarrierInitOp), Rewriter.erase_op),
+    "a box begins further on": Kind(_is(TensorLoadOp), _next_coordinate),
     "a fence is missing": Kind(_is(MBarrierFenceOp, ProxyFenceOp, WarpgroupFenceOp), Rewriter.erase_op),
     "a wait is for too few products": Kind(_is(WarpgroupWaitOp), _wait_less),
     "a group of products is not closed": Kind(_is(WarpgroupCommitOp), Rewriter.erase_op),

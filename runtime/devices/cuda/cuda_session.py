@@ -28,6 +28,7 @@ from ..launch_device import describe_launch
 from ..program_run import SLOT, Due, DueRead, ProgramRun
 from ..remote_session import RemoteSession, grown
 from .cupy_calls import Gpu, Stream, faults
+from .driver_calls import encoded
 from .launch_times import LaunchTimes
 from .stretches import Stretches, keep_recent
 
@@ -233,9 +234,10 @@ class CudaSession(RemoteSession):
             return
         launch = due.launch
         with faults(describe_launch(launch)):
-            given = [*(roots[each.root] + each.offset for each in launch.arguments), *launch.sizes]
+            given = [roots[each.root] + each.offset for each in launch.arguments]
             if not launch.is_empty:
-                self._stream.launch(self._functions[launch.kernel], launch, given)
+                maps = [encoded(each, given[each.argument] + each.offset) for each in launch.maps]
+                self._stream.launch(self._functions[launch.kernel], launch, [*given, *launch.sizes], maps)
             if after is not None:
                 after(due.number)
 

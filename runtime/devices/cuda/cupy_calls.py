@@ -250,12 +250,13 @@ class Stream:
         runtime = self._cuda.runtime
         runtime.memcpyAsync(target, source, nbytes, runtime.memcpyDeviceToDevice, self._stream.ptr)
 
-    def launch(self, function: Any, launch: Launch, addresses: Sequence[int]) -> None:
-        """Launches a kernel with the addresses, and numbers behind them, as its arguments.
+    def launch(self, function: Any, launch: Launch, addresses: Sequence[int], structures: Sequence[Array] = ()) -> None:
+        """Launches a kernel with the addresses, numbers behind them, and structures as its arguments.
 
-        Of a number that it takes in 32 bits it reads the lower half.
+        Of a number that it takes in 32 bits it reads the lower half. A structure is an array of one element, which CuPy
+        passes by value.
         """
-        arguments = tuple(np.uintp(address) for address in addresses)
+        arguments = (*(np.uintp(address) for address in addresses), *structures)
         function(
             launch.grid,
             launch.block,

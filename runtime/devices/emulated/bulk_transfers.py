@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -10,10 +10,11 @@ import numpy as np
 from xdsl.ir import Operation
 
 from ....dialects.gpu.mbarriers import UNIT
+from ....dialects.gpu.tensor_maps import TensorLoadOp, alignment_of, swizzled
 from ...device import Array
 from . import checked_memory, memory
 from .batch import Batch
-from .memory import MemoryView, SharedMemory, Site
+from .memory import GlobalMemory, MemoryView, SharedMemory, Site
 from .thread_values import Mask, Value, broadcast_to, varies
 from .warps import barrier
 
@@ -107,29 +108,84 @@ class MBarriers:
         mask: Mask,
     ) -> None:
         """nvgpu.bulk_async_copy"""
+        rows, threads = self._one_thread(site.op, mask)
+        one = replace(site, lanes=0, unit=site.stored)
+        place = self._access.place(one, source, source_indices, mask)
+        self._check_aligned(site, place, UNIT, rows, threads)
+
+        def read() -> Array:
+            data = np.asarray(source.space.load(site, place, mask))
+            whole = broadcast_to(data, (*np.broadcast_shapes(data.shape[:2], self._batch.shape), site.lanes))
+            return np.array(whole[rows, threads])
+
+        self._begin(site, read, target, target_indices, UNIT, group, index, rows, threads, mask)
+
+    def copy_box(
+        self,
+        site: Site,
+        source: MemoryView,
+        coordinates: Sequence[Value],
+        target: MemoryView,
+        target_indices: Sequence[Value],
+        group: BarrierGroup,
+        index: Value,
+        mask: Mask,
+    ) -> None:
+        """nvgpu.tma.async.load: elements outside of the tensor are zeros; units of 16 bytes are swizzled."""
+        map, space = cast("TensorLoadOp", site.op).map, source.space
+        assert isinstance(space, GlobalMemory)
+        rows, threads = self._one_thread(site.op, mask)
+        self._check_aligned(site, source.offset, UNIT, rows, threads)
+        box = map.box.get_shape()
+        at = np.zeros((len(rows), 1), np.int64) + source.offset
+        inside = np.ones((len(rows), 1), bool)
+        for axis, steps in enumerate(np.indices(box).reshape(len(box), -1)):
+            place = self._of(coordinates[axis], rows, threads)[:, None] + steps
+            inside = inside & (place >= 0) & (place < source.sizes[axis])
+            at = at + place * source.strides[axis]
+        to = swizzled(np.arange(site.lanes) * site.stored.itemsize, map.line) // site.stored.itemsize
+
+        def read() -> Array:
+            data = np.empty(at.shape, site.stored)
+            data[:, to] = space.gathered(site, at, inside, self._mask(rows, threads))
+            return data
+
+        aligned = alignment_of(map.line)
+        self._begin(site, read, target, target_indices, aligned, group, index, rows, threads, mask)
+
+    def _begin(
+        self,
+        site: Site,
+        read: Callable[[], Array],
+        target: MemoryView,
+        target_indices: Sequence[Value],
+        aligned: int,
+        group: BarrierGroup,
+        index: Value,
+        rows: Array,
+        threads: Array,
+        mask: Mask,
+    ) -> None:
+        """Starts a copy of what is read, by one thread of each of some blocks, to a multiple of so many bytes."""
         space = target.space
         assert isinstance(space, SharedMemory)
-        rows, threads = self._one_thread(site.op, mask)
         barrier = self._ready(site.op, group, index, rows, threads)
         if not group.fenced[rows, barrier].all():
             self._batch.fail(site.op, "the barrier was initialised, but not fenced since", mask)
-        one = replace(site, lanes=0, unit=site.stored)
-        places = [
-            self._access.place(one, window, indices, mask)
-            for window, indices in ((source, source_indices), (target, target_indices))
-        ]
-        for place in places:
-            odd = np.asarray(self._of(place, rows, threads) * site.stored.itemsize % UNIT != 0)
-            if odd.any():
-                fact = f"byte {{byte}} is no multiple of {UNIT}"
-                where = self._mask(rows[odd], threads[odd])
-                self._batch.fail(site.op, fact, where, byte=place * site.stored.itemsize)
-        at = self._of(places[1], rows, threads)
+        place = self._access.place(replace(site, lanes=0, unit=site.stored), target, target_indices, mask)
+        self._check_aligned(site, place, aligned, rows, threads)
+        at = self._of(place, rows, threads)
         if isinstance(space, checked_memory.CheckedShared):
             space.begin_bulk(site, at, rows, threads)
-        data = np.asarray(source.space.load(site, places[0], mask))
-        whole = broadcast_to(data, (*np.broadcast_shapes(data.shape[:2], self._batch.shape), site.lanes))
-        self._pending.append(_Copy(site, space, group, rows, barrier, at, np.array(whole[rows, threads])))
+        self._pending.append(_Copy(site, space, group, rows, barrier, at, read()))
+
+    def _check_aligned(self, site: Site, place: Value, aligned: int, rows: Array, threads: Array) -> None:
+        """Checks that a position is a multiple of so many bytes."""
+        odd = np.asarray(self._of(place, rows, threads) * site.stored.itemsize % aligned != 0)
+        if odd.any():
+            where = self._mask(rows[odd], threads[odd])
+            byte = place * site.stored.itemsize
+            self._batch.fail(site.op, f"byte {{byte}} is no multiple of {aligned}", where, byte=byte)
 
     def wait(self, op: Operation, group: BarrierGroup, index: Value, parity: Value, _: Value, mask: Mask) -> None:
         """nvgpu.mbarrier.try_wait.parity: the phase must be completed by what was started before."""

@@ -163,6 +163,29 @@ class CheckedGlobal(GlobalMemory):
             self._note(site, at, mask, True)
         super().store(site, at, value, mask)
 
+    @override
+    def gathered(self, site: Site, at: Array, inside: Array, by: Array) -> Array:
+        size = site.stored.itemsize
+        bad = inside & ((at * size < self._low) | ((at + 1) * size > self._high))
+        fact = "the tensor lies outside of the argument's bytes"
+        if not bad.any() and self._written is not None:
+            one = replace(site, lanes=0)
+            bad = inside & (self._map(self._written, one).take(at, mode="clip") != _ones(one))
+            fact = "reads bytes of global memory that are uninitialised"
+        if bad.any():
+            by = by.copy()
+            by[by.any(axis=1)] &= bad.any(axis=1, keepdims=True)
+            self.fail(site.op, fact, by)
+        if self.tracked is not None:
+            starts, cells = np.zeros((self.batch.blocks, 1), np.int64), size // self.tracked.cell
+            rows = by.any(axis=1)
+            for number in range(at.shape[1]):
+                starts[rows, 0] = at[:, number] * cells - self.tracked.low // self.tracked.cell
+                within = by.copy()
+                within[rows] &= inside[:, number : number + 1]
+                self.tracked.races.note(Access(site.op, starts.copy(), cells, within, False))
+        return super().gathered(site, at, inside, by)
+
     def _map(self, written: Array, site: Site) -> Array:
         """Which elements of a type were initialised, all bytes of an element as one number."""
         size = site.stored.itemsize

@@ -20,7 +20,7 @@ from math import prod
 from pathlib import Path
 
 from ....dialects.errors import CompileError, ConfigError, KernelError
-from ....lowering.gpu_to_cuda.device_program import Launch
+from ....lowering.gpu_to_cuda.device_program import Launch, TensorMap
 
 COMPILERS = ("g++", "clang++", "c++")
 OPTIONS = (
@@ -71,7 +71,9 @@ class Program:
             raise KernelError(f"{where}: there is no kernel of that name")
         count, most, cluster = self._kernels[launch.kernel]
         threads = launch.block[0] * launch.block[1] * launch.block[2]
-        arguments = [*(addresses[each.root] + each.offset for each in launch.arguments), *launch.sizes]
+        buffers = [addresses[each.root] + each.offset for each in launch.arguments]
+        maps = [tensor_map(each, buffers[each.argument] + each.offset) for each in launch.maps]
+        arguments = [*buffers, *launch.sizes, *(ctypes.addressof(each) for each in maps)]
         if len(arguments) != count:
             raise KernelError(f"{where}: {len(arguments)} arguments; the kernel takes {count}")
         if not 0 < threads <= most:
@@ -94,6 +96,25 @@ class Program:
             ctypes.c_size_t(_MESSAGE_BYTES),
         ):
             raise KernelError(f"{where}: {message.value.decode(errors='replace')}")
+
+
+class _TensorMap(ctypes.Structure):
+    _fields_ = (
+        ("base", ctypes.c_uint64),
+        ("strides", ctypes.c_uint64 * 4),
+        *((name, ctypes.c_uint32 * 5) for name in ("sizes", "box")),
+        *((name, ctypes.c_uint32) for name in ("rank", "itemsize", "swizzle")),
+    )
+
+
+def tensor_map(map: TensorMap, address: int) -> ctypes.Structure:
+    """What stands for the driver's encoding of a map: the shim's `TensorMap`."""
+    strides, sizes, box = (ctypes.c_uint64 * 4)(*map.strides), _five(map.sizes), _five(map.box)
+    return _TensorMap(address, strides, sizes, box, len(map.box), map.itemsize, map.swizzle)
+
+
+def _five(numbers: Sequence[int]) -> ctypes.Array[ctypes.c_uint32]:
+    return (ctypes.c_uint32 * 5)(*numbers)
 
 
 def load(text: str) -> Program:

@@ -46,6 +46,8 @@ _BUFFERS = (
     "nvgpu.cluster_load",
     "nvgpu.grid_barrier",
     "nvgpu.ldmatrix",
+    "nvgpu.tma.create.descriptor",
+    "nvgpu.tma.async.load",
     "nvgpu.warpgroup.mma",
 )
 

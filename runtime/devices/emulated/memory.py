@@ -202,6 +202,13 @@ class GlobalMemory(Bytes):
         units = self.view(site.unit or site.stored)
         _put(units, _scaled(site, at), _units(site, value), mask, site.lanes > 1 and site.unit is None)
 
+    def gathered(self, site: Site, at: Array, inside: Array, by: Array) -> Array:
+        """The elements at positions [block][element], zero where not `inside`; of the blocks of the threads `by`."""
+        del by
+        if self.batch.traffic is not None:
+            self.batch.traffic.loaded += site.stored.itemsize * int(inside.sum())
+        return np.where(inside, self.view(site.stored).take(at, mode="clip"), site.stored.type(0))
+
 
 def _put(units: Array, at: Value, value: Value, mask: Mask, by_lane: bool) -> None:
     if mask is True:

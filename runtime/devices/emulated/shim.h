@@ -32,6 +32,7 @@
 #define threadIdx (emulated::fiber->index)
 #define blockIdx (emulated::block->index)
 #define SHARED_MEMORY(name) i8* const name = emulated::block->shared
+#define TENSOR_MAP(name) const emulated::TensorMap name
 
 namespace emulated {
 
@@ -144,6 +145,19 @@ struct Copy {
   int bytes, valid, group;
 };
 
+// What stands for CUtensorMap; dimensions from the outermost one on. See compiled.py.
+struct TensorMap {
+  u64 base, strides[4];  // in bytes, of all dimensions but the last
+  u32 sizes[5], box[5], rank, itemsize, swizzle;
+};
+
+// A copy of a box of a tensor, with its first element.
+struct BoxCopy {
+  char* to;
+  TensorMap map;
+  int at[5];
+};
+
 // A barrier that counts bytes. Its phase is looked at when a thread waits for it: copies are as late as they may be.
 struct Barrier {
   int arrivals, arrived;  // those that a phase takes, 0 before it is initialised; and those of the current one
@@ -151,6 +165,7 @@ struct Barrier {
   u64 phases;             // that are complete
   bool fenced;
   std::vector<Copy> copies;
+  std::vector<BoxCopy> boxes;
 };
 
 // A product by a warpgroup: the thread's two rows of a, and where b lies.
@@ -312,6 +327,32 @@ static void perform(const Copy& copy) {
   memset(static_cast<char*>(copy.to) + copy.valid, 0, copy.bytes - copy.valid);
 }
 
+// Elements outside of the tensor are zeros; units of 16 bytes are swizzled. Returns the bytes.
+static int perform(const BoxCopy& copy) {
+  const TensorMap& map = copy.map;
+  const int line = map.box[map.rank - 1] * map.itemsize, units = map.swizzle / 16;
+  int lines = 1;
+  for (u32 i = 0; i + 1 < map.rank; ++i) lines *= map.box[i];
+  for (int number = 0; number < lines; ++number) {
+    const char* from = reinterpret_cast<const char*>(map.base);
+    bool inside = true;
+    for (int axis = int(map.rank) - 2, rest = number; axis >= 0; rest /= map.box[axis--]) {
+      const i64 place = copy.at[axis] + rest % int(map.box[axis]);
+      inside = inside && place >= 0 && place < map.sizes[axis];
+      from += place * i64(map.strides[axis]);
+    }
+    for (int byte = 0; byte < line; byte += map.itemsize) {
+      const i64 place = copy.at[map.rank - 1] + byte / int(map.itemsize);
+      const int at = number * line + byte, to = units ? at ^ at / 128 % units * 16 : at;
+      if (inside && place >= 0 && place < map.sizes[map.rank - 1])
+        memcpy(copy.to + to, from + place * map.itemsize, map.itemsize);
+      else
+        memset(copy.to + to, 0, map.itemsize);
+    }
+  }
+  return lines * line;
+}
+
 // Whether the phase of a barrier is complete, once what is left to copy is copied; then the next one begins.
 static bool complete(Barrier& barrier) {
   if (barrier.arrived < barrier.arrivals) return false;
@@ -320,6 +361,8 @@ static bool complete(Barrier& barrier) {
     barrier.copied += copy.bytes;
   }
   barrier.copies.clear();
+  for (const BoxCopy& copy : barrier.boxes) barrier.copied += perform(copy);
+  barrier.boxes.clear();
   if (barrier.copied != barrier.expected) return false;
   ++barrier.phases;
   barrier.arrived = 0;
@@ -401,7 +444,7 @@ static void run_cluster(char* stacks, Index size) {
   for (Block& of : running->blocks)
     for (auto& [_, group] : of.barriers)
       for (Barrier& each : group)
-        if (!each.copies.empty() && !running->failed) say("a block ends while bulk copies are in flight");
+        if (!(each.copies.empty() && each.boxes.empty()) && !running->failed) say("a block ends while bulk copies are in flight");
 }
 
 // Stacks are kept by each thread of the process for its next launch.
@@ -433,7 +476,7 @@ static int launch(void (*kernel)(void**), void** arguments, const u32* sizes, u6
                   size_t room) {
   static thread_local Stacks stacks;
   const Index grid = {sizes[0], sizes[1], sizes[2]}, size = {sizes[3], sizes[4], sizes[5]};
-  const int cluster = sizes[6], threads = size.x * size.y * size.z, bytes = (shared + CANARY + 127) / 128 * 128;
+  const int cluster = sizes[6], threads = size.x * size.y * size.z, bytes = (shared + CANARY + 1023) / 1024 * 1024;
   Launch mine = {};
   running = &mine;
   mine.cooperative = sizes[7];
@@ -445,8 +488,8 @@ static int launch(void (*kernel)(void**), void** arguments, const u32* sizes, u6
   mine.chance = seed * 0x9e3779b97f4a7c15u | 1;
   mine.fibers.resize(cluster * threads);
   mine.blocks.resize(cluster);
-  std::vector<u8> memory(cluster * bytes + 128);
-  u8* start = reinterpret_cast<u8*>((reinterpret_cast<uintptr_t>(memory.data()) + 127) / 128 * 128);
+  std::vector<u8> memory(cluster * bytes + 1024);
+  u8* start = reinterpret_cast<u8*>((reinterpret_cast<uintptr_t>(memory.data()) + 1023) / 1024 * 1024);
   for (int rank = 0; rank < cluster; ++rank) {
     Block& each = mine.blocks[rank];
     each.threads = threads;
@@ -489,10 +532,11 @@ static int launch(void (*kernel)(void**), void** arguments, const u32* sizes, u6
   return mine.failed;
 }
 
-// An argument of a kernel: an address, or the low bits of a number.
+// An argument of a kernel: an address, the map at an address, or the low bits of a number.
 template <class Given>
 static Given argument(void* given) {
   if constexpr (std::is_pointer_v<Given>) return static_cast<Given>(given);
+  else if constexpr (std::is_class_v<Given>) return *static_cast<const Given*>(given);
   else return static_cast<Given>(reinterpret_cast<intptr_t>(given));
 }
 template <class... Given, size_t... I>
@@ -738,6 +782,20 @@ static void copy_bulk(void* to, const void* from, int bytes, emulated::Barrier* 
   } else {
     barrier->copies.push_back(copy);
   }
+}
+template <class... At>
+static void copy_box(void* to, const emulated::TensorMap& map, emulated::Barrier* barrier, At... at) {
+  using namespace emulated;
+  const int aligned = std::max(128, 8 * int(map.swizzle));
+  if ((static_cast<i8*>(to) - block->shared) % aligned)
+    fail("a box is copied to an address that is no multiple of %d", aligned);
+  if (sizeof...(at) != map.rank) fail("%d coordinates for a map of %d dimensions", int(sizeof...(at)), int(map.rank));
+  if (!barrier->fenced) fail("a copy of a box for a barrier that was not fenced since it was initialised");
+  const BoxCopy copy = {static_cast<char*>(to), map, {at...}};
+  if (running->eager && next_chance() & 1)
+    barrier->copied += perform(copy);
+  else
+    barrier->boxes.push_back(copy);
 }
 
 static void proxy_fence() {}  // every thread sees all of memory here

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -38,6 +39,7 @@ from ....dialects.gpu.kernels import FuncOp
 from ....dialects.gpu.mbarriers import BulkCopyOp, MBarrierCreateOp
 from ....dialects.gpu.nvgpu import LINE_BYTES, AsyncCopyOp, AsyncWaitOp, LdMatrixOp
 from ....dialects.gpu.shuffle import ShuffleOp
+from ....dialects.gpu.tensor_maps import TensorLoadOp
 from ....dialects.gpu.warpgroup import WarpgroupMmaOp, WarpgroupWaitOp
 from ....dialects.graph.base import describe
 from ....dialects.sizes.formulas import formula
@@ -382,6 +384,14 @@ class _Writer:
         barrier = f"{self.name(op.barriers)}, {self.name(op.index)}"
         self.line(f"run.barriers.copy({site}, {', '.join(places)}, {barrier}, {mask})")
 
+    def box_copy(self, op: TensorLoadOp, mask: str) -> None:
+        box = op.map.box
+        site = self.give("s", site_of(op, box.element_type, prod(box.get_shape())))
+        barrier = f"{self.name(op.barriers)}, {self.name(op.index)}"
+        target = f"{self.name(op.destination)}, ({self.names(op.destination_indices)})"
+        source = f"{self.name(op.tensorMap)}, ({self.names(op.coordinates)})"
+        self.line(f"run.barriers.copy_box({site}, {source}, {target}, {barrier}, {mask})")
+
     def product(self, op: WarpgroupMmaOp, mask: str) -> None:
         site = self.give("s", site_of(op, _type(op.b).element_type, 0))
         b = f"{self.name(op.b)}, ({self.names(op.indices)})"
@@ -458,6 +468,8 @@ _HANDLERS: dict[str, Callable[[_Writer, Any, str], None]] = {
     "nvgpu.mbarrier.try_wait.parity": lambda w, op, mask: w.at_barrier("wait", op, mask),
     "nvgpu.bulk_async_copy": _Writer.bulk_copy,
     "nvgpu.proxy_fence": _Writer.step,
+    "nvgpu.tma.create.descriptor": _Writer.same,
+    "nvgpu.tma.async.load": _Writer.box_copy,
     "nvgpu.warpgroup.fence": _Writer.products_fence,
     "nvgpu.warpgroup.mma": _Writer.product,
     "nvgpu.warpgroup.commit": _Writer.products_commit,

@@ -444,3 +444,139 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// expected-error @below {{there is no swizzle 'swizzle_96b'; there are none, swizzle_32b, swizzle_64b, swizzle_128b}}
+func.func @f(%m: !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = swizzle_96b, l2promo = none, oob = zero, interleave = none>) {
+  func.return
+}
+
+// -----
+
+// expected-error @below {{boxes are copied to shared memory}}
+func.func @f(%m: !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32>, swizzle = none, l2promo = none, oob = zero, interleave = none>) {
+  func.return
+}
+
+// -----
+
+// expected-error @below {{a map of f64; there are maps of f32, f16, bf16}}
+func.func @f(%m: !nvgpu.tensormap.descriptor<tensor = memref<16x2xf64, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>) {
+  func.return
+}
+
+// -----
+
+// expected-error @below {{a box of (512, 32); it has 1 to 5 dimensions of 1 to 256 elements}}
+func.func @f(%m: !nvgpu.tensormap.descriptor<tensor = memref<512x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>) {
+  func.return
+}
+
+// -----
+
+// expected-error @below {{lines of 12 bytes; they must be a multiple of 16}}
+func.func @f(%m: !nvgpu.tensormap.descriptor<tensor = memref<16x3xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>) {
+  func.return
+}
+
+// -----
+
+// expected-error @below {{lines of 128 bytes; with swizzle_64b they have at most 64}}
+func.func @f(%m: !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = swizzle_64b, l2promo = none, oob = zero, interleave = none>) {
+  func.return
+}
+
+// -----
+
+func.func @f(%x: memref<50xf32>) {
+  // expected-error @below {{boxes of memref<16x32xf32, #gpu.address_space<workgroup>> are none of memref<50xf32>}}
+  %m = nvgpu.tma.create.descriptor %x : memref<50xf32> -> !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: memref<50x64xf32, strided<[1, 50]>>) {
+  // expected-error @below {{its strides must be known, and the last one 1}}
+  %m = nvgpu.tma.create.descriptor %x : memref<50x64xf32, strided<[1, 50]>> -> !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: memref<?x64xf32>) {
+  // expected-error @below {{its dimensions must be known and of at most 2^32 elements}}
+  %m = nvgpu.tma.create.descriptor %x : memref<?x64xf32> -> !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: memref<50x50xf32>) {
+  // expected-error @below {{200 bytes from one to the next; they must be a multiple of 16}}
+  %m = nvgpu.tma.create.descriptor %x : memref<50x50xf32> -> !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: memref<50x64xf32>, %n: index) {
+  %v = memref.reinterpret_cast %x to offset: [%n], sizes: [40, 64], strides: [64, 1] : memref<50x64xf32> to memref<40x64xf32, strided<[64, 1], offset: ?>>
+  // expected-error @below {{a map is of an argument of the kernel, or of a view of one at a constant offset}}
+  %m = nvgpu.tma.create.descriptor %v : memref<40x64xf32, strided<[64, 1], offset: ?>> -> !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: memref<50x64xf32>, %n: index, %b: !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 1>, %t: memref<16x32xf32, #gpu.address_space<workgroup>>) {
+  %m = nvgpu.tma.create.descriptor %x : memref<50x64xf32> -> !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>
+  // expected-error @below {{expected 2 coordinates, got 1}}
+  nvgpu.tma.async.load %m[%n], %b[%n] to %t[%n, %n] : !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 1> -> memref<16x32xf32, #gpu.address_space<workgroup>>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: memref<50x64xf32>, %n: index, %b: !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 1>, %t: memref<16x32xf32>) {
+  %m = nvgpu.tma.create.descriptor %x : memref<50x64xf32> -> !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>
+  // expected-error @below {{a box of memref<16x32xf32, #gpu.address_space<workgroup>> is copied to memref<16x32xf32>}}
+  nvgpu.tma.async.load %m[%n, %n], %b[%n] to %t[%n, %n] : !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 1> -> memref<16x32xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: memref<50x64xf32>, %n: index, %b: !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 1>, %t: memref<3x16x32xf32, #gpu.address_space<workgroup>>) {
+  %m = nvgpu.tma.create.descriptor %x : memref<50x64xf32> -> !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>
+  // expected-error @below {{expected 3 indices for memref<3x16x32xf32, #gpu.address_space<workgroup>>, got 2}}
+  nvgpu.tma.async.load %m[%n, %n], %b[%n] to %t[%n, %n] : !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 1> -> memref<3x16x32xf32, #gpu.address_space<workgroup>>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: memref<50x64xf32>, %n: index, %b: !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 1>, %t: memref<16x32xf32, strided<[40, 1]>, #gpu.address_space<workgroup>>) {
+  %m = nvgpu.tma.create.descriptor %x : memref<50x64xf32> -> !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>
+  // expected-error @below {{which is not contiguous}}
+  nvgpu.tma.async.load %m[%n, %n], %b[%n] to %t[%n, %n] : !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 1> -> memref<16x32xf32, strided<[40, 1]>, #gpu.address_space<workgroup>>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: memref<50x64xf32>, %n: index, %b: !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 1>, %t: memref<16x64xf32, #gpu.address_space<workgroup>>) {
+  %m = nvgpu.tma.create.descriptor %x : memref<50x64xf32> -> !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>
+  // expected-error @below {{whose last dimensions are others}}
+  nvgpu.tma.async.load %m[%n, %n], %b[%n] to %t[%n, %n] : !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 1> -> memref<16x64xf32, #gpu.address_space<workgroup>>
+  func.return
+}
+
+// -----
+
+func.func @f(%m: !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>, %n: index, %b: !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 1>, %t: memref<16x32xf32, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{the map of a copy is made in the same kernel}}
+  nvgpu.tma.async.load %m[%n, %n], %b[%n] to %t[%n, %n] : !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 1> -> memref<16x32xf32, #gpu.address_space<workgroup>>
+  func.return
+}

@@ -127,3 +127,19 @@ gpu.module @cooperative {
     gpu.return
   }
 }
+
+// CHECK-LABEL: gpu.module @tensor_maps
+// CHECK:           nvgpu.tma.create.descriptor %x : memref<50x64xf32> -> !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = swizzle_128b, l2promo = none, oob = zero, interleave = none>
+// CHECK-NEXT:      nvgpu.tma.async.load %m[%i, %i], %b[%i] to %t[%i, %i, %i] : !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = swizzle_128b, l2promo = none, oob = zero, interleave = none>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3> -> memref<3x16x32xf32, #gpu.address_space<workgroup>>
+gpu.module @tensor_maps {
+  gpu.func @boxes(%x: memref<50x64xf32>) kernel {
+    %i = gpu.thread_id x
+    %c0 = arith.constant 0 : index
+    %s = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
+    %t = memref.view %s[%c0][] : memref<?xi8, #gpu.address_space<workgroup>> to memref<3x16x32xf32, #gpu.address_space<workgroup>>
+    %b = nvgpu.mbarrier.create -> !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>
+    %m = nvgpu.tma.create.descriptor %x : memref<50x64xf32> -> !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = swizzle_128b, l2promo = none, oob = zero, interleave = none>
+    nvgpu.tma.async.load %m[%i, %i], %b[%i] to %t[%i, %i, %i] : !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = swizzle_128b, l2promo = none, oob = zero, interleave = none>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3> -> memref<3x16x32xf32, #gpu.address_space<workgroup>>
+    gpu.return
+  }
+}

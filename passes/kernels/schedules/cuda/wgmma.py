@@ -52,7 +52,7 @@ MOST_SPLIT = 128
 """Columns of a block of split numbers, of which registers hold two sums each."""
 STAGES = (4, 3)
 """Tiles of an operand in shared memory: as many as let all blocks be resident at once that could be with the least."""
-BARRIERS = 128  # bytes of the stages' barriers, beside what a launch asks for and aligned as that is
+BARRIERS = 1024  # bytes of the stages' barriers, beside what a launch asks for and aligned as that is
 
 
 @dataclass(frozen=True)
