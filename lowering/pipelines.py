@@ -77,6 +77,7 @@ DEVICE_GRAPH = _text(
 """How the target's kernels are fastest: layouts, borders, types, and products that are done together."""
 KERNELS = _text(
     "split-means",  # before form-kernels: means of rows join the kernel that makes the rows
+    "split-norms",  # before form-kernels: likewise moments, and what normalises rows those that read them
     "form-kernels",  # ops that share a loop nest
     "limit-threads",  # before choose-schedule, which cuts work for the threads there are
     "choose-schedule",  # of kernels, which are whole now

@@ -61,6 +61,7 @@ class ThreadBuilder(LoopBuilder):
     def __init__(self, block: Block) -> None:
         super().__init__(block)
         self.shared_bytes = 0
+        self._kept_bytes = 0
         self._shared: SSAValue | None = None
 
     def do(self, op: Operation) -> None:
@@ -86,16 +87,26 @@ class ThreadBuilder(LoopBuilder):
     # memory
 
     def shared(
-        self, element: Attribute, shape: Sequence[int], name: str | None = None, *, over: bool = False
+        self,
+        element: Attribute,
+        shape: Sequence[int],
+        name: str | None = None,
+        *,
+        over: bool = False,
+        kept: bool = False,
     ) -> SSAValue:
         """A dense array in the block's shared memory, aligned to 16 bytes; undefined at first.
 
-        `over` earlier arrays, which are used no more, or behind them.
+        `over` earlier arrays, which are used no more, or behind them. Those that are `kept` come before all others, and
+        no array is over them.
         """
         if self._shared is None:
             self._shared = self.insert(DynamicSharedMemoryOp())
-        start = 0 if over else -(-self.shared_bytes // ACCESS) * ACCESS
+        start = -(-(self._kept_bytes if over else self.shared_bytes) // ACCESS) * ACCESS
         self.shared_bytes = max(self.shared_bytes, start + prod(shape) * numpy_dtype(element).itemsize)
+        if kept:
+            assert self._kept_bytes == start or self._kept_bytes == self.shared_bytes == 0
+            self._kept_bytes = self.shared_bytes
         type = MemRefType(element, shape, memory_space=WORKGROUP)
         array = self.insert(memref.ViewOp(self._shared, self.index(start), [], type))
         array.name_hint = name

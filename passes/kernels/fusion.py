@@ -12,6 +12,8 @@ A group is a root and ops that ride along:
   pool the convolution that alone feeds it. A cast alone doesn't where a depthwise convolution can join.
 - A depthwise convolution joins the one that alone feeds it, and then a pointwise one both, each with its epilogue.
 - The means of the rows of pictures join the depthwise convolution that makes these: a second result.
+- What normalises the rows of a product's left-hand side, or of operands of its epilogue, for it alone, joins it, and so
+  do the moments of the rows that it makes: a second result.
 - The cast of a weight of narrower elements joins the contraction that alone reads it, and those of keys and values, or
   their product with a scale for each row, the attention.
 - Elementwise ops and views that make the parts of a concatenation for it alone join it, with elementwise ops after it
@@ -40,6 +42,7 @@ from ...dialects.graph.ops.block_weight import BlockWeight
 from ...dialects.graph.ops.contraction import ConvOp, MatmulOp
 from ...dialects.graph.ops.conversion import CastOp
 from ...dialects.graph.ops.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.ops.normalization import NormalizeOp, RowMomentsOp
 from ...dialects.graph.ops.quantization import DequantizeOp
 from ...dialects.graph.ops.reduction import ReduceMeanOp
 from ...dialects.graph.ops.rows import EmptyOp, ExtractRowsOp, InsertRowsOp
@@ -69,6 +72,8 @@ class Group:
     root: GraphOp
     ops: list[Operation] = field(init=False)
     members: set[Operation] = field(init=False)
+    normalises: bool = False
+    """Whether its code makes moments of rows, and normalises rows that it reads."""
 
     def __post_init__(self) -> None:
         self.ops, self.members = [self.root], {self.root}
@@ -93,10 +98,14 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
         if rules is not None:
             if isinstance(op, AttentionOp) and rules.widens_keys(op):
                 _take_narrow_keys(group, op, taken)
+            group.normalises = isinstance(op, MatmulOp) and rules.normalises_rows(op)
             if rules.reads_views(op):
                 _take_views(group, op, taken)
             if rules.takes_epilogue(op):
                 _take_epilogue(group, op, order, taken)
+            if group.normalises:
+                _take_normalised(group, op, taken)
+                _take_moments(group, order, taken)
             if op.FORM == "map" and isinstance(op, ElementwiseOp) and rules.joins_operands():
                 _take_operands(group, taken)
             if group.ops[-1] is op and isinstance(op, MatmulOp) and rules.takes_halves(op):
@@ -266,6 +275,8 @@ def _take_elementwise(
         if not isinstance(op, ElementwiseOp) or op in taken or shape_of(op.results[0]) != shape:
             break
         beside = _widened_beside(group, op, root, shape, taken)
+        if group.normalises:
+            beside += _normalised_beside(op, shape, taken)
         group.ops += [*beside, op]
         group.members.update((*beside, op))
         leaving = {value for value in (*leaving, *op.results) if group.is_used_outside(value)}
@@ -305,6 +316,42 @@ def _widened_beside(
                 narrowest, taking = _item_bytes(value), len(chain)
         found += reversed(chain[:taking])
     return found
+
+
+def _normalised_beside(op: Operation, shape: tuple[int, ...], taken: set[Operation]) -> list[Operation]:
+    """What normalises rows of other operands of `op`, in order, with the scale and the bias, for `op` alone."""
+    found: list[Operation] = []
+    for operand in op.operands:
+        chain: list[Operation] = []
+        value = operand
+        while (
+            isinstance(owner := value.owner, ElementwiseOp | NormalizeOp)
+            and owner.parent is op.parent
+            and owner not in taken
+            and value.has_one_use()
+            and shape_of(value) == shape
+        ):
+            chain.append(owner)
+            value = owner.operands[0]
+            if isinstance(owner, NormalizeOp):
+                found += reversed(chain)
+                break
+    return found
+
+
+def _take_normalised(group: Group, root: Operation, taken: set[Operation]) -> None:
+    """Adds what normalises the rows of the root's left-hand side, for it alone."""
+    op = root.operands[0].owner
+    if isinstance(op, NormalizeOp) and op.parent is root.parent and op not in taken and op.result.has_one_use():
+        _absorb(group, [op])
+
+
+def _take_moments(group: Group, order: dict[Operation, int], taken: set[Operation]) -> None:
+    """Adds the moments of the group's rows, if they are its first user."""
+    op = min(_readers(group.ops[-1]), key=order.__getitem__, default=None)
+    if isinstance(op, RowMomentsOp) and op not in taken and len(group.results()) == 1:
+        group.ops.append(op)
+        group.members.add(op)
 
 
 def _item_bytes(value: SSAValue) -> int:

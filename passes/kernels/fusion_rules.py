@@ -76,5 +76,9 @@ class FusionRules(ABC):
         """Whether the means of rows after `root` should be computed with it."""
 
     @abstractmethod
+    def normalises_rows(self, root: MatmulOp) -> bool:
+        """Whether the code of `root` makes moments of its rows, and normalises rows of operands as it reads them."""
+
+    @abstractmethod
     def takes_pointwise(self, depthwise: ConvOp, pointwise: ConvOp) -> bool:
         """Whether a convolution that is the only user of `depthwise`'s epilogue is 1x1 and should be fused."""

@@ -1,9 +1,10 @@
 """The form "contraction": a matrix product or channels-last convolution with its fused ops.
 
-The body is, in order: views of the operands; elementwise ops that compute the left-hand side; an unpack and a cast of a
-packed weight; the root; elementwise ops of the root's shape, or slices that are the halves of its columns with
-elementwise ops of their shape; and optionally a max pool or means of rows. choose-schedule, pack-weights and the code
-generator read kernels through this one form.
+The body is, in order: views of the operands; elementwise ops that compute the left-hand side, or an op that normalises
+its rows; an unpack and a cast of a packed weight; the root; elementwise ops of the root's shape, or slices that are the
+halves of its columns with elementwise ops of their shape; and optionally a max pool, means of rows, or the moments of
+rows. Among the elementwise ops behind the root may be some that normalise rows of an operand. choose-schedule,
+pack-weights and the code generator read kernels through this one form.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ....dialects.graph.base import ElementwiseOp, describe
 from ....dialects.graph.ops.block_weight import BlockWeight
 from ....dialects.graph.ops.contraction import ConvOp, MatmulOp
 from ....dialects.graph.ops.conversion import CastOp
+from ....dialects.graph.ops.normalization import NormalizeOp, RowMomentsOp
 from ....dialects.graph.ops.reduction import ReduceMeanOp
 from ....dialects.graph.ops.structure import ConstantOp, KernelOp, YieldOp
 from ....dialects.graph.ops.windows import MaxPoolOp
@@ -34,7 +36,8 @@ class ContractionForm:
     argument that holds its panels. Its elements may be narrower than the root's, with a cast in the body. `bias` is the
     convolution's bias. `blocks` dequantises the right-hand side, a panel at a time. `means` are those of the rows of
     pixels of `stored`, an additional result. `halves` are those of the root's columns, if the epilogue starts with
-    them: then half as many columns are stored.
+    them: then half as many columns are stored. `normalised` are the rows of the left-hand side, if they are: `lhs` is
+    what they are before. `moments` are those of rows of `stored`, an additional result.
     """
 
     root: MatmulOp | ConvOp
@@ -48,11 +51,18 @@ class ContractionForm:
     blocks: BlockWeight | None = None
     means: ReduceMeanOp | None = None
     halves: tuple[SSAValue, ...] = ()
+    normalised: NormalizeOp | None = None
+    moments: RowMomentsOp | None = None
 
     @property
     def stored(self) -> SSAValue:
         """The value that tiles store: the kernel's result, or the operand of its pool."""
         return self.epilogue[-1].results[0] if self.epilogue else self.root.results[0]
+
+    @property
+    def normalises(self) -> tuple[NormalizeOp, ...]:
+        """Ops of the epilogue that normalise rows of an operand."""
+        return tuple(op for op in self.epilogue if isinstance(op, NormalizeOp))
 
 
 def contraction_form(kernel: KernelOp) -> ContractionForm:
@@ -74,22 +84,28 @@ def contraction_of(ops: Sequence[Operation]) -> ContractionForm:
         weight = cast.operands[0]
     # A cast of weights that other kernels need too may stand here without users.
     prologue = tuple(op for op in before if isinstance(op, ElementwiseOp) and op is not cast and op.results[0].uses)
+    moments = after.pop() if after and isinstance(after[-1], RowMomentsOp) else None
     means = after.pop() if after and isinstance(after[-1], ReduceMeanOp) else None
     pool = after.pop() if after and isinstance(after[-1], MaxPoolOp) else None
     halves = tuple(op.result for op in halves_of(root.result, after))
     epilogue = tuple(op for op in after if not isinstance(op, ConstantOp) and op.results[0] not in halves)
     shape = shape_of(halves[0] if halves else root.results[0])
     for op in epilogue:
-        if not isinstance(op, ElementwiseOp) or shape_of(op.results[0]) != shape:
+        if not isinstance(op, ElementwiseOp | NormalizeOp) or shape_of(op.results[0]) != shape:
             raise CompileError(f"{describe(op)}: cannot be fused into a contraction")
     unpack = weight.owner if isinstance(weight.owner, UnpackOp) else None
     lhs = root.lhs if isinstance(root, MatmulOp) else root.x
+    normalised = lhs.owner if isinstance(lhs.owner, NormalizeOp) and lhs.owner.parent is root.parent else None
+    lhs = lhs if normalised is None else normalised.x
     bias = root.bias if isinstance(root, ConvOp) else None
     rhs = unpack.packed if unpack is not None else weight
     pooled = pool if isinstance(pool, MaxPoolOp) else None
     means = means if isinstance(means, ReduceMeanOp) else None
+    moments = moments if isinstance(moments, RowMomentsOp) else None
     blocks = rhs.owner if isinstance(rhs.owner, BlockWeight) and rhs.owner.parent is root.parent else None
-    return ContractionForm(root, lhs, rhs, unpack, bias, prologue, epilogue, pooled, blocks, means, halves)
+    return ContractionForm(
+        root, lhs, rhs, unpack, bias, prologue, epilogue, pooled, blocks, means, halves, normalised, moments
+    )
 
 
 @dataclass(frozen=True)

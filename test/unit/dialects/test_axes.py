@@ -52,7 +52,14 @@ from mini_infer.dialects.graph.ops.movement import (
     SlideOp,
     TransposeOp,
 )
-from mini_infer.dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.ops.normalization import (
+    BatchNormOp,
+    InstanceNormOp,
+    LayerNormOp,
+    NormalizeOp,
+    RmsNormOp,
+    RowMomentsOp,
+)
 from mini_infer.dialects.graph.ops.patches import Col2ImOp
 from mini_infer.dialects.graph.ops.picture_regions import RoiAlignOp, RoiPoolOp
 from mini_infer.dialects.graph.ops.quantization import DequantizeOp, QuantizeOp
@@ -196,6 +203,9 @@ CASES: list[Case] = [
     lambda x: LogSoftmaxOp(x(2, 4, 3), 2),
     lambda x: LayerNormOp(x(2, 3, 4), x(3, 4), x(4), axis=1),
     lambda x: RmsNormOp(x(2, 3, 4), x(4), axis=2),
+    lambda x: RowMomentsOp(x(2, 3, 8), 4),
+    lambda x: NormalizeOp(x(2, 3, 8), x(2, 3, 2, 2, low=0.5), epsilon=1e-3),
+    lambda x: NormalizeOp(x(3, 8), x(3, 4, 2, low=0.5), epsilon=1e-3, centred=False),
     lambda x: BatchNormOp(x(2, 3, 4), x(4), x(4), x(4), x(4, low=0.5), layout="NHWC"),
     lambda x: InstanceNormOp(x(2, 3, 4, 2), x(3), x(3)),
     lambda x: ReshapeOp(x(2, 3, 4, 5), (2, 12, 1, 5)),

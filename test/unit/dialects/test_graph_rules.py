@@ -32,7 +32,14 @@ from mini_infer.dialects.graph.ops.indexing import (
 )
 from mini_infer.dialects.graph.ops.linear_attention import LinearAttentionOp
 from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from mini_infer.dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.ops.normalization import (
+    BatchNormOp,
+    InstanceNormOp,
+    LayerNormOp,
+    NormalizeOp,
+    RmsNormOp,
+    RowMomentsOp,
+)
 from mini_infer.dialects.graph.ops.patches import Col2ImOp
 from mini_infer.dialects.graph.ops.picture_regions import RoiAlignOp, RoiPoolOp
 from mini_infer.dialects.graph.ops.recurrence import GruOp, LstmOp, RnnOp
@@ -89,6 +96,7 @@ lstm = partial(LstmOp, hidden=4)
 attention = partial(AttentionOp, scale=1.0)
 linear = partial(LinearAttentionOp, scale=1.0)
 norm = partial(LayerNormOp, axis=1)
+normalize = partial(NormalizeOp, epsilon=1e-5)
 cut = partial(SliceOp, starts=(0, 0), stops=(2, 2))
 pad = partial(PadOp, low=(0, 1), high=(0, 1))
 crop = partial(ResizeOp, shape=(2, 2), coordinate="tf_crop_and_resize")
@@ -217,6 +225,11 @@ RULES: list[tuple[Build, list[Array], str]] = [
     (partial(SoftmaxOp, axis=0), [i(2)], "operand must be of a float type, got i64"),
     # normalisation
     (norm, [f(2, 3), f(2)], "a scale of shape [2] doesn't fit elements of shape [3]"),
+    (partial(RowMomentsOp, piece=4), [f(2, 6)], "rows of 6 elements have no whole pieces of 4"),
+    (partial(RowMomentsOp, piece=0), [f(2, 6)], "pieces of 0 elements"),
+    (normalize, [f(2, 6), f(2, 4, 2)], "moments of shape [2, 4, 2] don't fit elements of shape [2, 6]"),
+    (normalize, [f(2, 6), f(2, 3, 3)], "moments of shape [2, 3, 3] don't fit elements of shape [2, 6]"),
+    (normalize, [f(2, 6), f(3, 2)], "moments of shape [3, 2] don't fit elements of shape [2, 6]"),
     (norm, [f(2, 3), f(3), f(1, 3)], "a bias of shape [1, 3] doesn't fit elements of shape [3]"),
     (
         partial(RmsNormOp, axis=1),

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from .....dialects.errors import CompileError
 from .....dialects.graph.base import describe
+from .....dialects.graph.ops.normalization import NormalizeOp
 from .....passes.kernels.schedules.cuda.products import PARTIALS
 from ....kernel_code.loop_builder import Index
 from ...gpu_kernel import GpuKernel, Grid
@@ -17,7 +18,8 @@ from ...thread_builder import ACCESS, ThreadBuilder
 from .block_operand import block_operand
 from .cluster_sums import SharedWriter
 from .operands import WIDEST, Operand, left_operand, right_operand
-from .outputs import Output, PartialWriter, Writer, add_partials
+from .outputs import Output, OutputWriter, PartialWriter, Writer, add_partials
+from .row_statistics import RowStatistics
 from .tile_copies import TileCopy
 
 
@@ -85,13 +87,18 @@ class Blocks:
             widest=widest,
         )
 
+    @property
+    def in_shared(self) -> bool:
+        """Whether sums go through shared memory: adjacent threads have adjacent columns of a row then."""
+        return self.cluster or self.output.form.moments is not None
+
     def where_row(self, b: ThreadBuilder, row: Index, write: Callable[[], None]) -> None:
-        """Runs write() if the row is in range, of the result or of the tile that a cluster adds."""
-        _where(b, row, self.bm if self.cluster else self.output.sizes[1], self.bm, write)
+        """Runs write() if the row is in range, of the result or of the tile in shared memory."""
+        _where(b, row, self.bm if self.in_shared else self.output.sizes[1], self.bm, write)
 
     def where_column(self, b: ThreadBuilder, column: Index, write: Callable[[], None]) -> None:
         """Runs write() if the column is in range."""
-        _where(b, column, self.bn if self.cluster else self.output.sizes[2], self.bn, write)
+        _where(b, column, self.bn if self.in_shared else self.output.sizes[2], self.bn, write)
 
 
 def _where(b: ThreadBuilder, at: Index, size: int, tile: int, write: Callable[[], None]) -> None:
@@ -172,18 +179,35 @@ class Block:
             name=name,
         )
 
+    @cached_property
+    def left_statistics(self) -> RowStatistics | None:
+        """Of the left-hand side's rows, if they are normalised; to be asked for before other shared arrays."""
+        op = self.blocks.output.form.normalised
+        return None if op is None else self._statistics(op)
+
+    @cached_property
+    def statistics(self) -> list[RowStatistics]:
+        """Of rows that the epilogue normalises; likewise."""
+        return [self._statistics(op) for op in self.blocks.output.form.normalises]
+
+    def _statistics(self, op: NormalizeOp) -> RowStatistics:
+        return RowStatistics(self.grid, op, self.first_row, self.blocks.bm, self.blocks.output.sizes[1])
+
+    def _results(self) -> OutputWriter:
+        return self.blocks.output.writer(self.grid, self.product, self.statistics)
+
     @property
     def corner(self) -> tuple[Index, Index]:
         """The row and column of the tile's first sum, as its writer counts them."""
-        return (0, 0) if self.blocks.cluster else (self.first_row, self.first_column)
+        return (0, 0) if self.blocks.in_shared else (self.first_row, self.first_column)
 
     def writer(self, most: int) -> tuple[Writer | SharedWriter, int]:
         """The writer of the sums, and the number of adjacent columns it takes at once (at most `most`)."""
         blocks, output = self.blocks, self.blocks.output
-        if blocks.cluster:
+        if blocks.in_shared:
             return SharedWriter(output, self.grid.b, blocks.bm, blocks.bn), most
         if blocks.splits == 1:
-            return output.writer(self.grid, self.product), output.lanes(most)
+            return self._results(), output.lanes(most)
         k = self.k
         assert k.scratch is not None
         whole = output.sizes[2] % most == 0 and k.aligned[k.scratch] == ACCESS
@@ -195,10 +219,16 @@ class Block:
         if not isinstance(writer, SharedWriter):
             return
         b, (_, rows, columns) = self.grid.b, self.blocks.output.sizes
-        results = self.blocks.output.writer(self.grid, self.product)
+        results = self._results()
 
         def use(row: Index, column: Index, lanes: int, sums: Callable[[], SSAValue]) -> None:
             row, column = b.add(self.first_row, row), b.add(self.first_column, column)
+
+            if self.blocks.output.form.moments is not None:
+                # Lanes of rows out of range take part in the shuffles of others.
+                inside = None if rows % self.blocks.bm == 0 else b.compare("slt", row, rows)
+                results.write(row if inside is None else b.min(row, b.sub(rows, 1)), column, sums(), lanes, inside)
+                return
 
             def write() -> None:
                 results.write(row, column, sums(), lanes)

@@ -1,4 +1,4 @@
-"""Split-K in a cluster: its blocks have parts of one tile's depth, and add their sums through shared memory.
+"""Tiles of sums in shared memory: of one block, or of a cluster, whose blocks have parts of one tile's depth (split-K).
 
 each block:   tile = its sums;  barrier of the cluster
               for each item of its share of the tile:
@@ -57,6 +57,9 @@ class SharedWriter:
             column = b.named(b.mul(b.rem(item, groups), lanes), "column")
 
             def part(rank: Index) -> SSAValue:
+                if blocks == 1:
+                    at = [row, column]
+                    return b.load(self._tile, at) if lanes == 1 else b.vload(self._tile, at, lanes)
                 return b.load_of_block(rank, self._tile, [row, column], lanes)
 
             def add(i: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
@@ -64,7 +67,9 @@ class SharedWriter:
 
             use(row, column, lanes, lambda: b.folded(blocks - 1, [part(0)], add)[0])
 
-        b.cluster_barrier()
+        meet = b.barrier if blocks == 1 else b.cluster_barrier
+        meet()
         first = b.add(b.mul(rank, threads), grid.lane)
         b.loop(first, self.rows * groups, one, step=blocks * threads)
-        b.cluster_barrier()
+        if blocks > 1:
+            meet()

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, Block, SSAValue
 
 from .....dialects.graph.ops.contraction import ConvOp
+from .....dialects.graph.ops.normalization import NormalizeOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....passes.kernels.forms.contraction import ContractionForm
 from .....passes.kernels.forms.product import product_shape
 from .....passes.kernels.schedules.cuda.products import PARTIALS, sums_of
 from ....kernel_code.arithmetic import Arithmetic, bits_of, convert
 from ....kernel_code.elements.element_values import Values, aligned
+from ....kernel_code.elements.moment_rules import know_statistics
 from ....kernel_code.index_expr import Expr, Var, delinearize, linear
 from ....kernel_code.lane_access import Line, NotVectorisable, Vector
 from ....kernel_code.loop_builder import Index, LoopBuilder
 from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import ACCESS, ThreadBuilder
+from .row_statistics import MomentsWriter, RowStatistics
+
+Known: TypeAlias = Mapping[NormalizeOp, tuple[SSAValue, SSAValue]]
+"""The mean and the scale of a row, for each op that normalises rows."""
 
 
 @dataclass
@@ -64,18 +72,30 @@ class Output:
         at = [Var(b.index(0), 0, size - 1) for size in self.sizes]
         try:
             with values.vectorised(Vector(at[2], lanes, lanes)):
-                self._write(values, line, [Expr.of(each) for each in at], b.splat(sums, lanes))
+                zero = b.constant(0.0, f32)
+                known = dict.fromkeys(self.form.normalises, (zero, zero))
+                self._write(values, line, [Expr.of(each) for each in at], b.splat(sums, lanes), known)
         except NotVectorisable:
             return False
         return not values.lanes.one_by_one and all(_is_aligned(each, at[2], lanes) for each in values.touched)
 
-    def writer(self, grid: Grid, batch: Index) -> OutputWriter:
-        """The writer of one product's sums from registers, for this launch."""
+    def writer(self, grid: Grid, batch: Index, statistics: Sequence[RowStatistics] = ()) -> OutputWriter:
+        """The writer of one product's sums from registers, for this launch, with `statistics` of rows."""
         values = Values(grid.b, self.k.kernel, grid.operands)
-        return OutputWriter(self, grid.b, values, values.line(grid.results[0]), batch)
+        op = self.form.moments
+        moments = None if op is None else MomentsWriter(grid, op, self.sizes[1])
+        return OutputWriter(self, grid.b, values, values.line(grid.results[0]), batch, statistics, moments)
 
-    def _write(self, values: Values, line: Line, at: Sequence[Expr], sums: SSAValue) -> None:
-        """Applies the epilogue to sums at (product, row, column) and stores the result."""
+    def _write(
+        self,
+        values: Values,
+        line: Line,
+        at: Sequence[Expr],
+        sums: SSAValue,
+        known: Known,
+        inside: SSAValue | None = None,
+    ) -> SSAValue:
+        """Applies the epilogue to sums at (product, row, column) and stores the result, where it is `inside`."""
         root, shape = self.form.root, product_shape(self.form.root)
         product, row, column = at
         inner = delinearize(row, shape.inner_sizes)
@@ -92,21 +112,38 @@ class Output:
             sums, bias = values.alike([sums, bias])
             sums = Arithmetic(b, sums.type).add(sums, bias)
         values.seed(root.results[0], index, convert(b, sums, self.sums, element))
-        values.store(values.at(self.k.kernel.terminator.operands[0], index), line, linear(index, line.strides))
+        for op, statistics in known.items():
+            know_statistics(op, values, tuple(index[:-1]), *statistics)
+        value = values.spread(values.at(self.k.kernel.terminator.operands[0], index))
+        place = linear(index, line.strides)
+        if inside is None:
+            values.store(value, line, place)
+        else:
+            b.when(inside, lambda: values.store(value, line, place))
+        return value
 
-    def write(self, values: Values, line: Line, at: Sequence[Index], sums: SSAValue, lanes: int) -> None:
-        """The same at an index; `sums` are those of `lanes` columns."""
+    def write(
+        self,
+        values: Values,
+        line: Line,
+        at: Sequence[Index],
+        sums: SSAValue,
+        lanes: int,
+        known: Known | None = None,
+        inside: SSAValue | None = None,
+    ) -> SSAValue:
+        """The same at an index; `sums` are those of `lanes` columns, `known` are means and scales of the row."""
+        known = known or {}
         with values.scope():
             where = [
                 Expr.of(i) if isinstance(i, int) else Expr.of(Var(i, 0, size - 1))
                 for i, size in zip(at, self.sizes, strict=True)
             ]
             if lanes == 1:
-                self._write(values, line, where, sums)
-                return
+                return self._write(values, line, where, sums, known, inside)
             along = Var(at[2], 0, self.sizes[2] - 1)
             with values.vectorised(Vector(along, lanes, lanes)):
-                self._write(values, line, [*where[:2], Expr.of(along)], sums)
+                return self._write(values, line, [*where[:2], Expr.of(along)], sums, known, inside)
 
 
 def _is_aligned(place: Expr, along: Var, lanes: int) -> bool:
@@ -127,10 +164,15 @@ class OutputWriter:
     values: Values
     line: Line
     batch: Index
+    statistics: Sequence[RowStatistics] = ()
+    moments: MomentsWriter | None = None
 
-    def write(self, row: Index, column: Index, sums: SSAValue, lanes: int) -> None:
-        """Writes the results of `lanes` columns, which must all be in range."""
-        self.output.write(self.values, self.line, (self.batch, row, column), sums, lanes)
+    def write(self, row: Index, column: Index, sums: SSAValue, lanes: int, inside: SSAValue | None = None) -> None:
+        """Writes the results of `lanes` columns, which must all be in range, if the row is `inside`."""
+        known = {each.op: each.of(row) for each in self.statistics}
+        value = self.output.write(self.values, self.line, (self.batch, row, column), sums, lanes, known, inside)
+        if self.moments is not None:
+            self.moments.write(row, column, value, lanes, inside)
 
 
 @dataclass

@@ -212,10 +212,11 @@ def write_pipeline(
     first: Index,
     tiles: int,
     compute: Callable[[Index], None],
+    meanwhile: Callable[[], None] | None = None,
 ) -> None:
     """Software pipeline: compute(stage) for each of `tiles` tiles from depth `first` on, while later ones are copied.
 
-    before:  start copying the first stages - 1 tiles
+    before:  start copying the first stages - 1 tiles; what is done `meanwhile`
     each:    wait for its tile; barrier (all threads have it, and none uses the previous tile); start copying the tile
       that replaces the previous one; compute; store what went through registers
     """
@@ -245,6 +246,8 @@ def write_pipeline(
     b.unrolled(first_ones, start)
     for _ in range(first_ones, ahead):
         close()
+    if meanwhile is not None:
+        meanwhile()
 
     def step(tile: Index, _: Sequence[SSAValue]) -> None:
         if waits:

@@ -30,6 +30,7 @@ from ...thread_builder import WARP, ThreadBuilder
 from .blocks import Blocks
 from .bulk_copies import bulk_copy
 from .outputs import Output
+from .row_statistics import RowStatistics
 from .tile_copies import TileCopy, write_pipeline
 
 
@@ -43,6 +44,7 @@ def lower(k: GpuKernel) -> None:
 
 def _write(k: GpuKernel, grid: Grid, schedule: Wgmma, blocks: Blocks) -> None:
     b, here = grid.b, blocks.here(k, grid)
+    normalised, statistics = here.left_statistics, here.statistics
     narrow = schedule.half or schedule.brain
     # Lanes read 8 rows and 4 depths, or pairs of them, at a time: padding of lines puts these into different banks.
     copy = here.left_copy(schedule.stages, by_depth_pad=8 if narrow else 4, by_row_pad=4 if narrow else 8)
@@ -54,7 +56,7 @@ def _write(k: GpuKernel, grid: Grid, schedule: Wgmma, blocks: Blocks) -> None:
     top = b.named(b.add(b.mul(b.div(grid.lane, WARP), ROWS * WARP // WARPGROUP), group), "warp_row")
     element = f16 if schedule.half else bf16 if schedule.brain else f32
     steps, chunks = schedule.bk // schedule.step, schedule.step // bulk.chunk
-    left = _Fragment(b, copy, element, steps, top, place, schedule.split)
+    left = _Fragment(b, copy, element, steps, top, place, schedule.split, normalised)
     pieces = schedule.bn // 8
     sums = b.private(f32, (pieces, 4), "sums")
     own = b.private(f32, (pieces, 4), "tile_sums") if schedule.split else sums
@@ -92,8 +94,16 @@ def _write(k: GpuKernel, grid: Grid, schedule: Wgmma, blocks: Blocks) -> None:
         b.warpgroup_wait(0)
         each_sum(lambda at: b.store(Arithmetic(b, f32).add(b.load(sums, at), b.load(own, at)), sums, at))
 
+    def combine_moments() -> None:
+        for each in (*([] if normalised is None else [normalised]), *statistics):
+            each.write()
+        if normalised is not None:
+            b.barrier()
+            left.read_statistics(here.first_row)
+
     each_sum(lambda at: b.store(zero, sums, at))
-    write_pipeline(b, [copy, bulk], here.first_depth, blocks.tiles, multiply_split if schedule.split else multiply)
+    compute = multiply_split if schedule.split else multiply
+    write_pipeline(b, [copy, bulk], here.first_depth, blocks.tiles, compute, combine_moments)
     writer, lanes = here.writer(2)
     first_row, first_column = here.corner
 
@@ -132,18 +142,30 @@ class _Fragment:
     first: Index
     place: Index
     split: bool
+    normalised: RowStatistics | None = None
     _held: SSAValue = field(init=False)
     _rest: SSAValue = field(init=False)
+    _rows: SSAValue | None = field(init=False)
 
     def __post_init__(self) -> None:
         shape = (self.steps, 4 * self.pair)
         self._held = self.b.private(self.element, shape, "left_part")
         self._rest = self.b.private(f32, shape, "left_rest") if self.split else self._held
+        self._rows = None if self.normalised is None else self.b.private(f32, (2, 2), "row_scale")
 
     @property
     def pair(self) -> int:
         """Adjacent depths that a thread holds."""
         return 1 if self.element == f32 else 2
+
+    def read_statistics(self, first_row: Index) -> None:
+        """Loads how the thread's rows are normalised: x * scale + shift, or to the last bit (x - mean) * scale."""
+        b, m = self.b, Arithmetic(self.b, f32)
+        assert self.normalised is not None and self._rows is not None
+        for half in range(2):
+            mean, scale = self.normalised.of(b.add(first_row, b.add(self.first, 8 * half)))
+            b.store(scale, self._rows, [half, 0])
+            b.store(mean if self.split else m.mul(m.neg(mean), scale), self._rows, [half, 1])
 
     def read(self, stage: Index, step: Index, depth: Index) -> None:
         """Loads and rounds the numbers of a step, whose depths start at `depth`."""
@@ -153,9 +175,16 @@ class _Fragment:
             row = b.add(self.first, b.mul(b.rem(e, 2), 8))
             at = b.add(depth, b.add(b.mul(self.place, pair), b.mul(b.div(e, 2), 4 * pair)))
             for number, value in enumerate(self._numbers(stage, row, at)):
-                self._round(value, [step, b.add(b.mul(e, pair), number)])
+                self._round(self._normalised(value, b.rem(e, 2)), [step, b.add(b.mul(e, pair), number)])
 
         b.unrolled(4, one)
+
+    def _normalised(self, number: SSAValue, half: Index) -> SSAValue:
+        if self._rows is None:
+            return number
+        m = Arithmetic(self.b, f32)
+        scale, other = (self.b.load(self._rows, [half, part]) for part in range(2))
+        return m.mul(m.sub(number, other), scale) if self.split else m.add(m.mul(number, scale), other)
 
     def _numbers(self, stage: Index, row: Index, depth: Index) -> list[SSAValue]:
         """The numbers of a row from `depth` on, as they are in shared memory."""

@@ -114,6 +114,10 @@ class CpuFusionRules(FusionRules):
         return depthwise.makes_means(root)
 
     @override
+    def normalises_rows(self, root: MatmulOp) -> bool:
+        return False  # a row that was made is in a near cache
+
+    @override
     def takes_pointwise(self, depthwise: ConvOp, pointwise: ConvOp) -> bool:
         return bands.takes_pointwise(pointwise, self._l2)
 

@@ -17,16 +17,19 @@ from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel.targets import GpuAttr
 from ...fusion_rules import FusionRules
 from .products import takes_blocks
+from .wgmma import has_warpgroups, multiplies_rows
 
 
 def rules(target: GpuAttr, forbid: Sequence[str] = ()) -> FusionRules:
     """The rules for a target."""
-    del target, forbid
-    return CudaFusionRules()
+    return CudaFusionRules(target, forbid)
 
 
 class CudaFusionRules(FusionRules):
     """Completed sums are in registers, so elementwise ops after them are applied there."""
+
+    def __init__(self, target: GpuAttr, forbid: Sequence[str]) -> None:
+        self._by_warpgroups = "wgmma" not in forbid and has_warpgroups(target)
 
     @override
     def reads_views(self, root: Operation) -> bool:
@@ -79,6 +82,10 @@ class CudaFusionRules(FusionRules):
     @override
     def makes_means(self, root: ConvOp) -> bool:
         return False  # two kernels would be launched for the means of pictures instead of one
+
+    @override
+    def normalises_rows(self, root: MatmulOp) -> bool:
+        return self._by_warpgroups and multiplies_rows(root)
 
     @override
     def takes_pointwise(self, depthwise: ConvOp, pointwise: ConvOp) -> bool:

@@ -52,15 +52,21 @@ MOST_NUMBERS = 2**31
 """Numbers of a block-quantised matrix, whose places are indices of 32 bits."""
 
 
-def code_for(kernel: KernelOp, *, of_bytes: bool = False, of_blocks: bool = False) -> ContractionForm | None:
+def code_for(
+    kernel: KernelOp, *, of_bytes: bool = False, of_blocks: bool = False, of_norms: bool = False
+) -> ContractionForm | None:
     """The form of a supported kernel; None for others.
 
     Supported are floats of at most 32 bits, or products `of_bytes`, operands that are windows on arguments,
-    channels-last convolutions of rank 1 or 2; with `of_blocks` right-hand sides that are block-quantised, too.
+    channels-last convolutions of rank 1 or 2; with `of_blocks` right-hand sides that are block-quantised, too, and with
+    `of_norms` rows that are normalised when they are read, or whose moments are a result.
     """
     form = contraction_form(kernel)
     root, values = form.root, (*form.root.operands, *form.root.results)
-    if form.prologue or form.halves or form.pool is not None or len(kernel.terminator.operands) != 1:
+    results = 1 if form.moments is None else 2
+    if form.prologue or form.halves or form.pool is not None or len(kernel.terminator.operands) != results:
+        return None
+    if not of_norms and (form.normalised or form.normalises or form.moments):
         return None
     if any(0 in shape_of(value) for value in values):
         return None
@@ -191,6 +197,8 @@ class Tiled:
     left_bytes: int = 4
     right_bytes: float = 4
     """Bytes of a number of each operand in memory."""
+    norms: float = 0
+    """Seconds for the statistics of rows that are normalised, and for moments."""
 
     @property
     def shared(self) -> int:
@@ -223,7 +231,7 @@ class Tiled:
             memory_seconds(copied / PRODUCTS_CACHE_SPEED, target),
             memory_seconds(packed_bytes_of(kernel, self.right_bytes), target),
         )
-        return LAUNCH + LATENCY + time + self._adding(shape.batch * shape.rows * shape.columns * 4, target)
+        return LAUNCH + LATENCY + self.norms + time + self._adding(shape.batch * shape.rows * shape.columns * 4, target)
 
     def _reached(self, target: GpuAttr) -> float:
         """The share of the multiprocessors that blocks can be on: a cluster's must be neighbours."""

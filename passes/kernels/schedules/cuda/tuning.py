@@ -137,9 +137,19 @@ measured."""
 WARP_ROWS_MOST_EACH = 32
 """Largest number of elements per lane for rows that are computed by a part of a warp."""
 
+ROW_STATISTICS = 0.1e-6
+"""Seconds in which a block combines the moments of its rows' pieces, while its first tiles are on their way: some 200
+cycles behind the loads. Expected, not measured."""
+ROW_MOMENTS = 0.12e-6
+"""Seconds of a warp for the moments of pieces of rows: three shuffles, SHUFFLES for five, and the arithmetic behind
+each. Expected, not measured."""
+
 WGMMA_REACHED = 0.7
 """Largest share of the tensor cores' peak that products by warpgroups reach: 60 to 80 % of the datasheet's are
 published. Expected, not measured."""
 WGMMA_READS = 94
 """Bytes of the left operand per nanosecond that the warps of a multiprocessor read from shared memory and round, while
 tensor cores multiply: MMA_READS. Expected, not measured."""
+WGMMA_NORMALISED = 1.15
+"""How much longer that takes where rows are normalised: one multiply-add for each number, beside a load and a
+conversion for two. Expected, not measured."""

@@ -23,13 +23,14 @@ from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute
 
 from .....dialects.gpu.warpgroup import ROWS, WARPGROUP
+from .....dialects.graph.base import ElementwiseOp
 from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
-from .....dialects.graph.ops.structure import KernelOp
+from .....dialects.graph.ops.structure import ConstantOp, KernelOp, WeightOp
 from .....dialects.graph.packing.core_matrices import CoreMatrixPacking
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
-from .....dialects.sizes.sizes import bounds_of
+from .....dialects.sizes.sizes import bounds_of, is_fixed
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, contraction_form
 from ...forms.product import product_shape
@@ -38,7 +39,7 @@ from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 from .cost import product_gflops
 from .products import MOST_ALONG_Z, Tiled, code_for, partial_sums, splits_for
-from .tuning import WGMMA_REACHED, WGMMA_READS
+from .tuning import ROW_MOMENTS, ROW_STATISTICS, VECTOR_ROWS_MOST_ROWS, WGMMA_NORMALISED, WGMMA_REACHED, WGMMA_READS
 
 ARCHITECTURE = "sm_90a"
 SIZES = tuple(product((128, 64), (256, 192, 128, 96, 64, 32)))
@@ -94,10 +95,10 @@ class Wgmma(Schedule[GpuAttr]):
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
         """Blocks of several sizes that fit a multiprocessor, and split-K factors for each."""
-        form, precision = code_for(kernel), target.precision.data
-        if target.architecture.data != ARCHITECTURE or precision not in BK:
+        form, precision = code_for(kernel, of_norms=True), target.precision.data
+        if not has_warpgroups(target):
             return
-        if form is None or not _has_weight(kernel, form, precision):
+        if form is None or not _has_weight(kernel, form, precision) or not _norms_fit(form):
             return
         shape = product_shape(form.root)
         half, brain, split = (precision == each for each in ("fp16", "bf16", "3xtf32"))
@@ -106,7 +107,11 @@ class Wgmma(Schedule[GpuAttr]):
                 continue
             if split and bn > MOST_SPLIT:
                 continue
+            if form.moments is not None and (shape.columns % bn or bn % form.moments.length):
+                continue
             for splits, cluster in splits_for(kernel, bm, bn, bk, target):
+                if splits > 1 and not cluster and (form.moments or form.normalises):
+                    continue
                 ways = [cls(bm, bn, bk, stages, splits, half, brain, split, cluster) for stages in STAGES]
                 resident = [each._tiled(kernel, target).resident(target) for each in ways]
                 blocks = ceil(shape.rows / bm) * ceil(shape.columns / bn) * shape.batch * splits
@@ -119,8 +124,9 @@ class Wgmma(Schedule[GpuAttr]):
         read, width = item_bytes(form.lhs), 2 if self.step == 16 else 8 if self.split else 4
         left = max(self.bm * (self.bk + 8), self.bk * (self.bm + 8)) * read
         # Fragments are read while tensor cores multiply: the slower of both counts.
-        reading = self.bm * self.bk * read / WGMMA_READS
+        reading = self.bm * self.bk * read / WGMMA_READS * (WGMMA_NORMALISED if form.normalised else 1)
         most = 2 * self.bm * self.bn * self.bk * machines / reading
+        norms = [*form.normalises, *([] if form.normalised is None else [form.normalised])]
         return Tiled(
             self.bm,
             self.bn,
@@ -129,10 +135,18 @@ class Wgmma(Schedule[GpuAttr]):
             self.cluster,
             self.threads,
             self.bn // 2 * (1 + self.split) + 64,
-            self.stages * (left + self.bn * self.bk * width) + BARRIERS,
+            self.stages * (left + self.bn * self.bk * width) + BARRIERS + len(norms) * self.bm * 8,
             min(product_gflops(target) * WGMMA_REACHED, most),
             right_bytes=width,
+            norms=len(norms) * ROW_STATISTICS + self._moments(form),
         )
+
+    def _moments(self, form: ContractionForm) -> float:
+        """Seconds of making moments: for each piece of a row that a warp comes to, one after the other."""
+        if form.moments is None:
+            return 0.0
+        lanes = self.bm * self.bn // 4 // (self.splits if self.cluster else 1)  # each has four columns
+        return ceil(lanes / self.threads) * ROW_MOMENTS
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
@@ -142,7 +156,7 @@ class Wgmma(Schedule[GpuAttr]):
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
         form, packing = contraction_form(kernel), self.packing(kernel)
         weight = argument_index(kernel, form.rhs)
-        readers = [form.root, *form.epilogue]
+        readers = [form.root, *(op for op in form.epilogue if isinstance(op, ElementwiseOp))]
         return InterfaceAttr.of(
             strided_operands=[each for each in plain_operands(kernel, readers) if each != weight],
             strided_results=[0],
@@ -169,6 +183,31 @@ class Wgmma(Schedule[GpuAttr]):
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
         """Partial sums under split-K without clusters."""
         return partial_sums(kernel, self.splits, self.cluster)
+
+
+def has_warpgroups(target: GpuAttr) -> bool:
+    """Whether a target has the instructions, and a precision for them."""
+    return target.architecture.data == ARCHITECTURE and target.precision.data in BK
+
+
+def multiplies_rows(root: MatmulOp) -> bool:
+    """Whether rows of f32, more than a few, are multiplied by a matrix of weights; before kernels are formed."""
+    plain = all(element_type_of_value(value) == f32 for value in (*root.operands, root.result))
+    weight = (
+        isinstance(root.rhs.owner, WeightOp | ConstantOp) and len(shape_of(root.rhs)) == 2 and root.transpose_a is None
+    )
+    if not plain or not weight or 0 in (*shape_of(root.lhs), *shape_of(root.rhs)):
+        return False
+    rows = product_shape(root).rows
+    return not is_fixed(rows) or rows > VECTOR_ROWS_MOST_ROWS
+
+
+def _norms_fit(form: ContractionForm) -> bool:
+    """Whether rows that are normalised, and moments, are those of a plain product of f32; pieces are of a few lanes."""
+    norms = [each for each in (form.normalised, *form.normalises, form.moments) if each is not None]
+    plain = isinstance(form.root, MatmulOp) and form.root.transpose_a is None
+    pieces = form.moments is None or form.moments.length in (8, 16, 32)
+    return not norms or (plain and pieces and all(element_type_of_value(each.x) == f32 for each in norms))
 
 
 def _has_weight(kernel: KernelOp, form: ContractionForm, precision: str) -> bool:
