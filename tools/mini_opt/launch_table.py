@@ -34,8 +34,8 @@ SHOWN = 3  # nodes listed per launch; more are only counted
 def launch_table(module: ModuleOp) -> str:
     """Kernel, grid, block, bytes of shared memory per block, byte offsets of its buffers, and its ONNX nodes.
 
-    A grid "at once" is that of a cooperative launch. Where there are loops or branches, the program of the host follows,
-    which refers to launches by number.
+    A grid "at once" is that of a cooperative launch. Where there are loops or branches, the program of the host
+    follows, which refers to launches by number.
     """
     program = device_program(module)
     roots = _roots(main_of(module, "-t launches"))
