@@ -121,7 +121,9 @@ def show_generated(
                     console.file.flush()
     console.print("" if len(given) == 1 else "\n".join(told), soft_wrap=True)
     facts = _facts(given, found, times)
-    notes.print(f"{model}: {generator.engine.plan.threads} thread(s), loaded in {seconds:.2f} s; {_speed(facts)}")
+    plan = generator.engine.plan
+    where = plan.config.place if plan.launches else f"{plan.threads} thread(s)"
+    notes.print(f"{model}: {where}, loaded in {seconds:.2f} s; {_speed(facts)}")
     return {
         "model": model,
         "threads": generator.engine.plan.threads,

@@ -91,10 +91,10 @@ class PresentTensor(Tensor):
 
 def room_tensor_of(cache: CacheSpec, past: Tensor, device: str, taken: list[Storage]) -> Tensor:
     """`room_of` for tensors: the buffer on the device that starts with `past`, or a new one with a copy of it."""
-    is_free = not any(past.storage.overlaps(each) for each in taken)
-    if isinstance(past, PresentTensor) and past.device == device and past.begins(cache.room) and is_free:
-        taken.append(past.storage)
-        return past.room
+    room = past.room if isinstance(past, PresentTensor) and past.begins(cache.room) else None
+    if room is not None and room.device == device and not any(map(room.storage.overlaps, taken)):
+        taken.append(room.storage)
+        return room
     with memory_for(f"{cache.room.nbytes} bytes of a cache"):
         whole = Tensor.empty(cache.room.shape, cache.room.dtype, device=device)
     if past.nbytes:

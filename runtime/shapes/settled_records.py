@@ -76,8 +76,7 @@ def _maker(record: object, places: Mapping[int, int]) -> Callable[[Sequence[int]
     if isinstance(record, Size):
         return itemgetter(places[record])
     if is_dataclass(record) and not isinstance(record, type):
-        inner = _maker(tuple(getattr(record, each.name) for each in fields(record)), places)
-        kind = type(record)
+        kind, inner = type(record), _maker(tuple(getattr(record, each.name) for each in fields(record)), places)
         return None if inner is None else lambda numbers: kind(*inner(numbers))
     if not isinstance(record, tuple):
         return None

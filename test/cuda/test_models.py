@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from shape_cases import Build, encoder, model_of, pictures
 
 import mini_infer as mi
 from mini_infer.runtime.device import Array
+from mini_infer.tools.demos.llama import LlamaSizes, Style, llama
 
 ROUNDED = {"tf32": 2e-3, "3xtf32": 1e-5, "fp16": 2e-3, "bf16": 2e-2}
 """What the products' rounding may do to outputs of small models, relative to the largest element."""
@@ -79,6 +81,18 @@ def test_shapes_of_a_profile(case: Build, precision: str) -> None:
         for call, outputs in zip(calls, wanted, strict=True):
             for output, array in engine(call).items():
                 assert distance(array, outputs[output]) <= tolerance
+
+
+@pytest.mark.parametrize("cache_type", [None, "f16", "int8"])
+@pytest.mark.parametrize("style", ["attention", "scatter"])
+def test_language_models(style: Style, cache_type: str | None, tmp_path: Path) -> None:
+    """Caches that grow are launched eagerly, or captured as lengths come again; the others are one graph."""
+    sizes = LlamaSizes(vocabulary=50, hidden=64, inner=40, layers=2, heads=4, key_heads=2, capacity=40)
+    (file := tmp_path / "model.onnx").write_bytes(llama(style, sizes, seed=3).SerializeToString())
+    options: dict[str, Any] = {"capacity": 40, "sequences": 2, "cache_type": cache_type}
+    cpu, gpu = mi.Generator(file, 1, **options), mi.Generator(file, device="cuda", **options)
+    for prompts in ([[20, 31, 5, 6]], [[20, 31, 5, 6], [3, 3, 8, 1]]) * 3:
+        assert [*gpu.generate(prompts, 8)] == [*cpu.generate(prompts, 8)]
 
 
 @pytest.mark.parametrize("precision", ROUNDED)

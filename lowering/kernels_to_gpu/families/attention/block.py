@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from .....dialects.graph.ops.attention import AttentionOp
 from .....dialects.graph.values import element_type_of_value, is_bool
-from .....passes.kernels.forms.attention import attention_sizes
+from .....passes.kernels.forms.attention import attention_sizes, in_memory, scale_of
 from .....passes.kernels.kernel_facts import item_bytes
 from .....passes.kernels.schedules.cuda.attention.flash import STAGES
 from ....kernel_code.arithmetic import Arithmetic
@@ -61,7 +61,13 @@ class AttentionBlock:
         self.m = Arithmetic(self.b, self.element)
         self.rounded, self.unit = rounded, log2(e) if rounded else 1.0
         self.scale = self.m.constant(root.scale.value.data * self.unit)
-        self.query, self.key, self.value = (operand_window(grid, v) for v in (root.query, root.key, root.value))
+        self.query, self.key, self.value = (
+            operand_window(grid, in_memory(each)) for each in (root.query, root.key, root.value)
+        )
+        self.key_scale, self.value_scale = (
+            None if (scale := scale_of(each)) is None else operand_window(grid, scale)
+            for each in (root.key, root.value)
+        )
         self.mask = None if root.mask is None else mask_window(grid, root.mask)
         self.out = result_window(grid, root)
         b, s = self.b, self.sizes
@@ -104,7 +110,10 @@ class AttentionBlock:
         share, end = -(-tiles // self.splits), self._end(tiles)
         first = b.mul(self.split, share)
         last = b.min(b.add(first, share), end) if self.splits > 1 else end
-        sources = [self._source(self.key, *keys), self._source(self.value, *values)]
+        sources = [
+            self._source(self.key, self.key_scale, self.sizes.depth, *keys),
+            self._source(self.value, self.value_scale, self.sizes.width, *values),
+        ]
 
         def slot(number: Index) -> Index:
             return b.mul(b.rem(number, STAGES), self.tile_keys)
@@ -147,18 +156,21 @@ class AttentionBlock:
             query = b.select(b.compare("eq", from_head, to_head), b.index(query), b.index(s.queries - 1))
         return b.min(b.add(b.div(query, self.tile_keys), 1), tiles)
 
-    def _source(self, window: OperandWindow, array: SSAValue, columns: int) -> SharedRows:
-        keys, size = self.sizes.keys, self.sizes.depth if window is self.key else self.sizes.width
+    def _source(
+        self, window: OperandWindow, scale: OperandWindow | None, size: int, array: SSAValue, columns: int
+    ) -> SharedRows:
+        keys, first = self.sizes.keys, [self.batch, self.key_head, 0]
         return SharedRows(
             grid=self.grid,
-            source=window.at(self.b, [self.batch, self.key_head, 0], [keys, size]),
+            source=window.at(self.b, first, [keys, size]),
+            scale=None if scale is None else scale.at(self.b, first, [keys, 1]),
             rows=keys,
             size=size,
             destination=array,
             tile=self.tile_keys,
             columns=columns,
             lanes=self.lanes,
-            aligned=is_aligned(self.k, self.grid, window) and size % self.lanes == 0,
+            aligned=is_aligned(self.k, self.grid, window, self.lanes) and size % self.lanes == 0,
         )
 
     def load_queries(self, array: SSAValue, columns: int) -> None:

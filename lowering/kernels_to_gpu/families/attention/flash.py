@@ -210,7 +210,7 @@ class _FlashBlock(AttentionBlock):
                 factor = m.div(m.constant(1.0), self.divisor(total, peak))
                 place = b.linear(row.place, self.out.strides[:3], self.out.offset)
                 target = b.view(self.out.buffer, place, [s.width], self.out.strides[3:])
-                aligned = is_aligned(self.k, self.grid, self.out)
+                aligned = is_aligned(self.k, self.grid, self.out, self.lanes)
                 self._store(i, target, b.splat(factor, self.lanes), aligned)
                 return
             parts = self.grid.scratch_part("results")

@@ -108,8 +108,12 @@ class _FlashWgmmaBlock(AttentionBlock):
         array = b.shared(f32, [stages * keys, line], f"{name}_in_memory")
         stages, depth, across = rounded
         laid_out = b.shared(self.units.element, [stages, depth // self.chunk, across, self.chunk], name)
-        source = self._source(self.key if name == "keys" else self.value, array, columns)
-        return _Tiles(source, array, laid_out)
+        read = (
+            (self.key, self.key_scale, self.sizes.depth)
+            if name == "keys"
+            else (self.value, self.value_scale, self.sizes.width)
+        )
+        return _Tiles(self._source(*read, array, columns), array, laid_out)
 
     def write(self) -> None:
         b, m, tiles = self.b, self.m, -(-self.sizes.keys // self.options.keys)
@@ -348,7 +352,7 @@ class _FlashWgmmaBlock(AttentionBlock):
         """Stores a row of the result."""
         b, m, s = self.b, self.m, self.sizes
         factor = m.div(m.constant(1.0), self.divisor(total, b.load(self.peaks, [half])))
-        lanes = 2 if is_aligned(self.k, self.grid, self.out) and s.width % 2 == 0 else 1
+        lanes = 2 if is_aligned(self.k, self.grid, self.out, self.lanes) and s.width % 2 == 0 else 1
 
         def store() -> None:
             place = b.linear([*self.rows[half].place, 0], self.out.strides, self.out.offset)

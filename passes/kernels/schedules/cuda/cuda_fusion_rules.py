@@ -37,7 +37,7 @@ class CudaFusionRules(FusionRules):
 
     @override
     def widens_keys(self, root: Operation) -> bool:
-        return False
+        return isinstance(root, AttentionOp)
 
     @override
     def writes_transposed(self, root: Operation) -> bool:
@@ -57,11 +57,11 @@ class CudaFusionRules(FusionRules):
 
     @override
     def joins_parts(self) -> bool:
-        return False
+        return True
 
     @override
     def joins_operands(self) -> bool:
-        return False
+        return True
 
     @override
     def takes_halves(self, root: MatmulOp) -> bool:

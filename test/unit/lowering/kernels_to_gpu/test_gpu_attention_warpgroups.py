@@ -11,15 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 from gpu_kernel_runs import check, compiled
-from kernel_runs import compare, kernel_of, reference
+from kernel_runs import Writer, compare, kernel_of, reference
 from unit.lowering.kernels_to_gpu.test_gpu_attention import ROUNDED, SIZES, Case, attention, by_tokens
 from unit.lowering.kernels_to_gpu.test_gpu_warpgroups import disassembler
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Operation, SSAValue
 
 from mini_infer.dialects.errors import KernelError
 from mini_infer.dialects.gpu.kernels import BarrierOp
 from mini_infer.dialects.gpu.nvgpu import AsyncWaitOp
 from mini_infer.dialects.gpu.warpgroup import ProxyFenceOp, WarpgroupFenceOp, WarpgroupWaitOp
+from mini_infer.dialects.graph.ops.attention import AttentionOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
+from mini_infer.dialects.graph.ops.quantization import DequantizeOp
 from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.passes.kernels.schedules.cuda.attention.flash_tensor import FlashTensor
@@ -41,7 +45,21 @@ def masked(kind: Any) -> Case:
     return attention((4, 2), 70, 150, 24, 40, mask=mask)
 
 
+def narrow() -> Case:
+    """Keys of 16 bits, and values of 8 with a scale for each."""
+    query, key, _ = attention((4, 2), 70, 150, 24, 40)[1]
+    values = Random.integers(-128, 128, (*key.shape[:3], 40), np.int8)
+    scales = Random.uniform(0.005, 0.01, (*key.shape[:3], 1)).astype(np.float32)
+
+    def body(w: Writer) -> SSAValue:
+        keys, dequantised = w(CastOp(w[1], f32)), w(DequantizeOp(w[2], w[3]))
+        return w(AttentionOp(w[0], keys, dequantised, scale=24**-0.5))
+
+    return body, [query, key.astype(np.float16), values, scales]
+
+
 CASES: list[Callable[[], Case]] = [
+    narrow,
     *(lambda case=case: case for case in SIZES),
     lambda: masked(np.float32),
     lambda: masked(np.bool_),

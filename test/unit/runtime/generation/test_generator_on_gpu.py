@@ -7,17 +7,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from fake_cupy import FakeCupy, fake, text_as_cubin
 from gpu_runs import EMULATORS
 
 import mini_infer as mi
+from mini_infer.runtime.device import Array
 from mini_infer.runtime.devices.cuda import cuda_device
 from mini_infer.runtime.devices.cuda.cuda_session import GRAPHS
 from mini_infer.runtime.devices.cuda.nvrtc import compile_kernels
 from mini_infer.runtime.devices.emulated import compiled as compiled_text
-from mini_infer.runtime.generation.cache_context import CacheContext
+from mini_infer.runtime.devices.emulated.emulated_device import EmulatedMemory
 from mini_infer.tools.demos.llama import FULL_CACHES, LlamaSizes, Style, llama
 from mini_infer.tools.demos.quantised_llama import BlockWeights, quantised_llama
 
@@ -85,6 +85,16 @@ def test_options(models: Path, name: str, options: dict[str, Any]) -> None:
         assert [*made.generate(prompts_of(name, count), 6)] == wanted
 
 
+def test_narrow_caches_are_widened_where_attention_reads_them(models: Path) -> None:
+    """No launch more than with those of f32, and rotations are one launch each."""
+    kernels = [
+        [each.kernel for each in generator(models, "concat", cache_type=kind, **EMULATED).engine.plan.launches]
+        for kind in (None, "f16")
+    ]
+    assert len(kernels[0]) == len(kernels[1])
+    assert sum(each.startswith("concat_") for each in kernels[0]) == 3  # of queries, of keys, and of angles
+
+
 def test_tokens_are_drawn_as_on_the_cpu(models: Path) -> None:
     made = [generator(models, "scatter", top_k=5, **each) for each in ({"threads": 1}, EMULATED)]
     one, other = ([*each.generate(PROMPTS[:1], 8, temperature=0.8, top_p=0.9, seed=3)] for each in made)
@@ -92,23 +102,20 @@ def test_tokens_are_drawn_as_on_the_cpu(models: Path) -> None:
 
 
 def test_caches_stay_on_the_device(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is copied in a step are tokens, positions and lengths."""
-    written: list[int] = []
-    made = generator(models, "attention", **EMULATED)
-    steps = made.generate(PROMPTS[:1], 12)
+    """What is copied to it in a step are a token and its position."""
+    steps = generator(models, "attention", **EMULATED).generate(PROMPTS[:1], 12)
     next(steps)
-    memory = next(iter(made._memory.values())).storage.memory
-    write = type(memory).write
+    written: list[int] = []
+    write = EmulatedMemory.write
 
-    def noted(self: Any, offset: int, data: np.ndarray[Any, Any]) -> None:
+    def noted(self: EmulatedMemory, offset: int, data: Array) -> None:
         written.append(data.nbytes)
         write(self, offset, data)
 
-    monkeypatch.setattr(type(memory), "write", noted)
+    monkeypatch.setattr(EmulatedMemory, "write", noted)
     for _ in range(4):
         next(steps)
     assert sum(written) == 4 * (8 + 8)
-    assert {each.device for each in made._memory.values()} == {"cuda-emulated"}
 
 
 @pytest.mark.parametrize(("name", "captured", "replayed"), [("scatter", 1, 9), ("attention", 0, 0)])
@@ -157,7 +164,13 @@ def test_cubins_without_spills(
 
 
 def test_nothing_is_bound_twice(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bound: list[int] = []
-    bind = CacheContext._bind_caches
-    monkeypatch.setattr(CacheContext, "_bind_caches", lambda self, *given: (bound.append(1), bind(self, *given)))
-    assert len([*generator(models, "scatter", **EMULATED).generate(PROMPTS[:1], 5)]) == 5 and len(bound) == 1
+    bound: list[str] = []
+    bind = mi.ExecutionContext.bind_input
+
+    def noted(context: mi.ExecutionContext, name: str, memory: object) -> None:
+        bound.append(name)
+        bind(context, name, memory)
+
+    monkeypatch.setattr(mi.ExecutionContext, "bind_input", noted)
+    assert len([*generator(models, "scatter", **EMULATED).generate(PROMPTS[:1], 5)]) == 5
+    assert sorted(bound) == ["past_key_values.0.key", "past_key_values.0.value"]

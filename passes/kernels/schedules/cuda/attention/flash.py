@@ -21,7 +21,7 @@ from ......dialects.graph.values import element_type_of_value
 from ......dialects.kernel.kernel_attributes import InterfaceAttr
 from ......dialects.kernel.targets import GpuAttr
 from ......dialects.sizes.sizes import bounds_of
-from ....forms.attention import AttentionSizes, check_attention, direct_operands
+from ....forms.attention import AttentionSizes, check_attention, direct_operands, in_memory
 from ....kernel_facts import item_bytes, the_root
 from ...schedule import Count, Schedule, TileSize
 from ...scratch import ScratchLayout
@@ -152,7 +152,7 @@ class Flash(Schedule[GpuAttr]):
             sums = self.splits * sizes.batch * sizes.heads * sizes.queries * (sizes.width + 2) * itemsize
             parts = LAUNCH + 2 * LATENCY + memory_seconds(2 * sums, target)
         # Each tile of queries reads all keys: the second-level cache hands out about twice what memory does.
-        read = blocks / self.splits * sizes.keys * (sizes.depth + sizes.width) * itemsize * causal
+        read = blocks / self.splits * sizes.keys * key_bytes(root, sizes) * causal
         cached = memory_seconds(read, target) / 2
         return LAUNCH + max(seconds, cached, memory_seconds(bytes_of(kernel), target)) + parts
 
@@ -180,6 +180,12 @@ class Flash(Schedule[GpuAttr]):
                 ("totals", element, (self.splits, rows)),
             ]
         )
+
+
+def key_bytes(root: AttentionOp, sizes: AttentionSizes) -> int:
+    """Bytes of a key and its value in memory, where they may be narrower than the queries."""
+    key, value = (item_bytes(in_memory(each)) for each in (root.key, root.value))
+    return sizes.depth * key + sizes.width * value
 
 
 def whole(size: int, lanes: int) -> int:

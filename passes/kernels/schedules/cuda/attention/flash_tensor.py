@@ -24,7 +24,7 @@ from ....kernel_facts import the_root
 from ...schedule import Schedule, TileSize
 from ..cost import bytes_of, memory_seconds
 from ..tuning import FLASH_TENSOR_REGISTERS, LATENCY, LAUNCH
-from .flash import STAGES, whole
+from .flash import STAGES, key_bytes, whole
 
 WARP_ROWS = 16
 """Queries of a warp: the rows of a tensor unit's product."""
@@ -130,7 +130,7 @@ class FlashTensor(Schedule[GpuAttr]):
         tiles = max(1.0, -(-sizes.keys // self.tile_keys) * causal)
         added = 1000 if self.key_warps > 1 else 0
         seconds = waves * ((tiles * max(issued, waited) + added) / cycles * 1e-9 + 2 * LATENCY)
-        read = blocks * sizes.keys * (sizes.depth + sizes.width) * BYTES * causal
+        read = blocks * sizes.keys * key_bytes(root, sizes) * causal
         return LAUNCH + max(seconds, memory_seconds(read, target) / 2, memory_seconds(bytes_of(kernel), target))
 
     @override
