@@ -38,11 +38,12 @@ def test_as_exact_as_onnxruntime_and_the_same_in_every_run(name: str) -> None:
 
 
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
-def test_steps_of_a_cooperative_launch(direction: str) -> None:
-    """A recurrent layer whose weights are spread over all blocks: in two contexts at once."""
-    model = wide_lstm(direction=direction)
+@pytest.mark.parametrize("hidden", [256, 448])
+def test_recurrent_weights_are_spread_over_blocks(direction: str, hidden: int) -> None:
+    """Those of a cluster, or of a cooperative launch; in two contexts at once."""
+    model = wide_lstm(hidden=hidden, direction=direction)
     plan = mi.compile(model, device="cuda").plan
-    assert any(each.cooperative for each in plan.launches)
+    assert hidden < 448 or any(each.cooperative for each in plan.launches)
     given = example_inputs(model)
     (exact,) = mi.compile(model, threads=1)(given).values()
 

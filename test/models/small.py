@@ -95,9 +95,9 @@ def lstm(seed: int = 0, steps: int | str = 7) -> ModelProto:
     return b.model([b.node("Gemm", x, b.weight(hidden, 4), b.weight(4))])
 
 
-def wide_lstm(seed: int = 0, steps: int = 12, direction: str = "forward") -> ModelProto:
-    """An LSTM with more weights than a multiprocessor of a GPU holds."""
-    b, hidden = ModelBuilder("wide_lstm", seed), 256
+def wide_lstm(seed: int = 0, steps: int = 6, hidden: int = 448, direction: str = "forward") -> ModelProto:
+    """An LSTM with more weights than a multiprocessor of a GPU holds, or eight do."""
+    b = ModelBuilder("wide_lstm", seed)
     count = 2 if direction == "bidirectional" else 1
     weights = b.weight(count, 4 * hidden, 8), b.weight(count, 4 * hidden, hidden), b.weight(count, 8 * hidden)
     x = b.input("x", [steps, 2, 8])

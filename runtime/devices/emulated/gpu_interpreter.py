@@ -250,7 +250,8 @@ class _Run:
         access = checked_memory if self._checked else memory
         if self._checked:
             warps.grid_barrier(self._batch, site.op, mask)
-        count = access.load(site, counter, (0,), mask)
+        first = (np.arange(self._batch.threads) == 0)[None]  # of each block, which counts it
+        count = access.load(site, counter, (0,), first)
         if np.any(count & HIGHEST_BIT - 1):
             self._batch.fail(site.op, "the counter is {count}: an earlier launch must set it to 0", mask, count=count)
         self.barriers.passed(True)
@@ -260,7 +261,7 @@ class _Run:
                 each.races.grid_barrier()
         assert isinstance(counter.space, GlobalMemory)
         turned = np.bitwise_xor(count, np.int32(-HIGHEST_BIT))
-        GlobalMemory.store(counter.space, site, memory.place(site, counter, (0,), mask), turned, True)
+        GlobalMemory.store(counter.space, site, memory.place(site, counter, (0,), first), turned, first)
 
     def finish(self) -> None:
         """Final checks of the batch's blocks."""

@@ -34,6 +34,9 @@ CLUSTER_MEETING = 0.25e-6
 """Seconds of a barrier of a cluster. Expected, not measured."""
 CLUSTER_NEIGHBOURS = 16
 """Multiprocessors of which a cluster's blocks must all be on some: a GPC of Hopper has 16 or 18. By the datasheet."""
+CLUSTER_LATENCY = 0.12e-6
+"""Seconds until a block has read from the shared memory of another one: 200 cycles are published of H100s
+(microbenchmarks). Expected, not measured here."""
 CLUSTER_READS = 20
 """Bytes per nanosecond that a multiprocessor reads from the shared memory of others. Published for clusters of four on
 an H100: 2.65 TB/s of all (microbenchmarks); 3.3 TB/s for two."""
@@ -94,8 +97,8 @@ GRID_LATENCY = 0.3e-6
 """Seconds until a block has read what another one has just written, from the second-level cache. Expected, not
 measured: 270 cycles are published of H100s, more from the farther half of the cache."""
 
-PERSISTENT_GRID_REGISTERS = 72
-"""Registers of a thread besides sums, states and weights. Expected: what NVRTC takes without spilling."""
+SPREAD_REGISTERS = 88
+"""Registers of a thread of a recurrent layer besides sums, states and weights: what NVRTC takes without spilling."""
 
 ROWS_KEPT_WORDS = 32
 """Registers (32-bit words) of a thread that hold its part of a row between two passes: half of those that each of 1024

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gpu_kernel_runs import GpuKernel, check, compiled
+from gpu_kernel_runs import SMALL, GpuKernel, check, compiled
 from kernel_runs import Body, Writer, compare, kernel_of, reference
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import i32
 from xdsl.rewriter import Rewriter
 
 from mini_infer.dialects.errors import CompileError, KernelError
+from mini_infer.dialects.gpu.cluster import ClusterBarrierOp
 from mini_infer.dialects.gpu.grid_barrier import GridBarrierOp
 from mini_infer.dialects.gpu.kernels import BarrierOp, FuncOp
 from mini_infer.dialects.graph.ops.cell_activations import Activation
@@ -21,12 +22,14 @@ from mini_infer.dialects.graph.values import Array
 from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.passes.kernels.schedules.cuda.recurrence.persistent import Persistent
+from mini_infer.passes.kernels.schedules.cuda.recurrence.persistent_cluster import PersistentCluster
 from mini_infer.passes.kernels.schedules.cuda.recurrence.persistent_grid import PersistentGrid
 from mini_infer.passes.kernels.schedules.cuda.recurrence.steps import Steps
 from mini_infer.runtime.devices.cuda.nvrtc import compile_kernels
 from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 
 Case = tuple[Body, list[Array]]
+Way = Steps | Persistent | PersistentGrid | PersistentCluster
 
 SHAPES = [
     Steps(4, 4, 8, 8),
@@ -37,8 +40,16 @@ SHAPES = [
     PersistentGrid(1, 32, 8, 8, 8, in_registers=2, in_shared=2),
     Persistent(16, 4, 4, 1),
     PersistentGrid(8, 8, 4, 8, 1),
+    PersistentCluster(8, 8, 2, 8, 8, in_registers=1),
     Steps(8, 1, 32, 4),
+    PersistentCluster(12, 16, 1, 4, 2, in_shared=2),
+    PersistentCluster(5, 32, 8, 8, 8),
 ]
+CLUSTERS = GpuAttr.of(architecture="sm_90a", multiprocessors=4)
+
+
+def target_of(schedule: Way) -> GpuAttr:
+    return CLUSTERS if isinstance(schedule, PersistentCluster) else SMALL
 
 
 def recurrence(
@@ -110,40 +121,41 @@ def cases(direction: str) -> list[Case]:
 def test_cells(direction: str) -> None:
     start = len(direction)  # so that each case gets another schedule in another direction
     for number, (body, arrays) in enumerate(cases(direction)):
-        check("recurrence", body, *arrays, given=SHAPES[(number + start) % len(SHAPES)])
+        schedule = SHAPES[(number + start) % len(SHAPES)]
+        check("recurrence", body, *arrays, given=schedule, target=target_of(schedule))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
 @pytest.mark.parametrize("schedule", SHAPES, ids=str)
-def test_every_schedule(direction: str, schedule: Steps | Persistent | PersistentGrid) -> None:
+def test_every_schedule(direction: str, schedule: Way) -> None:
     for body, arrays in cases(direction):
-        check("recurrence", body, *arrays, given=schedule)
+        check("recurrence", body, *arrays, given=schedule, target=target_of(schedule))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(9))
 def test_the_printed_text(number: int) -> None:
     body, arrays = cases("bidirectional")[number]
-    kernel = compiled("recurrence", body, arrays, given=SHAPES[number % len(SHAPES)])
+    schedule = SHAPES[(number + 1) % len(SHAPES)]
+    kernel = compiled("recurrence", body, arrays, given=schedule, target=target_of(schedule))
     compare(kernel.by_text(*arrays, seed=number), reference(body, arrays), 2e-6)
 
 
-def test_small_states_stay_in_one_block() -> None:
-    h200 = GpuAttr.named("sm_90a")
-
-    def chosen(hidden: int) -> str:
+def test_weights_are_on_as_many_multiprocessors_as_hold_them() -> None:
+    def chosen(hidden: int, architecture: str) -> str:
         case = recurrence(steps=50, batch=2, inputs=64, hidden=hidden)
-        return compiled("recurrence", *case, target=h200).schedule
+        return compiled("recurrence", *case, target=GpuAttr.named(architecture)).schedule
 
-    assert chosen(64) == "persistent"
-    assert chosen(512) == "persistent_grid"  # a megabyte for each gate
+    assert chosen(32, "sm_90a") == chosen(64, "sm_80") == "persistent"
+    assert chosen(256, "sm_90a") == "persistent_cluster"
+    assert chosen(512, "sm_90a") == chosen(256, "sm_80") == "persistent_grid"
 
 
-@pytest.mark.parametrize("pick", ["", "steps", "persistent", "persistent_grid"])
+@pytest.mark.parametrize("pick", ["", "steps", "persistent", "persistent_grid", "persistent_cluster"])
 def test_nothing_to_do(pick: str) -> None:
     for body, arrays in (recurrence(batch=0), recurrence(steps=0, states="hc"), recurrence(steps=0, results=(2,))):
-        check("recurrence", body, *arrays, pick=pick)
+        check("recurrence", body, *arrays, pick=pick, target=CLUSTERS)
 
 
 def test_double_precision() -> None:
@@ -179,18 +191,32 @@ def test_weights_are_where_there_is_room() -> None:
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
-@pytest.mark.parametrize(("kind", "hidden", "batch"), [(LstmOp, 1024, 1), (LstmOp, 2048, 1), (GruOp, 512, 8)])
-def test_the_compiler_keeps_weights_in_registers(architecture: str, kind: Any, hidden: int, batch: int) -> None:
+@pytest.mark.parametrize(
+    ("kind", "hidden", "batch", "pick"),
+    [
+        (LstmOp, 1024, 1, "persistent_grid"),
+        (LstmOp, 2048, 1, "persistent_grid"),
+        (GruOp, 512, 8, "persistent_grid"),
+        (LstmOp, 256, 64, "persistent_cluster"),
+        (GruOp, 384, 1, "persistent_cluster"),
+    ],
+)
+def test_the_compiler_keeps_weights_in_registers(
+    architecture: str, kind: Any, hidden: int, batch: int, pick: str
+) -> None:
+    target = GpuAttr.named(architecture)
+    if pick == "persistent_cluster" and not target.has_clusters:
+        return
     case = recurrence(kind, hidden=hidden, batch=batch, inputs=16)
-    kernel = compiled("recurrence", *case, target=GpuAttr.named(architecture), pick="persistent_grid")
+    kernel = compiled("recurrence", *case, target=target, pick=pick)
     for each in compile_kernels(cuda_text(kernel.module), architecture, None).resources:
         assert each.spill_stores == each.stack == 0, each
 
 
 def without_barrier(kernel: GpuKernel, number: int) -> None:
-    """A barrier of the grid becomes one of each block."""
-    (function,) = [op for op in kernel.module.walk() if isinstance(op, FuncOp) and op.cooperative is not None]
-    barrier = [op for op in function.walk() if isinstance(op, GridBarrierOp)][number]
+    """A barrier of the grid, or of a cluster, becomes one of each block."""
+    *_, function = [op for op in kernel.module.walk() if isinstance(op, FuncOp)]
+    barrier = [op for op in function.walk() if isinstance(op, GridBarrierOp | ClusterBarrierOp)][number]
     Rewriter.replace_op(barrier, BarrierOp(), [])
     kernel.functions[function.sym_name.data] = Kernel(function)
 
@@ -205,6 +231,20 @@ def test_a_missing_barrier_of_the_grid_is_found(kind: Any, number: int) -> None:
         kernel(*arrays)
     got = [kernel.by_text(*arrays, seed=seed) for seed in range(4)]
     assert not all(np.array_equal(made[0], expected[0]) for made in got)
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [(0, "uninitialised|no barrier of the cluster"), (1, "no barrier of the cluster"), (2, "of the cluster")],
+)
+def test_a_missing_barrier_of_a_cluster_is_found(number: int, message: str) -> None:
+    """Before the first step, and after each phase of a step."""
+    body, arrays = recurrence(GruOp, batch=2)
+    kernel = compiled("recurrence", body, arrays, given=PersistentCluster(4, 8, 2, 8, 8, in_shared=1), target=CLUSTERS)
+    kernel(*arrays)
+    without_barrier(kernel, number)
+    with pytest.raises(KernelError, match=message):
+        kernel(*arrays)
 
 
 def test_a_counter_that_nobody_sets_is_found() -> None:
@@ -223,3 +263,5 @@ def test_a_counter_that_nobody_sets_is_found() -> None:
 def test_refused() -> None:
     with pytest.raises(CompileError, match="a recurrence on f16 is not supported"):
         compiled("recurrence", *recurrence(dtype=np.float16))
+    with pytest.raises(CompileError, match=r"graph.lstm.*: sm_80 has no clusters"):
+        compiled("recurrence", *recurrence(), given=PersistentCluster(4, 8, 2, 8, 8))

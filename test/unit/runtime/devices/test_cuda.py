@@ -458,7 +458,7 @@ def test_more_shared_memory_is_asked_for(fake: FakeCupy) -> None:
 
 def test_blocks_that_run_at_the_same_time_are_launched_so(fake: FakeCupy) -> None:
     """The steps of a recurrent layer whose weights fit no block."""
-    plan, inputs = mi.compile(wide_lstm(), device="cuda").plan, {"x": np.zeros((12, 2, 8), np.float32)}
+    plan, inputs = mi.compile(wide_lstm(), device="cuda").plan, {"x": np.zeros((6, 2, 8), np.float32)}
     (name,) = [each.kernel for each in plan.launches if each.cooperative]
     fake.kernels |= {each.kernel: lambda *_: None for each in plan.launches}
     context = plan.create_execution_context()

@@ -105,6 +105,28 @@ def test_heads_of_any_size(precision: str, compiles: int, tolerance: float) -> N
     assert least.shared < most.shared
 
 
+def recurrent(b: ModelBuilder) -> Sequence[str]:
+    """An LSTM with more weights than a multiprocessor holds."""
+    hidden = 200
+    weights = b.weight(1, 4 * hidden, 8), b.weight(1, 4 * hidden, hidden), b.weight(1, 8 * hidden)
+    return b.nodes("LSTM", 2, b.input("x", ["steps", "batch", 8]), *weights, hidden_size=hidden)
+
+
+@pytest.mark.parametrize("emulator", EMULATORS)
+@pytest.mark.parametrize("gpu", ["sm_80", "sm_90a"])
+def test_weights_on_several_multiprocessors(gpu: str, emulator: str) -> None:
+    """In one cooperative launch, or in clusters: any number of steps, and of batch elements."""
+    case = Case(recurrent, {"steps": (1, 20, 24), "batch": (1, 2, 5)}, [[4, 2], [1, 1], [9, 5], [4, 2]])
+    model, engine = model_of(recurrent), compiled(case, emulator, gpu=gpu)
+    for sizes in case.sizes:
+        inputs = example_inputs(model, 1, **sizes)
+        for found, wanted in zip(engine(inputs).values(), reference(model, inputs), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5, err_msg=str(sizes))
+    assert engine.compiles == 1
+    *_, steps = engine.plan_for({"x": (4, 2, 8)}).launches
+    assert steps.cooperative == (gpu == "sm_80")
+
+
 @cache
 def dense_engine() -> DynamicEngine:
     """The perceptron, for 1 to 16 rows."""
