@@ -64,20 +64,31 @@ class WarpgroupCommitOp(IRDLOperation):
 
 @irdl_op_definition
 class WarpgroupWaitOp(IRDLOperation):
-    """`nvgpu.warpgroup.wait 1`: waits until at most one of this warpgroup's latest groups is still in flight."""
+    """`nvgpu.warpgroup.wait 1`: waits until at most one of this warpgroup's latest groups is still in flight.
+
+        nvgpu.warpgroup.wait 0 behind %x : memref<2xf32, #gpu.address_space<private>>
+
+    CUDA's assembler moves a wait up before all that doesn't depend on products, and so what a thread is to do meanwhile
+    behind it: not what the numbers in the arrays `behind` which it waits depend on.
+    """
 
     name = "nvgpu.warpgroup.wait"
     groups = prop_def(IntegerAttr.constr(i32))
+    behind = var_operand_def(MemRefType)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$groups attr-dict"
+    assembly_format = "$groups (`behind` $behind^ `:` type($behind))? attr-dict"
 
-    def __init__(self, groups: int) -> None:
-        super().__init__(properties={"groups": IntegerAttr(groups, i32)})
+    def __init__(self, groups: int, behind: Sequence[SSAValue] = ()) -> None:
+        super().__init__(operands=[behind], properties={"groups": IntegerAttr(groups, i32)})
 
     @override
     def verify_(self) -> None:
         if self.groups.value.data < 0:
             raise VerifyException(f"there can't be {self.groups.value.data} groups in flight")
+        for each in self.behind:
+            array = cast("MemRefType[Attribute]", each.type)
+            if array.memory_space != PRIVATE or array.element_type != f32 or array.get_num_dims() != 1:
+                raise VerifyException(f"a wait behind {array}; it must be a private array of f32 with one dimension")
 
 
 @irdl_op_definition

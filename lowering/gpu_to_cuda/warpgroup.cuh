@@ -40,6 +40,18 @@ template <int Groups>
 DEVICE void warpgroup_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(Groups) : "memory");
 }
+// What numbers depend on stands before it in the machine code, and what follows behind: a vote that none of them can win
+// without being computed. The assembler moves waits up before anything else.
+template <int N>
+DEVICE void behind(const float (&numbers)[N]) {
+  float sum = numbers[0];
+  #pragma unroll
+  for (int i = 1; i < N; ++i) sum += numbers[i];
+  asm volatile(
+      "{\n.reg .pred p, q;\nsetp.lt.f32 p, %0, 0f00000000;\nvote.sync.any.pred q, p, 0xffffffff;\n"
+      "@q nanosleep.u32 1;\n}" :: "f"(sum) : "memory");
+}
+
 // A matrix without swizzle: 16 bytes of each column side by side, and behind all columns those of the next depths.
 DEVICE u64 tile_descriptor(const void* tile, int line) {
   return u64(shared_address(tile) >> 4) | u64(line) << 16 | u64(8) << 32;

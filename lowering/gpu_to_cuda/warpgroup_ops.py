@@ -161,6 +161,8 @@ def _commit(kernel: KernelText, op: Operation) -> None:
 
 def _products_wait(kernel: KernelText, op: WarpgroupWaitOp) -> None:
     kernel.changed()
+    for each in op.behind:
+        kernel.line(f"behind({kernel.place(each).pointer});", op)
     kernel.line(f"warpgroup_wait<{op.groups.value.data}>();", op)
 
 

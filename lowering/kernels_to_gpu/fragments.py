@@ -8,6 +8,9 @@ With g = lane / 4 and t = lane % 4, a lane holds of a product [16, step] x [step
 
 32-bit numbers are rounded when a fragment is made. For 3xtf32, fragments keep 32 bits and each product becomes three:
 of both rounded numbers, and of either with the other's rounding error.
+
+A column of the left-hand side may stand for any depth, as long as the same row of the right-hand side does: a lane
+takes its `along` numbers from depth along * t on, where they are side by side in memory.
 """
 
 from __future__ import annotations
@@ -47,6 +50,11 @@ class TensorUnits:
         return _ELEMENTS.get(self.precision, f32)
 
     @property
+    def along(self) -> int:
+        """Numbers that a lane holds of a row of the left-hand side, or of a column of the right-hand one."""
+        return 4 if self.is_short else 2
+
+    @property
     def left(self) -> VectorType[Attribute]:
         """The type of a left-hand fragment."""
         return self._type(8 if self.is_short else 4)
@@ -61,10 +69,9 @@ class TensorUnits:
 
     @property
     def left_places(self) -> list[tuple[int, int]]:
-        """(row, column) of the numbers of a left-hand fragment in order, for lane 0."""
-        if not self.is_short:
-            return [(8 * (i % 2), 4 * (i // 2)) for i in range(4)]
-        return [(8 * (i % 2), j + 8 * (i // 2)) for i in range(4) for j in range(2)]
+        """Of the numbers of a left-hand fragment in order: 0 for row g or 1 for g + 8, and which `along` the depth."""
+        pair = 2 if self.is_short else 1
+        return [(i % 2, i // 2 * pair + j) for i in range(4) for j in range(pair)]
 
     @property
     def right_rows(self) -> list[int]:
@@ -83,11 +90,15 @@ class TensorUnits:
             return self.b.to_tf32(number)
         return convert(self.b, number, f32, self.element)
 
-    def multiply(self, left: SSAValue, right: SSAValue, sums: SSAValue) -> SSAValue:
-        """sums + left right"""
+    def parts(self, fragment: SSAValue) -> list[SSAValue]:
+        """What is multiplied for a fragment: itself, or for 3xtf32 its numbers, rounded, and their rounding errors."""
+        return [*self._parts(fragment)] if self.precision == "3xtf32" else [fragment]
+
+    def multiply(self, left: Sequence[SSAValue], right: Sequence[SSAValue], sums: SSAValue) -> SSAValue:
+        """sums + left right, of the parts of fragments."""
         if self.precision != "3xtf32":
-            return self.b.mma(left, right, sums)
-        return self.b.mma_of_parts(self._parts(left), self._parts(right), sums)
+            return self.b.mma(left[0], right[0], sums)
+        return self.b.mma_of_parts((left[0], left[1]), (right[0], right[1]), sums)
 
     def _parts(self, fragment: SSAValue) -> tuple[SSAValue, SSAValue]:
         """A 32-bit fragment, rounded, and its rounding error."""

@@ -312,9 +312,9 @@ class ThreadBuilder(LoopBuilder):
         """Closes the group of products started since the last one."""
         self.do(WarpgroupCommitOp())
 
-    def warpgroup_wait(self, pending: int) -> None:
-        """Waits until at most `pending` of this warpgroup's groups are in flight."""
-        self.do(WarpgroupWaitOp(pending))
+    def warpgroup_wait(self, pending: int, *behind: SSAValue) -> None:
+        """Waits until at most `pending` of this warpgroup's groups are in flight, once arrays are computed."""
+        self.do(WarpgroupWaitOp(pending, behind))
 
 
 def _extract(value: SSAValue, lane: int) -> Operation:

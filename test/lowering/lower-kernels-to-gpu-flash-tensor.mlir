@@ -3,8 +3,8 @@
 
 // CHECK: gpu.launch_func @kernels::@attention_0 blocks in ({{.*}}) threads in ({{.*}}) dynamic_shared_memory_size
 // CHECK-LABEL: gpu.func @attention_0
-// CHECK-DAG: %keys = memref.view {{.*}} to memref<64x36xf32, #gpu.address_space<workgroup>>
-// CHECK-DAG: %own_queries = memref.alloca() : memref<4xvector<4xf32>, #gpu.address_space<private>>
+// CHECK-DAG: %keys = memref.view {{.*}} to memref<64x40xf32, #gpu.address_space<workgroup>>
+// CHECK-DAG: %own_queries = memref.alloca() : memref<4x1xvector<4xf32>, #gpu.address_space<private>>
 // CHECK: nvgpu.round_to_tf32
 // CHECK: nvgpu.device_async_copy
 // CHECK: nvgpu.mma.sync

@@ -7,7 +7,7 @@
 // CHECK-DAG: %keys_in_memory = memref.view {{.*}} to memref<64x68xf32, #gpu.address_space<workgroup>>
 // CHECK-DAG: %keys = memref.view {{.*}} to memref<2x8x32x8xf16, #gpu.address_space<workgroup>>
 // CHECK-DAG: %values = memref.view {{.*}} to memref<3x4x64x8xf16, #gpu.address_space<workgroup>>
-// CHECK-DAG: %own_queries = memref.alloca() : memref<4xvector<8xf16>, #gpu.address_space<private>>
+// CHECK-DAG: %own_queries = memref.alloca() : memref<4x1xvector<8xf16>, #gpu.address_space<private>>
 // CHECK: vector.store {{.*}}, %keys
 // CHECK: vector.store {{.*}}, %values
 // CHECK: nvgpu.proxy_fence
@@ -26,7 +26,7 @@
 // CHECK:   vector.store {{.*}}, %keys
 // CHECK:   nvgpu.warpgroup.wait 1
 // CHECK:   math.exp2 {{.*}} fastmath<afn> : f32
-// CHECK:   nvgpu.warpgroup.wait 0
+// CHECK:   nvgpu.warpgroup.wait 0 behind %totals
 // CHECK: nvgpu.warpgroup.mma {{.*}}, %values[{{.*}}], %results
 builtin.module attributes {kernel.target = #kernel.gpu<"sm_90a" computing "fp16">} {
   func.func @main(%q: memref<1x2x128x64xf32>, %k: memref<1x2x128x64xf32>, %y: memref<1x2x128x64xf32>) {

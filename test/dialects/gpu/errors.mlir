@@ -275,6 +275,14 @@ func.func @f() {
 
 // -----
 
+func.func @f(%x: memref<2xf32>) {
+  // expected-error @below {{a wait behind memref<2xf32>; it must be a private array of f32 with one dimension}}
+  nvgpu.warpgroup.wait 0 behind %x : memref<2xf32>
+  func.return
+}
+
+// -----
+
 func.func @f(%a: vector<4xf64>, %b: memref<2x16x4xf32, #gpu.address_space<workgroup>>, %sums: memref<2x4xf32, #gpu.address_space<private>>, %i: index) {
   // expected-error @below {{there is no product of f64}}
   nvgpu.warpgroup.mma %a, %b[%i, %i, %i], %sums : vector<4xf64>, memref<2x16x4xf32, #gpu.address_space<workgroup>>, memref<2x4xf32, #gpu.address_space<private>>

@@ -75,7 +75,8 @@ gpu.module @warps {
 // CHECK-NEXT:      nvgpu.warpgroup.fence
 // CHECK-NEXT:      nvgpu.warpgroup.mma %a, %t[%i, %i, %i, %i], %sums : vector<4xf32>, memref<3x4x64x4xf32, #gpu.address_space<workgroup>>, memref<8x4xf32, #gpu.address_space<private>>
 // CHECK-NEXT:      nvgpu.warpgroup.commit
-// CHECK-NEXT:      nvgpu.warpgroup.wait 1
+// CHECK-NEXT:      nvgpu.warpgroup.wait 1 behind %f : memref<2xf32, #gpu.address_space<private>>
+// CHECK-NEXT:      nvgpu.warpgroup.wait 0
 gpu.module @warpgroups {
   gpu.func @warpgroup(%x: memref<4096xf32>) kernel {
     %i = gpu.thread_id x
@@ -83,6 +84,7 @@ gpu.module @warpgroups {
     %phase = arith.constant false
     %a = arith.constant dense<1.0> : vector<4xf32>
     %sums = memref.alloca() : memref<8x4xf32, #gpu.address_space<private>>
+    %f = memref.alloca() : memref<2xf32, #gpu.address_space<private>>
     %s = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
     %t = memref.view %s[%c1][] : memref<?xi8, #gpu.address_space<workgroup>> to memref<3x4x64x4xf32, #gpu.address_space<workgroup>>
     %b = nvgpu.mbarrier.create -> !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>
@@ -95,7 +97,8 @@ gpu.module @warpgroups {
     nvgpu.warpgroup.fence
     nvgpu.warpgroup.mma %a, %t[%i, %i, %i, %i], %sums : vector<4xf32>, memref<3x4x64x4xf32, #gpu.address_space<workgroup>>, memref<8x4xf32, #gpu.address_space<private>>
     nvgpu.warpgroup.commit
-    nvgpu.warpgroup.wait 1
+    nvgpu.warpgroup.wait 1 behind %f : memref<2xf32, #gpu.address_space<private>>
+    nvgpu.warpgroup.wait 0
     gpu.return
   }
 }

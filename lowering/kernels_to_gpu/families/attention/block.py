@@ -14,8 +14,9 @@ from .....passes.kernels.forms.attention import attention_sizes, in_memory, scal
 from .....passes.kernels.kernel_facts import item_bytes
 from .....passes.kernels.schedules.cuda.attention.flash import STAGES
 from ....kernel_code.arithmetic import Arithmetic
-from ....kernel_code.loop_builder import Index
+from ....kernel_code.loop_builder import Index, memref_type
 from ....kernel_code.operand_windows import OperandWindow, mask_window, operand_window, result_window
+from ...fragments import TensorUnits
 from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import ACCESS
 from .shared_rows import SharedRows, is_aligned
@@ -99,11 +100,16 @@ class AttentionBlock:
     # keys
 
     def walk(
-        self, keys: tuple[SSAValue, int], values: tuple[SSAValue, int], tile: Callable[[Index, Index], None]
+        self,
+        keys: tuple[SSAValue, int],
+        values: tuple[SSAValue, int],
+        tile: Callable[[Index, Index], None],
+        meanwhile: Callable[[], None],
     ) -> None:
         """Calls `tile(first key, its row in shared memory)` for each tile of keys, prefetching one tile ahead.
 
-        `keys` and `values` are (shared array for STAGES tiles, number of columns filled in each).
+        `keys` and `values` are (shared array for STAGES tiles, number of columns filled in each). `meanwhile` is called
+        while the first tile is being copied.
         """
         b = self.b
         tiles = -(-self.sizes.keys // self.tile_keys)
@@ -142,6 +148,7 @@ class AttentionBlock:
             copy(first)
         else:
             b.when(b.compare("slt", first, last), lambda: copy(first))
+        meanwhile()
         b.loop(first, last, step)
 
     def _end(self, tiles: int) -> Index:
@@ -187,6 +194,41 @@ class AttentionBlock:
             b.store(value, array, [number, d])
 
         b.loop(self.grid.lane, self.tile_rows * columns, element, step=self.grid.block)
+
+    def query_fragments(self, units: TensorUnits, numbers: Sequence[Index], t: Index, near: SSAValue) -> None:
+        """Stores the parts of a lane's fragments of rows g and g + 8, scaled, to `near` [step, part]."""
+        b, s, along = self.b, self.sizes, units.along
+        rows = [self.row(number).place for number in numbers]
+        places = [b.linear([*row, 0], self.query.strides, self.query.offset) for row in rows]
+        lines = [b.view(self.query.buffer, place, [s.depth], self.query.strides[3:]) for place in places]
+        together = along if is_aligned(self.k, self.grid, self.query) and s.depth % along == 0 else 1
+        steps, ragged = memref_type(near).get_shape()[0], s.depth % units.step != 0
+
+        def numbers_of(line: SSAValue, first: Index) -> list[SSAValue]:
+            found: list[SSAValue] = []
+            for i in range(0, along, together):
+                at = b.add(first, i)
+                within = [b.min(at, s.depth - together) if ragged else at]
+                if together == 1:
+                    values = [b.load(line, within)]
+                else:
+                    vector = b.vload(line, within, together)
+                    values = [b.extract(vector, lane) for lane in range(together)]
+                values = [self.m.mul(value, self.scale) for value in values]
+                if ragged:
+                    exists = b.compare("slt", at, s.depth)
+                    values = [b.select(exists, value, self.m.constant(0.0)) for value in values]
+                found += values
+            return found
+
+        def fragment(step: Index) -> None:
+            first = b.add(b.mul(step, units.step), b.mul(t, along))
+            both = [numbers_of(line, first) for line in lines]
+            made = units.fragment([both[half][i] for half, i in units.left_places])
+            for part, each in enumerate(units.parts(made)):
+                b.store(each, near, [step, part])
+
+        b.unrolled(steps, fragment)
 
     # scores
 

@@ -86,10 +86,12 @@ class _FlashBlock(AttentionBlock):
     # the whole
 
     def write(self) -> None:
+        self.walk((self.keys, self.depth), (self.values, self.width), self._tile, self._begin)
+        self._rows(self._finish)
+
+    def _begin(self) -> None:
         self.load_queries(self.queries, self.depth)
         self._rows(self._start)
-        self.walk((self.keys, self.depth), (self.values, self.width), self._tile)
-        self._rows(self._finish)
 
     def _start(self, i: Index) -> None:
         b, m = self.b, self.m

@@ -14,7 +14,7 @@ multiplied numbers; their total is that of the unrounded ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
 
 from xdsl.dialects.builtin import VectorType, f32
@@ -28,14 +28,16 @@ from .....passes.kernels.schedules.cuda.attention.flash_tensor import (
     WARP_COLUMNS,
     WARP_ROWS,
     FlashTensor,
+    columns_together,
     key_row,
     value_row,
 )
-from ....kernel_code.loop_builder import Index
+from ....kernel_code.loop_builder import Index, memref_type, vector_of
 from ...fragments import TensorUnits
 from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import WARP
 from .block import AttentionBlock
+from .shared_rows import is_aligned
 
 SHARING = 4  # lanes across which a row lies
 SUMS = VectorType(f32, [4])  # of a 16 x 8 product: rows g and g + 8, columns 2 t and 2 t + 1 of each
@@ -61,35 +63,28 @@ class _FlashTensorBlock(AttentionBlock):
         warp, lane = b.div(grid.lane, WARP), b.rem(grid.lane, WARP)
         self.key_warp, row_warp = b.delinearize(warp, [o.key_warps, o.row_warps])
         self.g, self.t = b.div(lane, SHARING), b.rem(lane, SHARING)
-        self.warp_row = b.mul(row_warp, WARP_ROWS)
+        top = b.add(b.mul(row_warp, WARP_ROWS), self.g)
+        self.numbers = [b.add(top, 8 * half) for half in range(2)]
         for value, name in ((warp, "warp"), (lane, "lane"), (self.g, "row"), (self.t, "column")):
             b.index(value).name_hint = name
         self.depth, self.width = whole(s.depth, self.units.step), whole(s.width, WARP_COLUMNS)
         self.columns = self.width // WARP_COLUMNS
+        self.together = columns_together(s.width)
         self._arrays()
 
     def _arrays(self) -> None:
         b, o, s, precision = self.b, self.options, self.sizes, self.units.precision
-        row = key_row(s.depth, precision)
-        self.queries = b.shared(f32, [o.tile_rows, row], "queries")
-        self.keys = b.shared(f32, [STAGES * o.tile_keys, row], "keys")
+        self.keys = b.shared(f32, [STAGES * o.tile_keys, key_row(s.depth, precision)], "keys")
         self.values = b.shared(f32, [STAGES * o.tile_keys, value_row(s.width)], "values")
-        self.near = b.private(self.units.left, [self.depth // self.units.step], "own_queries")
+        steps, parts = self.depth // self.units.step, 2 if precision == "3xtf32" else 1
+        self.near = b.private(self.units.left, [steps, parts], "own_queries")
         self.scores = b.private(SUMS, [o.keys], "scores")
         self.results = b.private(SUMS, [self.columns], "results")
         self.peaks, self.totals = (b.private(f32, [2], name) for name in ("peaks", "totals"))
 
     def write(self) -> None:
         b, m = self.b, self.m
-        self.load_queries(self.queries, self.depth)
-        b.barrier()
-        b.unrolled(self.depth // self.units.step, self._take_queries)
-        zeros = b.constant(0.0, SUMS)
-        b.unrolled(self.columns, lambda n: b.store(zeros, self.results, [n]))
-        for row in range(2):
-            b.store(m.constant(-inf), self.peaks, [row])
-            b.store(m.constant(0.0), self.totals, [row])
-        self.walk((self.keys, self.depth), (self.values, self.width), self._tile)
+        self.walk((self.keys, self.depth), (self.values, self.width), self._tile, self._begin)
         for row in range(2):
             total = self.over_lanes(b.load(self.totals, [row]), SHARING, m.add)
             b.store(total, self.totals, [row])
@@ -99,19 +94,14 @@ class _FlashTensorBlock(AttentionBlock):
             for row in range(2):
                 self._store_row(row)
 
-    def _take_queries(self, step: Index) -> None:
-        """This lane's elements of the warp's queries, for one step of the depth."""
-        b = self.b
-
-        def number(row: int, column: int) -> SSAValue:
-            at = [b.add(b.add(self.warp_row, self.g), row), b.add(b.mul(step, self.units.step), self._along(column))]
-            return b.load(self.queries, at)
-
-        b.store(self.units.fragment([number(*at) for at in self.units.left_places]), self.near, [step])
-
-    def _along(self, column: int) -> Index:
-        """The column (or row) for lane t, given that for lane 0."""
-        return self.b.add(self.b.mul(self.t, 2 if self.units.is_short else 1), column)
+    def _begin(self) -> None:
+        b, m = self.b, self.m
+        self.query_fragments(self.units, self.numbers, self.t, self.near)
+        zeros = b.constant(0.0, SUMS)
+        b.unrolled(self.columns, lambda n: b.store(zeros, self.results, [n]))
+        for row in range(2):
+            b.store(m.constant(-inf), self.peaks, [row])
+            b.store(m.constant(0.0), self.totals, [row])
 
     # a tile of keys
 
@@ -130,14 +120,17 @@ class _FlashTensorBlock(AttentionBlock):
         zeros = b.constant(0.0, SUMS)
         b.unrolled(self.options.keys, lambda j: b.store(zeros, self.scores, [j]))
 
+        parts = range(memref_type(self.near).get_shape()[1])
+
         def step(d: Index) -> None:
-            queries = b.load(self.near, [d])
+            queries = [b.load(self.near, [d, part]) for part in parts]
+            place = b.add(b.mul(d, units.step), b.mul(self.t, units.along))
 
             def some_keys(j: Index) -> None:
                 row = b.add(b.add(slot, self.g), b.mul(j, WARP_COLUMNS))
-                places = [b.add(b.mul(d, units.step), self._along(at)) for at in units.right_rows]
-                keys = units.fragment([b.load(self.keys, [row, place]) for place in places])
-                b.store(units.multiply(queries, keys, b.load(self.scores, [j])), self.scores, [j])
+                line = b.vload(self.keys, [row, place], units.along)
+                keys = units.fragment([b.extract(line, i) for i in range(units.along)])
+                b.store(units.multiply(queries, units.parts(keys), b.load(self.scores, [j])), self.scores, [j])
 
             b.unrolled(self.options.keys, some_keys)
 
@@ -146,7 +139,7 @@ class _FlashTensorBlock(AttentionBlock):
     def _softmax(self, half: int, first: Index) -> SSAValue:
         """Converts the scores of row g + 8 * half to weights; returns the factor for results and total so far."""
         b, m = self.b, self.m
-        row = self.row(b.add(b.add(self.warp_row, self.g), 8 * half))
+        row = self.row(self.numbers[half])
         mask = self.mask_of(row)
 
         def largest(j: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -200,16 +193,19 @@ class _FlashTensorBlock(AttentionBlock):
         def some_keys(j: Index) -> None:
             scores = [b.load(self.scores, [b.add(b.mul(j, tiles), i)]) for i in range(tiles)]
             order = (0, 1, 2, 3) if units.is_short else (0, 2, 1, 3)
-            weights = units.fragment([b.extract(each, e) for each in scores for e in order])
+            weights = units.parts(units.fragment([b.extract(each, e) for each in scores for e in order]))
             first = b.add(b.add(slot, b.mul(j, units.step)), b.mul(self.t, 2))
             rows = [b.add(first, at) for at in (units.right_rows if units.is_short else (0, 1))]
 
-            def column(n: Index) -> None:
-                at = b.add(b.mul(n, WARP_COLUMNS), self.g)
-                values = units.fragment([b.load(self.values, [row, at]) for row in rows])
-                b.store(units.multiply(weights, values, b.load(self.results, [n])), self.results, [n])
+            def columns(m: Index) -> None:
+                at = b.add(b.mul(m, self.together * WARP_COLUMNS), b.mul(self.g, self.together))
+                lines = [b.vload(self.values, [row, at], self.together) for row in rows]
+                for i in range(self.together):
+                    n = b.add(b.mul(m, self.together), i)
+                    values = units.parts(units.fragment([b.extract(line, i) for line in lines]))
+                    b.store(units.multiply(weights, values, b.load(self.results, [n])), self.results, [n])
 
-            b.unrolled(self.columns, column)
+            b.unrolled(self.columns // self.together, columns)
 
         b.unrolled(self.options.keys // tiles, some_keys)
 
@@ -218,34 +214,50 @@ class _FlashTensorBlock(AttentionBlock):
     def _store_row(self, half: int) -> None:
         """Stores the result of row g + 8 * half."""
         b, m, s = self.b, self.m, self.sizes
-        number = b.add(b.add(self.warp_row, self.g), 8 * half)
+        number = self.numbers[half]
         row = self.row(number)
         factor = m.div(m.constant(1.0), self.divisor(b.load(self.totals, [half]), b.load(self.peaks, [half])))
 
         def store() -> None:
             place = b.linear(row.place, self.out.strides[:3], self.out.offset)
             target = b.view(self.out.buffer, place, [s.width], self.out.strides[3:])
-
-            def column(n: Index, e: int, at: Index) -> None:
-                b.store(m.mul(b.extract(b.load(self.results, [n]), 2 * half + e), factor), target, [at])
-
-            self._each_column(column)
+            self._store_columns(half, target, [], factor, is_aligned(self.k, self.grid, self.out))
 
         self.where_row_exists(number, store)
 
-    def _each_column(self, body: Callable[[Index, int, Index], None]) -> None:
-        """Calls `body(n, e, column)` for this lane's columns: element e of fragment n."""
-        b, s = self.b, self.sizes
+    def _store_columns(
+        self, half: int, target: SSAValue, at: Sequence[Index], factor: SSAValue | None, aligned: bool
+    ) -> None:
+        """Stores this lane's columns of row g + 8 * half, times a factor, at [*at, column].
 
-        def some(n: Index) -> None:
-            for e in range(2):
-                at = b.add(b.add(b.mul(n, WARP_COLUMNS), b.mul(self.t, 2)), e)
-                if self.width == s.width:
-                    body(n, e, at)
-                else:
-                    b.when(b.compare("slt", at, s.width), lambda e=e, at=at: body(n, e, at))
+        They are 2 * together neighbours in each 8 * together.
+        """
+        b, m, s, together = self.b, self.m, self.sizes, self.together
+        lanes = min(2 * together, 4) if aligned and self.width == s.width else 1
 
-        b.unrolled(self.columns, some)
+        def value(piece: Index, number: int) -> SSAValue:
+            e, i = divmod(number, together)
+            result = b.extract(b.load(self.results, [b.add(b.mul(piece, together), i)]), 2 * half + e)
+            return result if factor is None else m.mul(result, factor)
+
+        def some(piece: Index) -> None:
+            first = b.mul(b.add(b.mul(piece, WARP_COLUMNS // 2), self.t), 2 * together)
+            for start in range(0, 2 * together, lanes):
+                column = b.add(first, start)
+                exists = None if self.width == s.width else b.compare("slt", column, s.width)
+                b.where(exists, lambda start=start, column=column: store(piece, start, column))
+
+        def store(piece: Index, start: int, column: Index) -> None:
+            values = [value(piece, start + lane) for lane in range(lanes)]
+            if lanes == 1:
+                b.store(values[0], target, [*at, column])
+                return
+            vector = b.constant(0.0, vector_of(f32, lanes))
+            for lane, each in enumerate(values):
+                vector = b.inserted(each, vector, lane)
+            b.vstore(vector, target, [*at, column])
+
+        b.unrolled(self.columns // together, some)
 
     def _add_up(self) -> None:
         """Combines the results of warps that share queries, weighted by their peaks."""
@@ -254,13 +266,8 @@ class _FlashTensorBlock(AttentionBlock):
         parts = b.shared(f32, [rows, value_row(s.width)], "parts")
         peaks, totals = (b.shared(f32, [rows], name) for name in ("part_peaks", "part_totals"))
         for half in range(2):
-            number = b.add(b.add(self.warp_row, self.g), 8 * half)
-            at = b.add(b.mul(self.key_warp, o.tile_rows), number)
-
-            def column(n: Index, e: int, to: Index, half: int = half, at: Index = at) -> None:
-                b.store(b.extract(b.load(self.results, [n]), 2 * half + e), parts, [at, to])
-
-            self._each_column(column)
+            at = b.add(b.mul(self.key_warp, o.tile_rows), self.numbers[half])
+            self._store_columns(half, parts, [at], None, True)
 
             def sums(half: int = half, at: Index = at) -> None:
                 b.store(b.load(self.peaks, [half]), peaks, [at])
@@ -269,8 +276,11 @@ class _FlashTensorBlock(AttentionBlock):
             b.when(b.compare("eq", self.t, 0), sums)
         b.barrier()
 
-        def element(item: Index, _: Sequence[SSAValue]) -> None:
-            number, column = b.delinearize(item, [o.tile_rows, s.width])
+        lanes = 4 if s.width % 4 == 0 and is_aligned(self.k, self.grid, self.out) else 1
+
+        def some(item: Index, _: Sequence[SSAValue]) -> None:
+            number, piece = b.delinearize(item, [o.tile_rows, s.width // lanes])
+            column = b.mul(piece, lanes)
 
             def at(warp: Index) -> Index:
                 return b.add(b.mul(warp, o.tile_rows), number)
@@ -282,13 +292,17 @@ class _FlashTensorBlock(AttentionBlock):
 
             def add(warp: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
                 factor = self.power(m.sub(b.load(peaks, [at(warp)]), shift))
-                result = m.add(m.mul(b.load(parts, [at(warp), column]), factor), carried[0])
-                return [result, m.add(m.mul(b.load(totals, [at(warp)]), factor), carried[1])]
+                part = b.vload(parts, [at(warp), column], lanes)
+                own = [*(b.extract(part, lane) for lane in range(lanes)), b.load(totals, [at(warp)])]
+                return [m.add(m.mul(each, factor), sum) for each, sum in zip(own, carried, strict=True)]
 
-            result, total = b.folded(o.key_warps, [m.constant(0.0)] * 2, add)
-            row = self.row(number)
-            place = b.linear([*row.place, column], self.out.strides, self.out.offset)
-            value = m.div(result, self.divisor(total, peak))
-            self.where_row_exists(number, lambda: b.store(value, b.place(self.out.buffer, place), []))
+            *results, total = b.folded(o.key_warps, [m.constant(0.0)] * (lanes + 1), add)
+            divisor = self.divisor(total, peak)
+            place = b.linear([*self.row(number).place, column], self.out.strides, self.out.offset)
+            vector = b.constant(0.0, vector_of(f32, lanes))
+            for lane, result in enumerate(results):
+                vector = b.inserted(m.div(result, divisor), vector, lane)
+            target = b.view(self.out.buffer, place, [lanes], [1])
+            self.where_row_exists(number, lambda: b.vstore(vector, target, [0]))
 
-        b.loop(self.grid.lane, o.tile_rows * s.width, element, step=self.grid.block)
+        b.loop(self.grid.lane, o.tile_rows * (s.width // lanes), some, step=self.grid.block)

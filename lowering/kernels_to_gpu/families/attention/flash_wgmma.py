@@ -1,14 +1,15 @@
 """Flash attention by warpgroups: each has 64 queries, with scores and results in registers.
 
     near = fragments of the warpgroup's queries, scaled and rounded
-    scores = near k[0]^T, and their weights by the softmax
+    scores = near k[0]^T; the softmax
     for each tile of keys but the first:          while the one after the next is being copied
+        weights = rounded scores
         start scores = near k[tile]^T
         start results += weights v[tile - 1]
         round the next tile                       while these are multiplied
         wait for the scores; the softmax          while values are multiplied
-        wait for the results, and correct them; weights = rounded scores
-    results += weights v[last], divided by their total
+        wait for the results, and correct them
+    results += rounded scores v[last]; the results, divided by their total
 
 Tiles come as they are in memory by asynchronous copies. All threads of the block round them and lay them out for
 products: 16 bytes of each column side by side, those of keys along the depth, those of values along the keys. One
@@ -95,9 +96,9 @@ class _FlashWgmmaBlock(AttentionBlock):
         line = padded_row(self.depth, self.lanes)
         self.keys = self._array("keys", (copied, line, self.depth), (of_keys, self.depth, o.keys))
         self.values = self._array("values", (copied, self.width, self.width), (of_values, o.keys, self.width))
-        self.near = b.private(self.units.left, [self.depth // self.units.step], "own_queries")
+        self.near = b.private(self.units.left, [self.depth // self.units.step, 1], "own_queries")
         self.scores = b.private(f32, [o.keys // COLUMNS, 4], "scores")
-        self.weights = b.private(self.units.left, [o.keys // self.units.step], "weights")
+        self.weights = b.private(self.units.left, [o.keys // self.units.step, 1], "weights")
         self.results = b.private(f32, [self.width // COLUMNS, 4], "results")
         self.peaks, self.totals = (b.private(f32, [2], name) for name in ("peaks", "totals"))
 
@@ -121,7 +122,7 @@ class _FlashWgmmaBlock(AttentionBlock):
         self._copy(0)
         self._where_tile(1, last, lambda: self._copy(1))
         b.close_group()
-        self._take_queries()
+        self.query_fragments(self.units, self.numbers, self.t, self.near)
         self._fill(self.results, self.width // COLUMNS)
         for half in range(2):
             b.store(m.constant(-inf), self.peaks, [half])
@@ -136,23 +137,23 @@ class _FlashWgmmaBlock(AttentionBlock):
         self._where_tile(1, last, lambda: self._lay_out(1))
         b.warpgroup_wait(0)
         self._softmax(0)
-        self._round_scores()
 
         def turn(number: Index, _: Sequence[SSAValue]) -> None:
             b.wait_groups(0)
             self._meet()
             self._where_tile(b.add(number, 2), last, lambda: self._copy(b.add(number, 2)))
             b.close_group()
+            self._round_scores()
             self._start_scores(number)
             self._start_results(b.sub(number, 1))
             self._where_tile(b.add(number, 1), last, lambda: self._lay_out(b.add(number, 1)))
             b.warpgroup_wait(1)
             factors = self._softmax(number)
-            b.warpgroup_wait(0)
+            b.warpgroup_wait(0, self.totals)
             self._correct(factors)
-            self._round_scores()
 
         b.loop(1, last, turn)
+        self._round_scores()
         self._start_results(b.sub(last, 1))
         b.warpgroup_wait(0)
         for half in range(2):
@@ -181,20 +182,19 @@ class _FlashWgmmaBlock(AttentionBlock):
 
     def _lay_out(self, number: Index) -> None:
         """Rounds a tile, and lays it out for products."""
-        b, keys, chunk = self.b, self.options.keys, self.chunk
+        b, keys, chunk, units = self.b, self.options.keys, self.chunk, self.units
         line, stage = self.keys.place(b, number), self.keys.stage(b, number)
 
         def some_keys(item: Index) -> None:
-            part, key = b.delinearize(item, [self.depth // chunk, keys])
-            row = b.add(line, key)
-            vectors = [
-                b.vload(self.keys.copied, [row, b.add(b.mul(part, chunk), i)], self.lanes)
-                for i in range(0, chunk, self.lanes)
-            ]
-            numbers = [b.extract(vector, i) for vector in vectors for i in range(self.lanes)]
-            b.vstore(self.units.fragment(numbers), self.keys.rounded, [stage, part, key, 0])
+            step, key = b.delinearize(item, [self.depth // units.step, keys])
+            row, first = b.add(line, key), b.mul(step, units.step)
+            vectors = [b.vload(self.keys.copied, [row, b.add(first, i)], 4) for i in range(0, units.step, 4)]
+            numbers = [b.extract(vector, i) for vector in vectors for i in range(4)]
+            for half in range(2):
+                made = units.fragment([numbers[i] for i in self._side_by_side(half)])
+                b.vstore(made, self.keys.rounded, [stage, b.add(b.mul(step, 2), half), key, 0])
 
-        self._each_item(self.depth // chunk * keys, some_keys)
+        self._each_item(self.depth // units.step * keys, some_keys)
         stage = self.values.stage(b, number)
 
         def some_values(item: Index) -> None:
@@ -223,24 +223,12 @@ class _FlashWgmmaBlock(AttentionBlock):
 
         b.loop(0, -(-count // threads), one)
 
+    def _side_by_side(self, half: int) -> list[int]:
+        """The depths of a step in a chunk of keys: a lane's columns stand for neighbours (TensorUnits.along)."""
+        pair = self.units.along // 2
+        return [i // pair * 2 * pair + half * pair + i % pair for i in range(self.chunk)]
+
     # products
-
-    def _take_queries(self) -> None:
-        """This thread's fragments of the warpgroup's queries."""
-        b, s, m, units = self.b, self.sizes, self.m, self.units
-        places = [b.linear([*row.place, 0], self.query.strides, self.query.offset) for row in self.rows]
-        lines = [b.view(self.query.buffer, place, [s.depth], self.query.strides[3:]) for place in places]
-
-        def fragment(step: Index) -> None:
-            def number(row: int, column: int) -> SSAValue:
-                at = b.add(b.mul(step, units.step), b.add(b.mul(self.t, 2 if units.is_short else 1), column))
-                exists = None if self.depth == s.depth else b.compare("slt", at, s.depth)
-                value = m.mul(b.load(lines[row // 8], [at if exists is None else b.min(at, s.depth - 1)]), self.scale)
-                return value if exists is None else b.select(exists, value, m.constant(0.0))
-
-            b.store(units.fragment([number(*at) for at in units.left_places]), self.near, [step])
-
-        b.unrolled(self.depth // units.step, fragment)
 
     def _fill(self, sums: SSAValue, pieces: int) -> None:
         """Fills sums with zeros."""
@@ -262,46 +250,45 @@ class _FlashWgmmaBlock(AttentionBlock):
         b.warpgroup_fence()
         b.unrolled(
             depth // units.step,
-            lambda step: b.warpgroup_mma(b.load(left, [step]), right, [stage, b.mul(step, 2), 0, 0], sums),
+            lambda step: b.warpgroup_mma(b.load(left, [step, 0]), right, [stage, b.mul(step, 2), 0, 0], sums),
         )
         b.warpgroup_commit()
 
     # the softmax
 
     def _softmax(self, number: Index) -> list[SSAValue]:
-        """Converts the scores of a tile to weights; returns the factors for either row's results so far."""
-        first = self.b.mul(number, self.options.keys)
-        return [self._softmax_of_row(half, first) for half in range(2)]
+        """Converts the scores of a tile to weights; returns the factors for either row's results so far.
 
-    def _softmax_of_row(self, half: int, first: Index) -> SSAValue:
+        Both rows go along together, so that each waits less for its shuffles.
+        """
         b, m, pieces = self.b, self.m, self.options.keys // COLUMNS
-        own = (2 * half, 2 * half + 1)
-        self._mask(half, first)
+        for half in range(2):
+            self._mask(half, b.mul(number, self.options.keys))
 
         def largest(j: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            peak = carried[0]
-            for e in own:
-                peak = m.max(b.load(self.scores, [j, e]), peak)
-            return [peak]
+            found = list(carried)
+            for e in range(4):
+                found[e // 2] = m.max(b.load(self.scores, [j, e]), found[e // 2])
+            return found
 
-        before = b.load(self.peaks, [half])
-        (peak,) = b.folded(pieces, [before], largest)
-        peak = self.over_lanes(peak, SHARING, m.max)
-        shift = self.shift(peak)
-        factor = self.power(m.sub(before, shift))
-        b.store(peak, self.peaks, [half])
+        before = [b.load(self.peaks, [half]) for half in range(2)]
+        peaks = [self.over_lanes(peak, SHARING, m.max) for peak in b.folded(pieces, before, largest)]
+        shifts = [self.shift(peak) for peak in peaks]
+        factors = [self.power(m.sub(peak, shift)) for peak, shift in zip(before, shifts, strict=True)]
 
         def weight(j: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            total = carried[0]
-            for e in own:
-                value = self.power(m.sub(b.load(self.scores, [j, e]), shift))
+            totals = list(carried)
+            for e in range(4):
+                value = self.power(m.sub(b.load(self.scores, [j, e]), shifts[e // 2]))
                 b.store(value, self.scores, [j, e])
-                total = m.add(total, value)
-            return [total]
+                totals[e // 2] = m.add(totals[e // 2], value)
+            return totals
 
-        (total,) = b.folded(pieces, [m.mul(b.load(self.totals, [half]), factor)], weight)
-        b.store(total, self.totals, [half])
-        return factor
+        sums = [m.mul(b.load(self.totals, [half]), factors[half]) for half in range(2)]
+        for half, total in enumerate(b.folded(pieces, sums, weight)):
+            b.store(total, self.totals, [half])
+            b.store(peaks[half], self.peaks, [half])
+        return factors
 
     def _mask(self, half: int, first: Index) -> None:
         """Masks a row's scores of the tile with that first key, if any has to be."""
@@ -342,7 +329,7 @@ class _FlashWgmmaBlock(AttentionBlock):
 
         def fragment(step: Index) -> None:
             places = [[b.add(b.mul(step, pieces), i), e] for i in range(pieces) for e in order]
-            b.store(units.fragment([b.load(self.scores, at) for at in places]), self.weights, [step])
+            b.store(units.fragment([b.load(self.scores, at) for at in places]), self.weights, [step, 0])
 
         b.unrolled(self.options.keys // units.step, fragment)
 

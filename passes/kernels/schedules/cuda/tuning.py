@@ -58,6 +58,9 @@ EXP2 = 8
 
 FLASH_SUMS = 128
 """Largest number of 32-bit registers of a thread for results and scores; of 255, the rest is for everything else."""
+FLASH_TENSOR_REACHED = 0.7
+"""Share of the time in which warps issue or read, between barriers for each tile of keys. Expected, not measured:
+FlashAttention-2, which does the same, is published to reach a third of an H100's products of 16 bits."""
 FLASH_TENSOR_REGISTERS = 190
 """Largest number of registers of a thread for queries, scores and results, of 255."""
 

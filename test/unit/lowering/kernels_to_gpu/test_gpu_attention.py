@@ -15,8 +15,10 @@ from mini_infer.dialects.graph.ops.attention import AttentionOp
 from mini_infer.dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.dialects.kernel.targets import GpuAttr
+from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.passes.kernels.schedules.cuda.attention.flash import Flash
 from mini_infer.passes.kernels.schedules.cuda.attention.flash_tensor import FlashTensor
+from mini_infer.runtime.devices.cuda.nvrtc import nvrtc, resources_in
 
 Random = np.random.default_rng(0)
 Case = tuple[Body, list[Array]]
@@ -169,6 +171,22 @@ def test_tensor_units_only_where_products_may_be_rounded() -> None:
     h200 = GpuAttr.named("sm_90a", "tf32")
     best = [min(way.candidates(one, h200), key=lambda each: each.cost(one, h200)) for way in (Flash, FlashTensor)]
     assert best[0].cost(one, h200) < best[1].cost(one, h200)  # bytes, not products
+
+
+def test_split_numbers_leave_registers_free() -> None:
+    """Both parts of the queries are kept; whole ones beside them took all 255 registers, and some bytes of memory."""
+    case, target = by_tokens((12, 12), 197, 64), GpuAttr.named("sm_90a", "3xtf32")
+    kernel = compiled("attention", *case, given=FlashTensor(2, 4, 4), target=target)
+    (needed,) = resources_in(nvrtc().compile(cuda_text(kernel.module), "sm_90a")[1])
+    assert needed.registers < 224 and needed.spill_stores == 0
+
+
+def test_the_first_tile_is_on_its_way_before_queries_are_read() -> None:
+    case = attention((1, 1), 64, 64, 16, 16)
+    for schedule, target in ((Flash(2, 4, 2), GpuAttr.of()), (FlashTensor(2, 1, 2), GpuAttr.of(precision="fp16"))):
+        text = cuda_text(compiled("attention", *case, given=schedule, target=target).module)
+        _, _, code = text.partition('extern "C"')
+        assert 0 < code.index("copy_async<16>(&values[") < code.index("x[")
 
 
 def test_rows_that_are_aligned_are_copied_asynchronously() -> None:

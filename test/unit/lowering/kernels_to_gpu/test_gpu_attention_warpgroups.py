@@ -176,3 +176,5 @@ def test_machine_code_keeps_its_registers_and_its_products_in_flight(
             (tmp_path / "cubin").write_bytes(code)
             sass = subprocess.run([tool, tmp_path / "cubin"], capture_output=True, text=True, check=True).stdout
             assert f"HGMMA.64x{schedule.keys}x" in sass and f"HGMMA.64x{depth}x" in sass
+            meanwhile = sass.partition("DEPBAR.LE gsb0, 0x1")[2].partition("DEPBAR.LE gsb0, 0x0")[0]
+            assert meanwhile.count("MUFU.EX2") >= schedule.keys // 2  # powers, while values are multiplied

@@ -146,7 +146,7 @@ class Flash(Schedule[GpuAttr]):
         causal = 0.6 if root.causal is not None and self.splits == 1 and sizes.queries > 1 else 1.0
         waves = -(-blocks // (held * target.multiprocessors.data))
         tiles = max(1.0, self.key_tiles(sizes) * causal) * max(issued, waited, shared)
-        seconds = waves * (tiles / cycles * 1e-9 + 2 * LATENCY)
+        seconds = waves * (tiles / cycles * 1e-9 + LATENCY)
         parts = 0.0
         if self.splits > 1:
             sums = self.splits * sizes.batch * sizes.heads * sizes.queries * (sizes.width + 2) * itemsize

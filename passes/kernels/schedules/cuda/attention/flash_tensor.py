@@ -23,7 +23,7 @@ from ....forms.attention import AttentionSizes, check_attention, direct_operands
 from ....kernel_facts import the_root
 from ...schedule import Schedule, TileSize
 from ..cost import bytes_of, memory_seconds
-from ..tuning import FLASH_TENSOR_REGISTERS, LATENCY, LAUNCH
+from ..tuning import FLASH_TENSOR_REACHED, FLASH_TENSOR_REGISTERS, LATENCY, LAUNCH, MMA_REACHED
 from .flash import STAGES, key_bytes, whole
 
 WARP_ROWS = 16
@@ -71,9 +71,9 @@ class FlashTensor(Schedule[GpuAttr]):
         return -(-sizes.queries * sizes.group // self.tile_rows) * sizes.batch * sizes.key_heads
 
     def shared(self, sizes: AttentionSizes, precision: str) -> int:
-        """Bytes of shared memory: the queries, two tiles of keys and values, and what warps add up."""
+        """Bytes of shared memory: two tiles of keys and values, and what warps add up."""
         depth, width = key_row(sizes.depth, precision), value_row(sizes.width)
-        numbers = self.tile_rows * depth + STAGES * self.tile_keys * (depth + width)
+        numbers = STAGES * self.tile_keys * (depth + width)
         if self.key_warps > 1:
             numbers += self.key_warps * self.tile_rows * (value_row(sizes.width) + 2)
         return numbers * BYTES
@@ -102,7 +102,7 @@ class FlashTensor(Schedule[GpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
-        """Products of a tile on tensor cores at half their peak, or the shared-memory reads that feed them."""
+        """Products of a tile on tensor cores, the shared-memory reads that feed them, or instructions."""
         root, precision = the_root(kernel, AttentionOp), target.precision.data
         sizes = check_attention(root)
         step, rounds = step_of(precision), 3 if precision == "3xtf32" else 1
@@ -111,7 +111,7 @@ class FlashTensor(Schedule[GpuAttr]):
         reads = products * (step // 4)
         each = target.multiprocessors.data
         cycles = target.gflops.data / (each * 256)  # per nanosecond: 128 multiply-adds each
-        rate = target.tensor_gflops.data * (2 if step == 16 else 1) / (each * cycles) / 2
+        rate = target.tensor_gflops.data * (2 if step == 16 else 1) / (each * cycles) * MMA_REACHED
         blocks, warps = max(1, self.blocks(sizes)), self.threads // 32
         registers = min(255, 60 + self._registers(sizes, precision))
         resident = min(
@@ -120,16 +120,19 @@ class FlashTensor(Schedule[GpuAttr]):
             target.registers.data // (self.threads * registers),
         )
         held = max(1, min(resident, -(-blocks // each)))
-        softmax = self.keys * 60 + 80
-        copies = 8 * STAGES * self.tile_keys * (sizes.depth + sizes.width) / 4 / self.threads
-        instructions = products * rounds + 3 * reads * rounds + softmax + copies
-        issued = max(instructions / 4, reads, products * rounds * 2 * 16 * 8 * step / rate) * warps * held
+        # Instructions by the machine code: a lane has four scores of eight keys, four columns of eight of the results.
+        softmax = self.keys * (56 if rounds == 3 else 24) + 4 * columns + 80
+        copies = 6 * self.tile_keys * (sizes.depth + sizes.width) / 4 / self.threads
+        loaded = {16: 0.75, 8: 1.5}[step] if rounds == 1 else 3.5  # a vector's share of a load, and the rounding
+        instructions = products * rounds + loaded * reads + softmax + copies
+        multiplied = products * rounds * 2 * 16 * 8 * step / rate
+        issued = max(max(instructions / 4, reads) / FLASH_TENSOR_REACHED, multiplied) * warps * held
         waited = instructions + 30 * (depth + self.keys) + 600
         waves = -(-blocks // (held * each))
         causal = 0.6 if root.causal is not None and sizes.queries > 1 else 1.0
         tiles = max(1.0, -(-sizes.keys // self.tile_keys) * causal)
-        added = 1000 if self.key_warps > 1 else 0
-        seconds = waves * ((tiles * max(issued, waited) + added) / cycles * 1e-9 + 2 * LATENCY)
+        added = 500 if self.key_warps > 1 else 0
+        seconds = waves * ((tiles * max(issued, waited) + added) / cycles * 1e-9 + LATENCY)
         read = blocks * sizes.keys * key_bytes(root, sizes) * causal
         return LAUNCH + max(seconds, memory_seconds(read, target) / 2, memory_seconds(bytes_of(kernel), target))
 
@@ -145,14 +148,20 @@ def step_of(precision: str) -> int:
 
 
 def key_row(depth: int, precision: str) -> int:
-    """Stride of queries or keys in shared memory, such that a warp's reads use all banks.
+    """Stride of keys in shared memory, such that a warp's reads use all banks.
 
-    A lane reads at row lane / 4, column lane % 4, or in pairs for 16 bits.
+    A lane reads at row lane / 4 two numbers from column 2 * (lane % 4) on, or four of those that become 16 bits.
     """
     step = step_of(precision)
-    return whole(depth, step) + step // 2
+    return whole(depth - step, 2 * step) + step
 
 
 def value_row(width: int) -> int:
-    """The same for values: a lane reads at row 2 * (lane % 4), column lane / 4."""
+    """The same for values: a lane reads at row 2 * (lane % 4), from column columns_together * (lane / 4) on."""
     return whole(width, WARP_COLUMNS) + 4
+
+
+def columns_together(width: int) -> int:
+    """Adjacent columns of values that a lane reads, each for another product."""
+    columns = whole(width, WARP_COLUMNS) // WARP_COLUMNS
+    return 4 if columns % 4 == 0 else 2 if columns % 2 == 0 else 1

@@ -139,8 +139,9 @@ class FlashWgmma(Schedule[GpuAttr]):
         powers = scores * EXP2 / 128 * cycle
         instructions = scores * FLASH_WGMMA_SCORE + self.tile_rows * width + numbers * FLASH_WGMMA_ROUNDED
         issued = instructions / 128 * cycle
-        shared = numbers * (8 + itemsize * (1 + self.warpgroups)) / GpuAttr.BANKS * cycle
-        busy = max(products / WGMMA_REACHED, products + max(powers, issued, shared)) * held + PRODUCTS_STEP / held
+        moved = numbers * (8 + itemsize) / GpuAttr.BANKS * cycle
+        multiplied = max(products, numbers * itemsize * self.warpgroups / GpuAttr.BANKS * cycle)
+        busy = max(products / WGMMA_REACHED, multiplied + max(powers, issued, moved)) * held + PRODUCTS_STEP / held
         waited = PRODUCTS_STEP + products / 2 + issued * 4 / (self.threads // 32)
         causal = 0.5 * (1 + min(1.0, self.keys / max(1, sizes.keys))) if root.causal is not None else 1.0
         tiles = max(1.0, -(-sizes.keys // self.keys) * causal)
