@@ -79,6 +79,7 @@ KERNELS = _text(
     "split-means",  # before form-kernels: means of rows join the kernel that makes the rows
     "split-norms",  # before form-kernels: likewise moments, and what normalises rows those that read them
     "form-kernels",  # ops that share a loop nest
+    "fold-kernels",  # before choose-schedule, which asks for weights as they are read best
     "limit-threads",  # before choose-schedule, which cuts work for the threads there are
     "choose-schedule",  # of kernels, which are whole now
     "limit-scratch",  # before pack-weights: weights are packed as the schedule that is left asks

@@ -37,7 +37,7 @@ _OURS: dict[Level, dict[str, str]] = {
         "passes.kernels": "split-means,split-norms,form-kernels",
     },
     "kernels": {
-        "passes.kernels": "limit-threads,choose-schedule,split-weights,pack-weights",
+        "passes.kernels": "fold-kernels,limit-threads,choose-schedule,split-weights,pack-weights",
         "passes.memory": "limit-scratch,order-kernels,mark-inplace,bufferize",
     },
     "buffers": {"passes.memory": "elide-copies,plan-arena"},

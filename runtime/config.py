@@ -499,6 +499,10 @@ class EngineConfig:
                 raise ConfigError(f"{name} does nothing on the device '{self.device}'")
             if (other := option.useless(vars(self))) is not None:
                 raise ConfigError(f"{name} does nothing with {other}={getattr(self, other)!r}")
+        if self.profile is not None and (both := sorted(self.profile.dims.keys() & self.dims.keys())):
+            raise ConfigError(
+                f"dims gives '{both[0]}' a size, and the profile (--range) a range: leave one of them out"
+            )
         if self.profile is not None and self.enable_dynamic_shapes:
             raise ConfigError(
                 "enable_dynamic_shapes leaves open what a profile gives ranges to; only one of them is taken"

@@ -38,6 +38,8 @@ def of_any_shape(spec: TensorSpec, value: Any) -> Array:
 
 def _converted(spec: TensorSpec, value: Any) -> Array:
     """An array from a value that is not a numpy array."""
+    if value is None:
+        raise InvalidInputError(f"input '{spec.name}' is None; it takes an array of {spec.dtype}")
     try:
         if lies_on_gpu(value):
             value = Tensor.from_dlpack(value)

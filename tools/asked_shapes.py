@@ -1,4 +1,4 @@
-"""The shapes selected by --at, by default the optimal, smallest and largest of the ranges."""
+"""The shapes selected by --at, by default that of the arrays given, else the optimal, smallest and largest ones."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from ..runtime.profile import OptimizationProfile
 from ..runtime.shapes.settled_records import settled
 from ..runtime.shapes.shape_family import unit_of
 from ..runtime.specs import TensorSpec
+from .arrays import arrays_of
 
 Sizes = Mapping[str, int]
 
@@ -39,8 +40,8 @@ class Shape:
         return ",".join(f"{name}={size}" for name, size in self.sizes.items())
 
 
-def shapes_at(model: str, options: Mapping[str, Any], at: Sequence[Sizes]) -> list[Shape]:
-    """The shapes selected by `--at`, by default the optimal, smallest and largest of the ranges.
+def shapes_at(model: str, options: Mapping[str, Any], at: Sequence[Sizes], files: Sequence[str] = ()) -> list[Shape]:
+    """The shapes selected by `--at`, by default that of the files' arrays, or the optimal, smallest and largest.
 
     Sizes that are not named are the optimal ones. Raises ConfigError for one out of range.
     """
@@ -59,7 +60,8 @@ def shapes_at(model: str, options: Mapping[str, Any], at: Sequence[Sizes]) -> li
             grown = _grown(module)
             sizes = {name: span[2 if name in grown else 0] for name, span in ranges.items()}
         ends += [] if sizes in ends else [sizes]
-    return _shapes(input_specs(module), ranges, at or ends)
+    specs = input_specs(module)
+    return _shapes(specs, ranges, at or _sizes_of(files, specs, ranges) or ends)
 
 
 def _grown(module: ModuleOp) -> set[str]:
@@ -72,8 +74,8 @@ def _grown(module: ModuleOp) -> set[str]:
     return {each.dimension for each in found if isinstance(each, InputSymbol)}
 
 
-def shapes_of(engine: Engine, file: str, at: Sequence[Sizes]) -> list[Shape]:
-    """The shapes of a compiled file selected by `--at`, by default the optimal one, or the file's only one.
+def shapes_of(engine: Engine, file: str, at: Sequence[Sizes], files: Sequence[str] = ()) -> list[Shape]:
+    """The shapes of a compiled file selected by `--at`, by default that of the files' arrays, or the optimal one.
 
     Raises ConfigError for sizes out of range, or if the file has no ranges.
     """
@@ -84,7 +86,34 @@ def shapes_of(engine: Engine, file: str, at: Sequence[Sizes]) -> list[Shape]:
         return [Shape({}, engine.plan.inputs)]
     for name, size in ((name, size) for sizes in at for name, size in sizes.items()):
         _check(name, size, profile.dims)
-    return _shapes(family.base.inputs, profile.dims, at or [{}])
+    specs = family.base.inputs
+    return _shapes(specs, profile.dims, at or _sizes_of(files, specs, profile.dims) or [{}])
+
+
+def _sizes_of(
+    files: Sequence[str], specs: Sequence[TensorSpec], ranges: Mapping[str, tuple[int, int, int]]
+) -> list[Sizes]:
+    """The sizes that arrays of inputs have along dimensions of one symbol, once; none without files.
+
+    Raises ConfigError for a size out of range, or two of one dimension.
+    """
+    sizes: dict[str, int] = {}
+    arrays = arrays_of(files, [spec.name for spec in specs])
+    for spec in specs:
+        for size, given in zip(spec.shape, arrays[spec.name].shape, strict=False) if spec.name in arrays else ():
+            symbols = symbols_of(size)
+            if len(symbols) != 1 or (name := (symbol := symbols.pop()).name.partition(" / ")[0]) not in ranges:
+                continue
+            first, second = (value_at(size, {symbol: value}) for value in (0, 1))
+            if second <= first:
+                continue
+            found = (given - first) * unit_of(symbol) // (second - first)
+            low, _, high = ranges[name]
+            if not low <= found <= high:
+                raise ConfigError(f"input '{spec.name}' has {name}={found}; {name} is from {low} to {high}")
+            if sizes.setdefault(name, found) != found:
+                raise ConfigError(f"input '{spec.name}' has {name}={found}, another has {name}={sizes[name]}")
+    return [sizes] if files else []
 
 
 def _check(name: str, size: int, ranges: Mapping[str, tuple[int, int, int]]) -> None:

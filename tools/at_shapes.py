@@ -1,4 +1,4 @@
-"""`run` and `plan` with `--range`: one compile, and the shapes selected by `--at`."""
+"""`run` and `plan` with `--range`: one compile, and the shapes selected by `--at` or by the arrays given."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run_at_shapes(
     console: Console,
 ) -> Facts:
     """Compiles a model once, runs it at the shapes and prints the times; returns them for programs."""
-    opened = _Opened.of(model, options, at)
+    opened = _Opened.of(model, options, at, files)
     if output is not None and len(opened.shapes) != 1:
         raise ConfigError(f"--output {output} is for one shape; with --range there are {len(opened.shapes)}: see --at")
     engine = opened.compiled(console)
@@ -102,11 +102,11 @@ class _Opened:
     seconds: float = 0.0
 
     @classmethod
-    def of(cls, model: str, options: Mapping[str, Any], at: Sequence[Sizes]) -> _Opened:
+    def of(cls, model: str, options: Mapping[str, Any], at: Sequence[Sizes], files: Sequence[str] = ()) -> _Opened:
         if Path(model).suffix != ".mi":
-            return cls(model, options, shapes_at(model, options, at))
+            return cls(model, options, shapes_at(model, options, at, files))
         engine = load(model)
-        return cls(model, options, shapes_of(engine, model, at), engine)
+        return cls(model, options, shapes_of(engine, model, at, files), engine)
 
     def compiled(self, console: Console) -> DynamicEngine:
         if self.engine is None:

@@ -30,7 +30,7 @@ SPELLINGS = {
 """Options of the API as command lines spell them."""
 WITHOUT_RANGES = (
     *("tune", "bisect", "draw", "explain", "explore"),
-    *("--compare", "--device", "--emit", "--gpu", "--reference"),
+    *("--compare", "--emit", "--reference"),
 )
 """Words of commands that make code for one shape only."""
 SHOWN = 160  # characters of a line in which something is wrong

@@ -84,6 +84,11 @@ def interpret(
     return dict(zip(names[:shown], trimmed(results[:shown], cuts, counts), strict=True))
 
 
+def evaluate_kernel(kernel: KernelOp, arrays: Sequence[Array]) -> list[Array]:
+    """The results of a kernel on arrays."""
+    return cast("list[Array]", _Run(BlobStore(), None, None).block(kernel.body.block, arrays))
+
+
 def _checked(name: str, array: Array, type: AnyTensor, precision: Any) -> Array:
     """The array, checked against the type's shape and element type (any float type if a precision is set)."""
     dtype = numpy_dtype(type.element_type)

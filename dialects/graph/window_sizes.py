@@ -14,12 +14,18 @@ from typing import TypeVar
 
 import numpy as np
 
+from ..sizes.sizes import is_fixed, now
 from .axes import Special, Windowed
 from .base import require
 from .values import Array
 
 LAYOUTS = ("NCHW", "NHWC")
 T = TypeVar("T")
+
+
+def _shown(size: int) -> str:
+    """A size, one of run time with the value that it has."""
+    return str(size) if is_fixed(size) else f"{size} = {now(size)}"
 
 
 def channel_axis(layout: str, rank: int) -> int:
@@ -107,7 +113,7 @@ class Window:
             room = size + begin + end - extent
             require(
                 room >= 0,
-                f"a window of {extent} doesn't fit into {size} elements padded by {begin} and {end}",
+                f"a window of {extent} doesn't fit into {_shown(size)} elements padded by {begin} and {end}",
             )
             count = (-(-room // stride) if ceil_mode else room // stride) + 1
             if ceil_mode and (count - 1) * stride >= size + begin:

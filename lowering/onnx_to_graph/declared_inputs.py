@@ -5,7 +5,7 @@ Inputs that a compile is specialised for become constants and are no inputs any 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -199,12 +199,13 @@ def input_types(
     shapes: Mapping[str, Sequence[int]],
     values: Mapping[str, Array],
     free: Container[str] = (),
+    ranged: Collection[str] = (),
 ) -> dict[str, AnyTensor]:
     """The type of each free input that is not an initialiser, in the model's order.
 
     `dims` gives sizes to dynamic dimensions by name, to unnamed ones by input and axis ("x.0"); `shapes` gives whole
     input shapes. A size that a shape, or a value's shape, gives to a named dimension holds for every other input, too.
-    The shapes of `free` inputs may differ from the declared numbers.
+    The shapes of `free` inputs may differ from the declared numbers. `ranged` are dimensions that have ranges.
     """
     weights = {initializer.name for initializer in graph.initializer} - set(values)
     inputs = {value.name: value for value in graph.input if value.name not in weights}
@@ -220,7 +221,7 @@ def input_types(
     declared = {name: _sized(name, shape, dims) for name, shape in open_shapes.items()}
     _check_dims(dims, open_shapes)
     sizes = _sizes(declared, dims, shapes, values, free)
-    check_bound({name: shapes.get(name, shape) for name, shape in declared.items()}, shapeless, sizes)
+    check_bound({name: shapes.get(name, shape) for name, shape in declared.items()}, shapeless, sizes, ranged)
     types: dict[str, AnyTensor] = {}
     for name, value in inputs.items():
         if name in values:

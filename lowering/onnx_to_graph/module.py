@@ -66,7 +66,8 @@ def import_module(
     values = input_values(graph, specialize)
     if ranges is not None:
         shapes = {**shapes, **ranged_shapes(graph, ranges, dims)}
-    inputs = input_types(graph, dims, shapes, values, ranges.shapes if ranges is not None else ())
+    ranges = Ranges() if ranges is None else ranges
+    inputs = input_types(graph, dims, shapes, values, ranges.shapes, ranges.dims)
 
     block = Block(arg_types=list(inputs.values()))
     arguments = dict(zip(inputs, block.args, strict=True))
@@ -95,7 +96,7 @@ def import_module(
                 results.append(scope.value(value.name, f"output {value.name}"))
     for value, result in zip(returned, results, strict=True):
         if isinstance(scope.held(value.name), SSAValue):
-            _check_output(value, result, emitter.bounds_of(result), free=ranges is not None and bool(ranges.shapes))
+            _check_output(value, result, emitter.bounds_of(result), free=bool(ranges.shapes))
         emitter.place(result)
     for count, cuts in _counts(results, emitter).items():
         name = StringAttr(f"{returned[cuts[0][0]].name}.count")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ...dialects.errors import OpenDimensionsError
 from .dimension_names import is_calculated, value_of_name
@@ -11,11 +11,23 @@ PICTURE = 224  # height and width that most image models take
 LENGTH = 16
 
 
-def check_bound(shapes: Mapping[str, Sequence[int | str]], shapeless: Sequence[str], sizes: Mapping[str, int]) -> None:
+def check_bound(
+    shapes: Mapping[str, Sequence[int | str]],
+    shapeless: Sequence[str],
+    sizes: Mapping[str, int],
+    ranged: Collection[str] = (),
+) -> None:
     """Raises OpenDimensionsError for input dimensions that are not in `sizes`, and for inputs without a shape.
 
-    Dimensions computed from others are not asked for.
+    Dimensions computed from others are not asked for, nor those that are `ranged`: where there are any, unnamed ones
+    are asked for by input and axis, since a whole shape has no ranges.
     """
+    if ranged:
+        shapes = {
+            name: [f"{name}.{axis}" if each == "" else each for axis, each in enumerate(shape)]
+            for name, shape in shapes.items()
+        }
+        sizes = {**dict.fromkeys(ranged, LENGTH), **sizes}
     named = {each: None for shape in shapes.values() for each in shape if isinstance(each, str) and each}
     opened = {name: None for name in named if name not in sizes and not is_calculated(name, named)}
     nameless = [name for name, shape in shapes.items() if "" in shape]

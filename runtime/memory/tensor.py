@@ -243,6 +243,17 @@ class Tensor:
         self._check_bounds()
         return np.ndarray(self.shape, self.dtype, self.storage.data.data, self.offset, self.strides)
 
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
+        """The same bytes, for `np.asarray`. Raises TypeError for memory of a GPU, of which `to("cpu")` is a copy."""
+        if self.storage.memory.host is None:
+            raise TypeError(f'numpy can\'t read memory on {self.device} by itself: to("cpu") copies it')
+        array = self.numpy()
+        if dtype is not None and np.dtype(dtype) != self.dtype:
+            if copy is False:
+                raise ValueError(f"elements of {self.dtype} can't be {np.dtype(dtype)} without a copy")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
     def _check_bounds(self) -> tuple[int, int]:
         return check_bounds(self.storage.capacity, self.offset, self.shape, self.dtype, self.strides)
 

@@ -166,6 +166,9 @@ class DynamicEngine(Engine):
         self._check_open()
         if len(inputs) != len(self._names):
             raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(self._names)}")
+        for name, each in zip(self._names, inputs, strict=True):
+            if each is None:
+                raise InvalidInputError(f"input '{name}' is None; it takes an array")
         shapes = tuple(tuple(each.shape) if hasattr(each, "shape") else np.shape(each) for each in inputs)
         family = self._family(shapes)
         found = family.plan_for(shapes), family.idle

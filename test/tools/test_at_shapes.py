@@ -115,3 +115,14 @@ def test_ranges_that_are_none(options: tuple[str, ...], message: str, any_rows: 
 @pytest.mark.parametrize(("command", "option"), [("run", "--reference"), ("run", "--timing"), ("plan", "--table")])
 def test_what_is_for_one_shape_only(command: str, option: str, any_rows: Path) -> None:
     assert complaint(command, any_rows, *RANGE, option) == f"{option} does nothing with --range"
+
+
+def test_arrays_given_tell_the_shape(any_rows: Path, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).standard_normal((2, 37, 12)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    for command in ("run", "--repeat", "1"), ("compare",):
+        assert "n=37" in told(*command, any_rows, *RANGE, "-i", f"x={tmp_path / 'x.npy'}")
+    np.save(tmp_path / "x.npy", np.concatenate([x] * 3, 1))
+    assert complaint("run", any_rows, *RANGE, "-i", f"x={tmp_path / 'x.npy'}") == (
+        "input 'x' has n=111; n is from 1 to 100"
+    )

@@ -85,7 +85,7 @@ def test_ranges_are_proposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "room for all shapes" in told("plan", "model.onnx", *shlex.split(ranges))
 
 
-@pytest.mark.parametrize("words", ["tune model.onnx", "run model.onnx --reference", "plan model.onnx --device cuda"])
+@pytest.mark.parametrize("words", ["tune model.onnx", "run model.onnx --reference", "explain model.onnx memory"])
 def test_ranges_are_not_proposed_where_there_are_none(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,3 +134,20 @@ def test_options_win_over_arrays(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.ones((3, 7), np.float32))
     told_of = complaint("run", saved(named_model(), tmp_path), "-i", tmp_path / "x.npy", "--dim", "batch=4")
     assert told_of == "input 'x' has shape [3, 7] instead of [4, 7]"
+
+
+@pytest.mark.parametrize("words", [[], ["--device", "cuda-emulated"]])
+def test_dimensions_with_a_range_are_not_asked_for(words: list[str], model: str) -> None:
+    """Those that lack one are proposed with a range as well, unnamed ones by input and axis."""
+    found = complaint("plan", model, *words, "--range", "batch=1,2,4", "--range", "p.0=1,2,4")
+    assert found.startswith("dimensions of inputs have no size: old, p.2, new; give them sizes, such as: ")
+    sizes, _, ranges = found.partition("; or ranges: ")
+    assert sizes.endswith(" --dim old=16 --dim p.2=16 --dim new=16")
+    assert ranges.endswith(" --range old=1,16,128 --range p.2=1,16,128 --range new=1,16,128")
+    if not words:
+        assert cli(*shlex.split(ranges)[1:]).exit_code == 0
+
+
+def test_a_dimension_has_a_size_or_a_range(model: str) -> None:
+    found = complaint("plan", model, "--range", "batch=1,2,4", "--dim", "batch=2")
+    assert found == "--dim gives 'batch' a size, and the profile (--range) a range: leave one of them out"

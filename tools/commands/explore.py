@@ -37,7 +37,7 @@ def explore(
     seed: Seed = None,
     chosen: Chosen,
 ) -> Work:
-    """Show a compile as one page: graph, levels, code, memory and times, with one selection through all of them."""
+    """Show a compile for one shape as a page: graph, levels, code, memory and times, with one selection through all."""
     from ..explorer import explored_model
 
     subject = _subject(model, measure, input, seed, chosen)
@@ -57,7 +57,7 @@ def explain(
     seed: Seed = None,
     chosen: Chosen,
 ) -> Work:
-    """Answer a question about a compile on one screen: memory, time, tensor NAME, node NAME."""
+    """Answer a question about a compile for one shape on one screen: memory, time, tensor NAME, node NAME."""
     from ..explorer import explored_model
 
     subject = _subject(model, measure, input, seed, chosen)

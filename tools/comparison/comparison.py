@@ -86,7 +86,7 @@ def compare(
     elif config.profile is None:
         subjects = iter([_at_one_shape(model, config, files, seed)])
     else:
-        subjects = _at_shapes(model, config, shapes_at(model, options, at), files, seed, console)
+        subjects = _at_shapes(model, config, shapes_at(model, options, at, files), files, seed, console)
     shapes = [_Comparison(of or model, config, each, tolerances, console).facts() for each in subjects]
     return {"model": model, "right": all(each["right"] for each in shapes), "shapes": shapes}
 
@@ -131,7 +131,7 @@ def _of_file(
     config = replace(
         engine.config, specialize=given.specialize, profile=None, enable_dynamic_shapes=False, dims={}, tuned=False
     )
-    for shape in shapes_of(engine, file, at):
+    for shape in shapes_of(engine, file, at, files):
         sizes = {spec.name: [int(size) for size in spec.shape] for spec in shape.specs}
         subject = _at_one_shape(model, replace(config, shapes=sizes), files, seed)
         check("outputs", names[1], output_names(main_of(subject.module)))

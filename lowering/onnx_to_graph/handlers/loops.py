@@ -30,7 +30,7 @@ from ....dialects.graph.ops.elementwise import AddOp, AndOp, LessOp, SubOp
 from ....dialects.graph.ops.indexing import GatherOp, ScatterNdOp
 from ....dialects.graph.ops.movement import ConcatOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, shape_of, tensor
-from ....dialects.sizes.sizes import equal, equal_shapes, pinned
+from ....dialects.sizes.sizes import equal, equal_shapes, is_fixed, pinned
 from ..node import Handler, Node
 from ..non_tensors import Held
 
@@ -303,8 +303,7 @@ def _scan_axes(node: Node) -> Sequence[SSAValue]:
             return node.emit(SubOp(node.scalar(length - 1, i64), number)) if from_the_end else number
 
         slices = [
-            node.emit(GatherOp(x, place(turned), axis))
-            for x, axis, turned in zip(scanned, axes, backwards, strict=True)
+            _taken(node, x, place(turned), axis) for x, axis, turned in zip(scanned, axes, backwards, strict=True)
         ]
         results = node.branch(body, [*carried, *slices])
         _check_results(node, results, len(initial))
@@ -314,6 +313,14 @@ def _scan_axes(node: Node) -> Sequence[SSAValue]:
     done = _carried(node, node.scalar(length, i64), initial, turn)
     moved = [_moved(node, rows, axis) for rows, axis in zip(done.collected, out_axes, strict=False)]
     return [*done.carried, *moved]
+
+
+def _taken(node: Node, x: SSAValue, place: SSAValue, axis: int) -> SSAValue:
+    """What an iteration reads of a scan input; of one without elements zeros, which no iteration reads."""
+    shape = shape_of(x)
+    if is_fixed(shape[axis]) and shape[axis] == 0:
+        return node.zeros(element_type_of_value(x), (*shape[:axis], *shape[axis + 1 :]))
+    return node.emit(GatherOp(x, place, axis))
 
 
 def _each(node: Node, name: str, count: int) -> list[int]:
@@ -368,9 +375,7 @@ def _scan_batches(node: Node) -> Sequence[SSAValue]:
 
         def turn(step: SSAValue, carried: Sequence[SSAValue]) -> Iteration:
             back = node.emit(SubOp(node.emit(SubOp(count, node.scalar(1, i64))), step)) if any(backwards) else step
-            slices = [
-                node.emit(GatherOp(x, back if turned else step, 0)) for x, turned in zip(own, backwards, strict=True)
-            ]
+            slices = [_taken(node, x, back if turned else step, 0) for x, turned in zip(own, backwards, strict=True)]
             results = node.branch(body, [*carried, *slices])
             _check_results(node, results, len(initial))
             return Iteration(results[: len(initial)], [(each, step) for each in results[len(initial) :]])

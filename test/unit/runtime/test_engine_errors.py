@@ -52,7 +52,7 @@ WRONG_INPUTS: dict[str, tuple[dict[str, Any], str]] = {
     "too large": ({"ids": [2**70] * 5, "scale": SCALE}, "input 'ids'"),
     "ragged": ({"ids": IDS, "scale": [[1], [2, 3]]}, "input 'scale': .*inhomogeneous"),
     "text": ({"ids": IDS, "scale": "one"}, "input 'scale' has type <U3 instead of float32"),
-    "None": ({"ids": IDS, "scale": None}, "input 'scale' has type object instead of float32"),
+    "None": ({"ids": IDS, "scale": None}, "input 'scale' is None; it takes an array of float32"),
     "trained": ({"ids": IDS, "scale": Trained()}, r"input 'scale': it requires grad; call detach\(\)"),
     "object": ({"ids": IDS, "scale": object()}, "input 'scale' has type object instead of float32"),
 }

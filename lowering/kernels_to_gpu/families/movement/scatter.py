@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .....passes.kernels.kernel_facts import scatter_of
-from .....passes.kernels.schedules.cuda.scatter import Scatter, rows_of
+from .....passes.kernels.schedules.cuda.selection.scatter import Scatter, rows_of
 from ....kernel_code.scatter_elements import lower_scatter
 from ...gpu_kernel import GpuKernel
 

@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 from .....dialects.extensions.arith import IndexCastOp
 from .....dialects.graph.values import shape_of
 from .....passes.kernels.kernel_facts import ScatterOp, scatter_of
-from .....passes.kernels.schedules.cuda.scatter import rows_of, updates_of
+from .....passes.kernels.schedules.cuda.selection.scatter import rows_of, updates_of
 from .....passes.kernels.schedules.cuda.selection.sorted_scatter import SortedScatter
 from ....kernel_code.arithmetic import Arithmetic
 from ....kernel_code.elements.order import LOW

@@ -12,6 +12,7 @@ from .....dialects.errors import CompileError
 from .....dialects.graph.base import describe
 from .....dialects.graph.ops.normalization import NormalizeOp
 from .....passes.kernels.schedules.cuda.products import PARTIALS
+from ....kernel_code.arithmetic import bits_of
 from ....kernel_code.loop_builder import Index
 from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import ACCESS, ThreadBuilder
@@ -163,19 +164,21 @@ class Block:
         first: Index,
         name: str,
     ) -> TileCopy:
-        blocks, grid = self.blocks, self.grid
+        blocks, grid, element = self.blocks, self.grid, element or operand.element
+        turns = bits_of(element) == 8 and not operand.by_depth  # ldmatrix transposes numbers of 16 bits only
         return TileCopy(
             b=grid.b,
             operand=operand,
-            element=element or operand.element,
+            element=element,
             rows=rows,
             depth=blocks.bk,
             stages=stages,
-            pad=pads[operand.by_depth],
+            pad=pads[operand.by_depth or turns],
             threads=grid.block,
             thread=grid.lane,
             first=first,
             masked=blocks.padded_depth != operand.depth,
+            turns=turns,
             name=name,
         )
 

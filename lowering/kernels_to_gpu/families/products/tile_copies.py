@@ -27,7 +27,7 @@ class TileCopy:
     """The copies of one operand's tiles of `rows` x `depth` elements, from row `first` on, by `threads` threads.
 
     `element` is the type in shared memory; `pad` is the padding of lines in elements. `masked`: tiles may extend beyond
-    the depth, where they are zero.
+    the depth, where they are zero. `turns`: lines in shared memory run along the depth, even where the operand's don't.
     """
 
     b: ThreadBuilder
@@ -41,6 +41,7 @@ class TileCopy:
     thread: SSAValue
     first: Index
     masked: bool
+    turns: bool
     name: str
     shared: SSAValue = field(init=False)
     _rows: list[Index] = field(init=False)
@@ -48,10 +49,11 @@ class TileCopy:
 
     def __post_init__(self) -> None:
         b, operand = self.b, self.operand
-        self.shared = b.shared(self.element, (self.stages, self.lines, self.line + self.pad), f"{self.name}_tile")
+        lines, line = (self.rows, self.depth) if self.by_depth else (self.depth, self.rows)
+        self.shared = b.shared(self.element, (self.stages, lines, line + self.pad), f"{self.name}_tile")
         self._line = b.named(b.div(self.thread, self.per_line), f"{self.name}_line")
         self._at = b.named(b.mul(b.rem(self.thread, self.per_line), self.vector), f"{self.name}_at")
-        if self.by_depth:
+        if self.operand.by_depth:
             self._rows = self._states()
         else:
             row = self._clamped(b.add(self.first, self._at), self.vector)
@@ -61,8 +63,13 @@ class TileCopy:
 
     @property
     def by_depth(self) -> bool:
-        """Whether lines run along the depth."""
-        return self.operand.by_depth
+        """Whether lines in shared memory run along the depth."""
+        return self.operand.by_depth or self.turns
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether they run across those of the operand."""
+        return self.by_depth != self.operand.by_depth
 
     @property
     def vector(self) -> int:
@@ -71,13 +78,13 @@ class TileCopy:
 
     @property
     def line(self) -> int:
-        """Elements of a line, with padding."""
-        return self.depth if self.by_depth else self.rows
+        """Elements of a line of the operand."""
+        return self.depth if self.operand.by_depth else self.rows
 
     @property
     def lines(self) -> int:
-        """Lines of a tile."""
-        return self.rows if self.by_depth else self.depth
+        """Lines of the operand in a tile."""
+        return self.rows if self.operand.by_depth else self.depth
 
     @property
     def per_line(self) -> int:
@@ -98,17 +105,17 @@ class TileCopy:
     def asynchronous(self) -> bool:
         """Whether copies are asynchronous, bypassing registers; these fill up with zeros."""
         same = self.operand.element == self.element and self.operand.is_copied
-        return same and self.vector * bits_of(self.element) in _COPIED
+        return same and not self.is_turned and self.vector * bits_of(self.element) in _COPIED
 
     def begin(self, start: Index, stage: Index) -> None:
         """Starts copying the tile at depth `start` to a stage."""
         b, operand = self.b, self.operand
-        own = b.named(b.add(start, self._at), "depth") if self.by_depth else 0
-        tap = operand.tap(b, own) if self.by_depth else ()
+        own = b.named(b.add(start, self._at), "depth") if operand.by_depth else 0
+        tap = operand.tap(b, own) if operand.by_depth else ()
 
         def copy(i: Index) -> None:
             line = b.add(self._line, b.mul(i, self.step))
-            if self.by_depth:
+            if operand.by_depth:
                 depth, (at, valid) = own, operand.place(b, self._state(i), tap)
             else:
                 depth = b.add(start, line)
@@ -128,9 +135,14 @@ class TileCopy:
 
         def put(i: Index) -> None:
             made = self.operand.made(b, [b.load(each, [i]) for each in self._fetched], self.element)
+            line = b.add(self._line, b.mul(i, self.step))
             for number, value in enumerate(made):
-                at = b.add(self._at, number * (self.vector // len(made)))
-                b.vstore(value, self.shared, [stage, b.add(self._line, b.mul(i, self.step)), at])
+                lanes = self.vector // len(made)
+                at = b.add(self._at, number * lanes)
+                if not self.is_turned:
+                    b.vstore(value, self.shared, [stage, line, at])
+                for lane in range(lanes if self.is_turned else 0):
+                    b.store(b.extract(value, lane), self.shared, [stage, b.add(at, lane), line])
 
         self._each(put)
 

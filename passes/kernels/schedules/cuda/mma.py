@@ -4,7 +4,8 @@ Tiles lie in shared memory as with `tiles`; a warp multiplies its wm x wn part i
 as the target's precision says: constants when they are packed, others to tf32 on their way to registers, or to 16 bits
 on their way to shared memory. As `3xtf32` each is split in two numbers of tf32, and of the four products all but the
 smallest are summed up: that of infinity and anything is no number then. Sums are f32. Bytes are multiplied exactly at
-every precision, with sums of i32, where both operands lie along the depth.
+every precision, with sums of i32; those of an operand that doesn't lie along the depth go through registers, and are
+stored one by one as if it did.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from .products import (
     runs_along_depth,
     splits_for,
 )
-from .tuning import MMA_REACHED, MMA_READS
+from .tuning import MMA_REACHED, MMA_READS, MMA_STORED_BYTE
 
 SIZES = (
     (128, 128, 32, 64, 32),
@@ -108,10 +109,10 @@ class Mma(Schedule[GpuAttr]):
         turned = isinstance(form.root, ConvOp) and shape.depth % 4 == 0
         if WIDTH[kind] != 2 and is_constant_matrix(kernel) and not runs_along_depth(form):
             turned = kind == "bytes" or (rounding == "tf32" and shape.depth % 4 == 0)
-        if kind == "bytes" and not (lies_along_depth(form) and (turned or runs_along_depth(form))):
-            return
         right_bytes = WIDTH[kind] if rounding else bytes_of_right(form)
-        is_copied = kind == "bytes" or item_bytes(form.lhs) == right_bytes == WIDTH[kind]
+        is_copied = item_bytes(form.lhs) == right_bytes == WIDTH[kind]
+        if kind == "bytes":
+            is_copied = not _stored_bytes(form, 1, 1, turned)
         stages = STAGES if is_copied else 2
         for bm, bn, bk, wm, wn in SIZES:
             if max(bounds_of(shape.batch)[1], bounds_of(-(-shape.columns // bn))[1]) > MOST_ALONG_Z:
@@ -128,6 +129,8 @@ class Mma(Schedule[GpuAttr]):
         width = WIDTH[kind]
         lines = max(self.bm * (self.bk + 8) + self.bn * (self.bk + 8), self.bk * (self.bm + self.bn + 16))
         read = self.bm * self.bn * self.bk * (1 / self.wm + 1 / self.wn) * width
+        if kind == "bytes":
+            read += MMA_STORED_BYTE * self.bk * _stored_bytes(form, self.bm, self.bn, self.turned)
         held = self.wm // 4 + self.wn // 4
         registers = self.wm * self.wn // GpuAttr.WARP + held * (2 if kind == "3xtf32" else 1) + 48
         return Tiled(
@@ -159,6 +162,11 @@ class Mma(Schedule[GpuAttr]):
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
         """Partial sums under split-K without clusters."""
         return partial_sums(kernel, self.splits, self.cluster)
+
+
+def _stored_bytes(form: ContractionForm, rows: int, columns: int, turned: bool) -> int:
+    """Of so many rows and columns, those of operands whose bytes are stored to shared memory one by one."""
+    return (0 if lies_along_depth(form) else rows) + (0 if turned or runs_along_depth(form) else columns)
 
 
 def _kind(form: ContractionForm, target: GpuAttr) -> str:

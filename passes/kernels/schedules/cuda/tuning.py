@@ -78,6 +78,9 @@ Hopper, more on Ampere. Published; reading the operands takes longer in all that
 MMA_READS = 160
 """Bytes of operands per nanosecond that the warps of a multiprocessor load from shared memory by ldmatrix, and round.
 Expected, not measured: 225 are the limit, and 94 were measured of numbers that were loaded one by one."""
+MMA_STORED_BYTE = 8
+"""Bytes read from shared memory in the time in which a single byte is stored to it: a lane's slot of 4 bytes, with
+conflicts of two banks. Expected, not measured."""
 
 PRODUCTS_MOST_WAVES, PRODUCTS_LEAST_STEPS, PRODUCTS_MOST_SPLITS = 3, 4, 32
 """For splitting the depth: the largest number of waves of blocks, the smallest number of steps of a part, the largest

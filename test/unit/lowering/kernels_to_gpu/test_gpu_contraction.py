@@ -10,6 +10,7 @@ import pytest
 from contraction_cases import GROUPS, conv
 from gpu_models import check_launches, lowered, run_launches
 from graph_runs import Case, Model, build
+from kernel_runs import kernel_of
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
@@ -25,7 +26,7 @@ from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.dialects.graph.values import Array, element_type_of
 from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.lowering.pipelines import Phase, phases, run_passes, run_phases
-from mini_infer.passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
+from mini_infer.passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of, schedule_kernel
 from mini_infer.passes.kernels.schedules import AnySchedule
 from mini_infer.passes.kernels.schedules.cuda.mma import Mma
 from mini_infer.passes.kernels.schedules.cuda.tiles import Tiles
@@ -255,6 +256,20 @@ def groups_of_bytes(m: Model) -> SSAValue:
     return m(ConvOp(x, w, groups=3, pads=(1, 1, 1, 1), layout="NHWC"))
 
 
+def bytes_along_columns(m: Model) -> SSAValue:
+    """Of a computed right-hand side: columns of several vectors, and a depth that is no whole number of tiles."""
+    return m(MatmulOp(m.input(data=of_bytes(m, 3, 40, 84, signed=False)), m.input(data=of_bytes(m, 3, 84, 48))))
+
+
+def odd_bytes_along_columns(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(data=of_bytes(m, 35, 50)), m.input(data=of_bytes(m, 50, 37, signed=False))))
+
+
+def bytes_along_rows(m: Model) -> SSAValue:
+    x, y = m.input(data=of_bytes(m, 96, 32)), m.input(data=of_bytes(m, 96, 64, signed=False))
+    return m(MatmulOp(x, y, transpose_a=True))
+
+
 BYTE_WARPS = (Mma(32, 32, 64, 16, 16, 3, turned=True), Mma(64, 32, 32, 32, 16, 2, splits=2, turned=True))
 
 
@@ -266,6 +281,20 @@ BYTE_WARPS = (Mma(32, 32, 64, 16, 16, 3, turned=True), Mma(64, 32, 32, 32, 16, 2
 )
 def test_products_of_bytes_are_exact(case: Case, schedule: Mma) -> None:
     check_launches(case, schedule, target=GpuAttr.named("sm_80"), bound=1e-12)
+
+
+@pytest.mark.parametrize("schedule", [Mma(32, 32, 64, 16, 16, 2), Mma(64, 32, 32, 32, 16, 2, splits=2)])
+@pytest.mark.parametrize("case", [bytes_along_columns, odd_bytes_along_columns, bytes_along_rows])
+def test_bytes_that_do_not_lie_along_the_depth(case: Case, schedule: Mma) -> None:
+    check_launches(case, schedule, target=GpuAttr.named("sm_80"), bound=1e-12)
+
+
+def test_computed_bytes_take_tensor_cores() -> None:
+    """Of attention's size: `elements` would read each byte from memory by itself."""
+    arrays = [np.zeros((12, 128, 128), np.uint8), np.zeros((12, 128, 64), np.int8)]
+    kernel = kernel_of("contraction", lambda w: w(MatmulOp(w[0], w[1])), arrays)
+    chosen = schedule_kernel(kernel, GpuAttr.named("sm_90a"))
+    assert chosen.taken.name == "mma"
 
 
 def long_sums(m: Model) -> SSAValue:

@@ -406,3 +406,21 @@ def test_a_size_of_run_time_that_must_be_a_number_is_one_wherever_values_meet() 
     ranges = Ranges(dims=dict.fromkeys(("n", "m"), (1, 4, 6)))
     module, _ = imported(model_of(text), ranges=ranges)
     assert [op.name for op in module.walk() if op.name in ("scf.if", "scf.for")] == ["scf.if", "scf.for", "scf.for"]
+
+
+@pytest.mark.parametrize("directions", ["", ", scan_input_directions = [1], scan_output_directions = [1]"])
+def test_scan_of_nothing(directions: str) -> None:
+    """What is carried stays, and what is collected has no rows."""
+    text = f"""
+    g (float[2] start, float[0, 2] x) => (float[2] last, float[m, 2] all) {{
+      last, all = Scan <num_scan_inputs = 1{directions},
+        body = b (float[2] before, float[2] row) => (float[2] after, float[2] made) {{
+          after = Add(before, row)
+          made = Identity(after)
+        }}
+      > (start, x)
+    }}"""
+    start = np.array([1, 2], np.float32)
+    found = mi.compile(model_of(text), cache=False)({"start": start, "x": np.zeros((0, 2), np.float32)})
+    np.testing.assert_array_equal(found["last"], start)
+    assert found["all"].shape == (0, 2)

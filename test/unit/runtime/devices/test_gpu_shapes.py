@@ -228,3 +228,12 @@ def test_cubins_without_spills(case: Case, architecture: str, monkeypatch: pytes
     kernels = compile_kernels(texts[0], architecture).resources
     assert len(kernels) >= 6
     assert not [each.kernel for each in kernels if each.spill_stores or each.spill_loads]
+
+
+def test_a_window_that_does_not_fit_at_a_shape_is_told_with_the_shape() -> None:
+    b = ModelBuilder("window")
+    model = b.model([b.node("Conv", b.input("x", [1, 3, "h", 16]), b.weight(4, 3, 5, 5))])
+    engine = mi.compile(model, profile=mi.OptimizationProfile(dims={"h": (2, 16, 32)}), cache=False)
+    wanted = r"window/conv_0 \(Conv\): a window of 5 doesn't fit into h = 3 elements padded by 0 and 0"
+    with pytest.raises(mi.InvalidModelError, match=wanted):
+        engine({"x": np.zeros((1, 3, 3, 16), np.float32)})

@@ -381,3 +381,19 @@ def test_reshape_is_a_view_where_it_can_be(turned: bool, shape: list[int], expec
 def test_reshape_keeps_the_number_of_elements(turned: bool, shape: list[int]) -> None:
     with pytest.raises(mi.InvalidInputError, match=r"^\[\d, \d\] can't be (viewed as|reshaped to)|must be a sequence"):
         mi.Tensor.from_array(rows().T if turned else rows()).reshape(shape)
+
+
+def test_numpy_takes_a_tensor() -> None:
+    tensor = mi.Tensor.from_array(np.arange(6, dtype=np.float32).reshape(2, 3))
+    array = np.asarray(tensor)
+    assert array.dtype == np.float32 and np.shares_memory(array, tensor.numpy())
+    assert np.asarray(tensor, np.float64).dtype == np.float64
+    assert not np.shares_memory(np.array(tensor), array)
+    np.testing.assert_array_equal(np.add(tensor, 1), array + 1)
+
+
+def test_numpy_takes_none_of_a_gpus_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    tensor = mi.Tensor.empty([2], np.float32)
+    monkeypatch.setattr(tensor.storage.memory, "host", None)
+    with pytest.raises(TypeError, match=r"numpy can't read memory on cpu by itself: to\(\"cpu\"\) copies it"):
+        np.asarray(tensor)

@@ -1,1 +1,1 @@
-"""Schedules of what is selected: the largest elements, boxes."""
+"""Schedules of what is selected or sorted: the largest elements, boxes, updates of a scatter."""

@@ -23,8 +23,8 @@ from ....kernel_facts import ScatterOp, all_operands, item_bytes, scatter_of, sc
 from ...schedule import Between, Schedule, TileSize
 from ...scratch import ScratchLayout
 from ..cost import bytes_of, memory_seconds
-from ..scatter import rows_of, updates_of
 from ..tuning import LATENCY, LAUNCH, PRODUCTS_CACHE_SPEED
+from .scatter import rows_of, updates_of
 from .sorted_runs import LARGEST_SORTED, SortedRuns
 
 MOST = 2**31 - 1

@@ -9,15 +9,15 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.ops.indexing import ScatterNdOp
-from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.graph.values import shape_of
-from .....dialects.kernel.kernel_attributes import InterfaceAttr
-from .....dialects.kernel.targets import GpuAttr
-from ...kernel_facts import ScatterOp, all_operands, scatter_of, scatter_pairs
-from ..schedule import Schedule, TileSize
-from .cost import bytes_of, memory_seconds, resident_blocks
-from .tuning import LATENCY, LAUNCH, SCATTER_ROWS, STEP
+from ......dialects.graph.ops.indexing import ScatterNdOp
+from ......dialects.graph.ops.structure import KernelOp
+from ......dialects.graph.values import shape_of
+from ......dialects.kernel.kernel_attributes import InterfaceAttr
+from ......dialects.kernel.targets import GpuAttr
+from ....kernel_facts import ScatterOp, all_operands, scatter_of, scatter_pairs
+from ...schedule import Schedule, TileSize
+from ..cost import bytes_of, memory_seconds, resident_blocks
+from ..tuning import LATENCY, LAUNCH, SCATTER_ROWS, STEP
 
 
 def rows_of(op: ScatterOp) -> int:
