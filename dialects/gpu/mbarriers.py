@@ -7,7 +7,8 @@ announced are copied; then the next phase begins. Phases have parities 0, 1, 0, 
     nvgpu.mbarrier.init %b[%i], %one : ...                                by one thread; then a fence and a gpu.barrier
     nvgpu.mbarrier.arrive.expect_tx %b[%i], %bytes : ...                  by one thread, for each phase
     nvgpu.bulk_async_copy %x[%j], %tile[%stage, %zero], %b[%i], 512 : ...
-    nvgpu.mbarrier.try_wait.parity %b[%i], %phase, %ticks : ...           by all threads, which see the bytes then
+    nvgpu.mbarrier.try_wait.parity %b[%i], %phase, %ticks : ...           by threads that see the bytes then
+    nvgpu.mbarrier.arrive %b[%i] : ...                                    by threads that need them no more
 """
 
 from __future__ import annotations
@@ -137,11 +138,29 @@ class MBarrierExpectOp(IRDLOperation):
 
 
 @irdl_op_definition
+class MBarrierArriveOp(IRDLOperation):
+    """`nvgpu.mbarrier.arrive %b[%i] : ...`: each thread that executes it arrives.
+
+    What it accessed in shared memory before is over for those that have waited for the phase. So is what other lanes of
+    its warp accessed up to their last nvgpu.warpgroup.wait.
+    """
+
+    name = "nvgpu.mbarrier.arrive"
+    barriers = operand_def(MBarrierGroupType)
+    index = operand_def(IndexType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$barriers `[` $index `]` attr-dict `:` type($barriers)"
+
+    def __init__(self, barriers: SSAValue, index: SSAValue) -> None:
+        super().__init__(operands=[barriers, index])
+
+
+@irdl_op_definition
 class MBarrierWaitOp(IRDLOperation):
     """`nvgpu.mbarrier.try_wait.parity %b[%i], %phase, %ticks : ...`: waits until the phase of that parity is complete.
 
-    It doesn't wait if the current phase has the other parity. All threads of the block take part. The hardware may put
-    a thread to sleep for `ticks` nanoseconds before it looks again.
+    It doesn't wait if the current phase has the other parity. Threads that have waited may access what was copied. The
+    hardware may put a thread to sleep for `ticks` nanoseconds before it looks again.
     """
 
     name = "nvgpu.mbarrier.try_wait.parity"

@@ -47,6 +47,7 @@ from .cluster import ClusterBarrierOp, ClusterLoadOp
 from .grid_barrier import GridBarrierOp
 from .mbarriers import (
     BulkCopyOp,
+    MBarrierArriveOp,
     MBarrierCreateOp,
     MBarrierExpectOp,
     MBarrierFenceOp,
@@ -56,7 +57,14 @@ from .mbarriers import (
 )
 from .memory_spaces import WORKGROUP, check_copy, check_indices
 from .tensor_maps import TensorLoadOp, TensorMapOp, TensorMapType
-from .warpgroup import ProxyFenceOp, WarpgroupCommitOp, WarpgroupFenceOp, WarpgroupMmaOp, WarpgroupWaitOp
+from .warpgroup import (
+    ProxyFenceOp,
+    SetMaxRegisterOp,
+    WarpgroupCommitOp,
+    WarpgroupFenceOp,
+    WarpgroupMmaOp,
+    WarpgroupWaitOp,
+)
 
 COPY_BYTES = (4, 8, 16)  # sizes in bytes that one asynchronous copy may have
 
@@ -263,6 +271,7 @@ NvGpu = Dialect(
         ClusterLoadOp,
         GridBarrierOp,
         LdMatrixOp,
+        MBarrierArriveOp,
         MBarrierCreateOp,
         MBarrierExpectOp,
         MBarrierFenceOp,
@@ -271,6 +280,7 @@ NvGpu = Dialect(
         MmaOp,
         ProxyFenceOp,
         RoundToTf32Op,
+        SetMaxRegisterOp,
         TensorLoadOp,
         TensorMapOp,
         WarpgroupCommitOp,

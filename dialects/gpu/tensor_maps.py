@@ -16,12 +16,24 @@ coordinates are in the order of the dimensions, and the destination has indices.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import dropwhile
 from math import prod
 from typing import cast
 
 from typing_extensions import override
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, StringAttr, bf16, f16, f32
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    IndexType,
+    IntAttr,
+    IntegerAttr,
+    MemRefType,
+    StridedLayoutAttr,
+    StringAttr,
+    bf16,
+    f16,
+    f32,
+)
 from xdsl.ir import Attribute, BlockArgument, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -175,12 +187,12 @@ class TensorMapOp(IRDLOperation):
     @property
     def place(self) -> tuple[BlockArgument, int]:
         """The kernel's argument that it lies in, and its offset there in bytes. Raises VerifyException."""
-        found = self.tensor, 0
-        if isinstance(view := self.tensor.owner, memref.ReinterpretCastOp):
-            found = view.source, _constant(view)
-        if not isinstance(found[0], BlockArgument):
+        buffer, offset = self.tensor, 0
+        while isinstance(view := buffer.owner, memref.ReinterpretCastOp):
+            buffer, offset = view.source, offset + _constant(view)
+        if not isinstance(buffer, BlockArgument):
             raise VerifyException("a map is of an argument of the kernel, or of a view of one at a constant offset")
-        return found[0], found[1] * _bytes(self.source)
+        return buffer, offset * _bytes(self.source)
 
     @override
     def verify_(self) -> None:
@@ -198,14 +210,16 @@ class TensorMapOp(IRDLOperation):
 
 
 def _constant(view: memref.ReinterpretCastOp) -> int:
-    """The offset of a view. Raises VerifyException where it isn't constant."""
-    (offset,) = view.static_offsets.get_values()
+    """A view's offset from its buffer's first element, in elements. Raises VerifyException where it isn't constant."""
+    layout, (offset,) = cast("MemRefType[Attribute]", view.source.type).layout, view.static_offsets.get_values()
+    stated = isinstance(layout, StridedLayoutAttr) and isinstance(layout.offset, IntAttr)
+    start = cast("IntAttr", cast("StridedLayoutAttr", layout).offset).data if stated else 0
     if offset != DYNAMIC_INDEX:
-        return offset
+        return offset - start
     known = view.offsets[0].owner
     if not isinstance(known, arith.ConstantOp) or not isinstance(known.value, IntegerAttr):
         raise VerifyException("a map is of an argument of the kernel, or of a view of one at a constant offset")
-    return known.value.value.data
+    return known.value.value.data - start
 
 
 @irdl_op_definition
@@ -216,7 +230,8 @@ class TensorLoadOp(IRDLOperation):
           !nvgpu.mbarrier.group<...> -> memref<3x64x32xf32, #gpu...>
 
     One thread of a block executes it. Coordinates may be negative, or beyond the end: such elements are zeros, which
-    count as copied, too. The last dimensions of the destination are the box, whose units of 16 bytes are swizzled
+    count as copied, too. The last dimensions of the destination are those of the box, but for
+    leading ones of size 1. Its units of 16 bytes are swizzled
     there; it begins at a multiple of 128 bytes, or of eight lines of its swizzle. Before the barrier's phase is
     complete, the bytes may be written at any time, and nobody may read them.
     """
@@ -263,7 +278,8 @@ class TensorLoadOp(IRDLOperation):
         shape, strides = destination.get_shape(), destination.get_strides()
         if strides is None or tuple(strides) != destination.strides_for_shape(shape):
             raise VerifyException(f"a box is copied to {destination}, which is not contiguous")
-        if tuple(shape[-rank:]) != tuple(box.get_shape()):
+        whole = tuple(dropwhile(lambda size: size == 1, box.get_shape()))
+        if whole and tuple(shape[-len(whole) :]) != whole:
             raise VerifyException(f"a box of {box} is copied to {destination}, whose last dimensions are others")
         if not isinstance(self.tensorMap.owner, TensorMapOp):
             raise VerifyException("the map of a copy is made in the same kernel")

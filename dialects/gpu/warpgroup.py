@@ -7,7 +7,7 @@
 
 Products are in flight until a wait: meanwhile their sums may not be accessed, nor what they read in shared memory be
 written. There they read what bulk copies have written, and what ordinary stores have before nvgpu.proxy_fence and a
-barrier. Every thread of the block takes part, and each of its warpgroups multiplies by itself.
+barrier. Whole warpgroups of the block take part, all or some, and each multiplies by itself.
 """
 
 from __future__ import annotations
@@ -16,12 +16,23 @@ from collections.abc import Sequence
 from typing import cast
 
 from typing_extensions import override
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, IndexType, IntegerAttr, MemRefType, VectorType, f32, i32
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    VectorType,
+    f32,
+    i32,
+)
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, traits_def, var_operand_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ..extensions.assembly import Word
 from .memory_spaces import PRIVATE, WORKGROUP, check_indices
 
 WARPGROUP = 128  # threads
@@ -89,6 +100,31 @@ class WarpgroupWaitOp(IRDLOperation):
             array = cast("MemRefType[Attribute]", each.type)
             if array.memory_space != PRIVATE or array.element_type != f32 or array.get_num_dims() != 1:
                 raise VerifyException(f"a wait behind {array}; it must be a private array of f32 with one dimension")
+
+
+@irdl_op_definition
+class SetMaxRegisterOp(IRDLOperation):
+    """`nvgpu.setmaxregister increase 240`: this warpgroup's threads have so many registers from here on.
+
+    MLIR's `nvvm.setmaxregister`. Those that one group gives back another one gets, which waits for them.
+    """
+
+    name = "nvgpu.setmaxregister"
+    action = prop_def(StringAttr)
+    count = prop_def(IntegerAttr.constr(i32))
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    custom_directives = (Word,)
+    assembly_format = "custom<Word>($action) $count attr-dict"
+
+    def __init__(self, action: str, count: int) -> None:
+        super().__init__(properties={"action": StringAttr(action), "count": IntegerAttr(count, i32)})
+
+    @override
+    def verify_(self) -> None:
+        if self.action.data not in ("increase", "decrease"):
+            raise VerifyException(f"registers '{self.action.data}'; they may increase or decrease")
+        if not 24 <= self.count.value.data <= 256 or self.count.value.data % 8:
+            raise VerifyException(f"{self.count.value.data} registers; there may be 24, 32, ..., 256")
 
 
 @irdl_op_definition

@@ -13,6 +13,9 @@ DEVICE void barrier_expect(u64* barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                :: "r"(shared_address(barrier)), "r"(bytes) : "memory");
 }
+DEVICE void barrier_arrive(u64* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(shared_address(barrier)) : "memory");
+}
 // Waits until the phase of that parity is complete, asleep for at most so many nanoseconds at a time.
 DEVICE void barrier_wait(u64* barrier, bool parity, int ticks) {
   asm volatile(
@@ -34,6 +37,10 @@ struct alignas(64) tensor_map {
 };
 #define TENSOR_MAP(name) const __grid_constant__ tensor_map name
 
+template <int Count>
+DEVICE void increase_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(Count)); }
+template <int Count>
+DEVICE void decrease_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(Count)); }
 DEVICE void warpgroup_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 DEVICE void warpgroup_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int Groups>

@@ -10,13 +10,14 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.gpu.mbarriers import (
     BulkCopyOp,
+    MBarrierArriveOp,
     MBarrierCreateOp,
     MBarrierExpectOp,
     MBarrierInitOp,
     MBarrierWaitOp,
 )
 from ...dialects.gpu.tensor_maps import TensorLoadOp
-from ...dialects.gpu.warpgroup import ROWS, WarpgroupMmaOp, WarpgroupWaitOp
+from ...dialects.gpu.warpgroup import ROWS, SetMaxRegisterOp, WarpgroupMmaOp, WarpgroupWaitOp
 from .expressions import Expression, literal, subscript
 from .kernel_text import SHARED, Handler, KernelText, memref_type
 from .memref_ops import bytes_of, indices_of
@@ -119,6 +120,11 @@ def _expect(kernel: KernelText, op: MBarrierExpectOp) -> None:
     kernel.line(f"barrier_expect({_barrier(kernel, op.barriers, op.index)}, {kernel.scalar(op.txcount).text});", op)
 
 
+def _arrive(kernel: KernelText, op: MBarrierArriveOp) -> None:
+    kernel.changed(SHARED)
+    kernel.line(f"barrier_arrive({_barrier(kernel, op.barriers, op.index)});", op)
+
+
 def _wait(kernel: KernelText, op: MBarrierWaitOp) -> None:
     kernel.changed()
     barrier, rest = _barrier(kernel, op.barriers, op.index), (kernel.scalar(each).text for each in (op.phase, op.ticks))
@@ -144,6 +150,10 @@ def _load(kernel: KernelText, op: TensorLoadOp) -> None:
     map, barrier = kernel.scalar(op.tensorMap).text, _barrier(kernel, op.barriers, op.index)
     kernel.changed(SHARED)
     kernel.line(f"copy_box({destination}, {map}, {barrier}, {at});", op)
+
+
+def _registers(kernel: KernelText, op: SetMaxRegisterOp) -> None:
+    kernel.line(f"{op.action.data}_registers<{op.count.value.data}>();", op)
 
 
 def _products_fence(kernel: KernelText, op: Operation) -> None:
@@ -179,10 +189,12 @@ HANDLERS: dict[str, Handler] = {
     "nvgpu.mbarrier.init": _init,
     "nvgpu.mbarrier.fence": _fence,
     "nvgpu.mbarrier.arrive.expect_tx": _expect,
+    "nvgpu.mbarrier.arrive": _arrive,
     "nvgpu.mbarrier.try_wait.parity": _wait,
     "nvgpu.bulk_async_copy": _copy,
     "nvgpu.tma.create.descriptor": _map,
     "nvgpu.tma.async.load": _load,
+    "nvgpu.setmaxregister": _registers,
     "nvgpu.warpgroup.fence": _products_fence,
     "nvgpu.proxy_fence": _proxy_fence,
     "nvgpu.warpgroup.mma": _mma,

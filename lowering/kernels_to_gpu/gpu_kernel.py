@@ -25,6 +25,7 @@ from ..kernel_code.loop_builder import Index
 from .thread_builder import ThreadBuilder
 
 S = TypeVar("S", bound=AnySchedule)
+T = TypeVar("T")
 Sizes = tuple[int, int, int]
 
 
@@ -157,28 +158,7 @@ class GpuKernel:
         sizes = (blocks, 1, 1) if isinstance(blocks, int) else blocks
         entry = Block(arg_types=[*self.types, *(each.type for each in windows)])
         b = ThreadBuilder(entry)
-        at = [entry.args[i] for i in range(len(self.types))]
-        lane, first = b.thread_id(), b.block_id()
-        lane.name_hint, first.name_hint = "thread", "block"
-        grid = Grid(
-            kernel=self.kernel,
-            schedule=self.schedule,
-            name=self.name,
-            b=b,
-            operands=[at[i] for i in self.operands],
-            results=[at[i] for i in self.results],
-            scratch=None if self.scratch is None else at[self.scratch],
-            thread=(number := b.index(b.add(b.mul(first, block), lane))),
-            threads=sizes[0] * block,
-            seat=number,
-            target=self.target,
-            blocks=sizes,
-            block=block,
-            lane=lane,
-            number=first,
-            windows=entry.args[len(self.types) :],
-        )
-        write(grid)
+        write(self._grid(entry, b, sizes, block))
         b.do(ReturnOp([]))
         for op in reversed(list(entry.ops)):
             if is_side_effect_free(op) and not any(result.uses for result in op.results):
@@ -206,6 +186,34 @@ class GpuKernel:
             BuiltLaunch(function, sizes, (block, 1, 1), b.shared_bytes, tuple(used), tuple(windows), tuple(given))
         )
         return self.launches[-1]
+
+    def examine(self, look: Callable[[Grid], T]) -> T:
+        """What `look` finds in a grid that is not launched."""
+        entry = Block(arg_types=self.types)
+        return look(self._grid(entry, ThreadBuilder(entry), (1, 1, 1), 1))
+
+    def _grid(self, entry: Block, b: ThreadBuilder, sizes: Sizes, block: int) -> Grid:
+        at = [entry.args[i] for i in range(len(self.types))]
+        lane, first = b.thread_id(), b.block_id()
+        lane.name_hint, first.name_hint = "thread", "block"
+        return Grid(
+            kernel=self.kernel,
+            schedule=self.schedule,
+            name=self.name,
+            b=b,
+            operands=[at[i] for i in self.operands],
+            results=[at[i] for i in self.results],
+            scratch=None if self.scratch is None else at[self.scratch],
+            thread=(number := b.index(b.add(b.mul(first, block), lane))),
+            threads=sizes[0] * block,
+            seat=number,
+            target=self.target,
+            blocks=sizes,
+            block=block,
+            lane=lane,
+            number=first,
+            windows=entry.args[len(self.types) :],
+        )
 
     def _sizes_of(self, function: FuncOp) -> list[int]:
         """The symbols of all sizes of run time in a function, in the order of the module's."""

@@ -17,6 +17,7 @@ from ...dialects.gpu.grid_barrier import GridBarrierOp
 from ...dialects.gpu.kernels import BarrierOp, BlockIdOp, ThreadIdOp
 from ...dialects.gpu.mbarriers import (
     BulkCopyOp,
+    MBarrierArriveOp,
     MBarrierCreateOp,
     MBarrierExpectOp,
     MBarrierFenceOp,
@@ -29,6 +30,7 @@ from ...dialects.gpu.shuffle import ShuffleOp
 from ...dialects.gpu.tensor_maps import TensorLoadOp, TensorMapOp, TensorMapType
 from ...dialects.gpu.warpgroup import (
     ProxyFenceOp,
+    SetMaxRegisterOp,
     WarpgroupCommitOp,
     WarpgroupFenceOp,
     WarpgroupMmaOp,
@@ -94,15 +96,16 @@ class ThreadBuilder(LoopBuilder):
         *,
         over: bool = False,
         kept: bool = False,
+        alignment: int = ACCESS,
     ) -> SSAValue:
-        """A dense array in the block's shared memory, aligned to 16 bytes; undefined at first.
+        """A dense array in the block's shared memory, aligned to so many bytes; undefined at first.
 
         `over` earlier arrays, which are used no more, or behind them. Those that are `kept` come before all others, and
         no array is over them.
         """
         if self._shared is None:
             self._shared = self.insert(DynamicSharedMemoryOp())
-        start = -(-(self._kept_bytes if over else self.shared_bytes) // ACCESS) * ACCESS
+        start = -(-(self._kept_bytes if over else self.shared_bytes) // alignment) * alignment
         self.shared_bytes = max(self.shared_bytes, start + prod(shape) * numpy_dtype(element).itemsize)
         if kept:
             assert self._kept_bytes == start or self._kept_bytes == self.shared_bytes == 0
@@ -259,8 +262,12 @@ class ThreadBuilder(LoopBuilder):
         """Arrives at a barrier, whose phase then waits for so many bytes, too."""
         self.do(MBarrierExpectOp(barriers, self.index(number), self.index(nbytes)))
 
+    def mbarrier_arrive(self, barriers: SSAValue, number: Index) -> None:
+        """Arrives at a barrier; each thread that executes it does."""
+        self.do(MBarrierArriveOp(barriers, self.index(number)))
+
     def mbarrier_wait(self, barriers: SSAValue, number: Index, parity: SSAValue) -> None:
-        """Waits for the phase of a parity; by all threads."""
+        """Waits for the phase of a parity."""
         self.do(MBarrierWaitOp(barriers, self.index(number), parity, self.index(ASLEEP)))
 
     def copy_bulk(
@@ -299,6 +306,10 @@ class ThreadBuilder(LoopBuilder):
         """Starts copying a box of a tensor to shared memory, which a barrier counts; by one thread."""
         places = [self.index(i) for i in at], [self.index(i) for i in to]
         self.do(TensorLoadOp(map, places[0], barriers, self.index(number), destination, places[1]))
+
+    def set_registers(self, action: str, count: int) -> None:
+        """Changes the number of the warpgroup's registers; see SetMaxRegisterOp."""
+        self.do(SetMaxRegisterOp(action, count))
 
     def warpgroup_fence(self) -> None:
         """Orders accesses of registers before products by warpgroups."""

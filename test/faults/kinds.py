@@ -15,6 +15,7 @@ from mini_infer.dialects.extensions.arith import CmpiOp
 from mini_infer.dialects.gpu.kernels import BarrierOp, FuncOp
 from mini_infer.dialects.gpu.mbarriers import (
     BulkCopyOp,
+    MBarrierArriveOp,
     MBarrierExpectOp,
     MBarrierFenceOp,
     MBarrierGroupType,
@@ -91,11 +92,37 @@ def _other_phase(op: Operation) -> None:
 
 
 def _barrier_behind(op: Operation) -> None:
-    assert isinstance(op, MBarrierWaitOp | MBarrierExpectOp | BulkCopyOp | TensorLoadOp)
+    assert isinstance(op, MBarrierWaitOp | MBarrierArriveOp | MBarrierExpectOp | BulkCopyOp | TensorLoadOp)
     number = list(op.operands).index(op.index)
     behind = _before(op, arith.AddiOp(op.index, _number(op, 1, IndexType())))
     count = cast("MBarrierGroupType", op.barriers.type).num_barriers.data
     op.operands[number] = _before(op, arith.RemUIOp(behind, _number(op, count, IndexType())))
+
+
+def _at_the_start(op: Operation) -> None:
+    """Of the loop's body, behind the wait for the stage."""
+    branch = op.parent_op()
+    body = branch.parent_block() if isinstance(branch, scf.IfOp) else None
+    assert branch is not None and body is not None
+    wait = next(each for each in body.ops if isinstance(each, MBarrierWaitOp))
+    needed = [each for each in body.ops if each.results and each in _needs(branch)]
+    for each in (*needed, branch):
+        each.detach()
+        Rewriter.insert_op(each, InsertPoint.before(wait))
+    wait.detach()
+    Rewriter.insert_op(wait, InsertPoint.before(branch))
+
+
+def _needs(op: Operation) -> set[Operation]:
+    """What is computed for an op, and in it, outside of it."""
+    found: set[Operation] = set()
+    waiting = [value.owner for inner in op.walk() for value in inner.operands]
+    while waiting:
+        owner = waiting.pop()
+        if isinstance(owner, Operation) and owner not in found:
+            found.add(owner)
+            waiting += [value.owner for value in owner.operands]
+    return found
 
 
 def _next_coordinate(op: Operation) -> None:
@@ -216,10 +243,12 @@ KINDS: dict[str, Kind] = {
     "nobody waits for bulk copies": Kind(_is(MBarrierWaitOp), Rewriter.erase_op),
     "a wait is for the other phase": Kind(_is(MBarrierWaitOp), _other_phase),
     "a barrier is another stage's": Kind(
-        _is(MBarrierWaitOp, MBarrierExpectOp, BulkCopyOp, TensorLoadOp), _barrier_behind
+        _is(MBarrierWaitOp, MBarrierArriveOp, MBarrierExpectOp, BulkCopyOp, TensorLoadOp), _barrier_behind
     ),
     "a barrier expects too many bytes": Kind(_is(MBarrierExpectOp), _more_bytes),
     "a barrier is not initialised": Kind(_is(MBarrierInitOp), Rewriter.erase_op),
+    "nobody frees a stage": Kind(_is(MBarrierArriveOp), Rewriter.erase_op),
+    "a stage is freed too early": Kind(_is(MBarrierArriveOp), _at_the_start),
     "a box begins further on": Kind(_is(TensorLoadOp), _next_coordinate),
     "a fence is missing": Kind(_is(MBarrierFenceOp, ProxyFenceOp, WarpgroupFenceOp), Rewriter.erase_op),
     "a wait is for too few products": Kind(_is(WarpgroupWaitOp), _wait_less),

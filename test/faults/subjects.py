@@ -135,6 +135,7 @@ SUBJECTS: dict[str, tuple[Callable[[Model], SSAValue], AnySchedule | None, GpuAt
     "product on tensor units": (tiled_product, Mma(32, 32, 16, 16, 16, 3), TENSORS),
     "convolution on tensor units": (tiled_convolution, Mma(32, 32, 16, 16, 16, 3), TENSORS),
     "product by warpgroups": (tiled_product, Wgmma(64, 16, 16, 2), HOPPER),
+    "product by warpgroups, with a warp that copies": (tiled_product, Wgmma(64, 16, 16, 2, producer=True), HOPPER),
     "convolution by warpgroups": (tiled_convolution, Wgmma(64, 16, 16, 3, splits=2), HOPPER),
     "product of one row": (one_row, VectorRows(32, 128), FEW),
     "attention": (attention, None, FEW),

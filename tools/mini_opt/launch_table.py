@@ -32,7 +32,7 @@ SHOWN = 3  # nodes listed per launch; more are only counted
 
 
 def launch_table(module: ModuleOp) -> str:
-    """Kernel, grid, block, bytes of shared memory per block, byte offsets of its buffers, and its ONNX nodes.
+    """Kernel, grid, block, bytes of shared memory per block, byte offsets of its buffers, boxes, and its ONNX nodes.
 
     A grid "at once" is that of a cooperative launch. Where there are loops or branches, the program of the host
     follows, which refers to launches by number.
@@ -41,7 +41,9 @@ def launch_table(module: ModuleOp) -> str:
     roots = _roots(main_of(module, "-t launches"))
     rows = [("", "kernel", "grid", "block", "shared", "arguments", "nodes")]
     for index, launch in enumerate(program.launches):
-        arguments = ", ".join(f"{roots[each.root]}+{each.offset}" for each in launch.arguments)
+        places = [f"{roots[each.root]}+{each.offset}" for each in launch.arguments]
+        boxes = [f"{'x'.join(map(str, each.box))} of {places[each.argument]}" for each in launch.maps]
+        arguments = ", ".join((*places, *boxes))
         rest = len(launch.nodes) - SHOWN
         nodes = ", ".join([*launch.nodes[:SHOWN], *([f"{rest} more"] if rest > 0 else [])])
         grid = _size(launch.grid) + (" at once" if launch.cooperative else "")

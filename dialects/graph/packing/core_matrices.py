@@ -27,7 +27,8 @@ class CoreMatrixPacking(Packing):
     Numbers are rounded to tf32, or to f16 (`half`) or bf16 (`brain`), of which c are 16 bytes, and padded with zeros to
     `depth` and to whole panels. So c * i depths of a panel of `nr` columns are one run of bytes for any i. The depth of
     filters is that of FilterPacking, channels last. `kept`: the weight has the elements of the packed one itself.
-    `split`: behind the columns of each chunk are those of the rounding errors, rounded to tf32, too.
+    `split`: behind the columns of each chunk are those of the rounding errors, rounded to tf32, too. `paired`: depths
+    that lie four apart are neighbours, in the order 0, 4, 1, 5, ..., as ldmatrix reads f32 of the left operand.
     """
 
     kind = "core_matrices"
@@ -40,6 +41,7 @@ class CoreMatrixPacking(Packing):
     brain: bool = False
     kept: bool = False
     split: bool = False
+    paired: bool = False
 
     @property
     def element(self) -> Attribute:
@@ -96,6 +98,8 @@ class CoreMatrixPacking(Packing):
         panels = -(-count // self.nr)
         padded = np.zeros((groups, panels * self.nr, self.depth), numpy_dtype(self.element))
         padded[:, :count, :depth] = columns
+        if self.paired:
+            padded = padded.reshape(*padded.shape[:2], -1, 2, 4).swapaxes(-1, -2)
         return padded.reshape(groups, panels, self.nr, -1, self.chunk).swapaxes(2, 3)
 
     @override
@@ -104,7 +108,10 @@ class CoreMatrixPacking(Packing):
         tiles = packed.astype(numpy_dtype(self.plain_type(self.element)))
         if self.split:
             tiles = tiles[..., : self.nr, :] + tiles[..., self.nr :, :]
-        columns = tiles.swapaxes(2, 3).reshape(self.groups, -1, self.depth)
+        columns = tiles.swapaxes(2, 3)
+        if self.paired:
+            columns = columns.reshape(*columns.shape[:3], -1, 4, 2).swapaxes(-1, -2)
+        columns = columns.reshape(self.groups, -1, self.depth)
         if len(shape) == 2:
             columns = columns[0, : shape[0 if self.transposed else 1], : shape[1 if self.transposed else 0]]
             return np.ascontiguousarray(columns if self.transposed else columns.T)

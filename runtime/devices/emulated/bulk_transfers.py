@@ -14,9 +14,11 @@ from ....dialects.gpu.tensor_maps import TensorLoadOp, alignment_of, swizzled
 from ...device import Array
 from . import checked_memory, memory
 from .batch import Batch
+from .copy_orders import Arrival, CopyOrders
 from .memory import GlobalMemory, MemoryView, SharedMemory, Site
 from .thread_values import Mask, Value, broadcast_to, varies
-from .warps import barrier
+
+_BY_BLOCK = ("rows", "barrier", "at", "data")
 
 
 class BarrierGroup:
@@ -50,11 +52,27 @@ class _Copy:
     data: Array
 
 
+@dataclass(frozen=True)
+class _Arrival:
+    """Threads that have arrived, at one barrier in each of some blocks, which were in these phases."""
+
+    group: BarrierGroup
+    rows: Array
+    barrier: Array
+    phase: Array
+    arrival: Arrival
+
+
 class MBarriers:
     """The barriers of a batch's blocks and the copies that they wait for."""
 
-    def __init__(self, batch: Batch, checked: bool) -> None:
-        self._batch = batch
+    def __init__(self, batch: Batch, checked: bool, orders: CopyOrders | None = None) -> None:
+        self._batch, self._orders = batch, orders
+        self._arrivals: list[_Arrival] = []
+        self.changes = 0
+        """How often something has happened that a wait may end by."""
+        self.stuck = False
+        """Whether all that run concurrently wait."""
         self._access = checked_memory if checked else memory
         self._groups: list[BarrierGroup] = []
         self._pending: list[_Copy] = []
@@ -89,8 +107,29 @@ class MBarriers:
         """nvgpu.mbarrier.arrive.expect_tx"""
         rows, threads = self._one_thread(op, mask)
         at = self._ready(op, group, index, rows, threads)
-        group.arrived[rows, at] += 1
         group.expected[rows, at] += self._of(nbytes, rows, threads)
+        self._arrive(op, group, at, rows, threads, np.ones(len(rows), np.int64), mask)
+
+    def arrive(self, op: Operation, group: BarrierGroup, index: Value, mask: Mask) -> None:
+        """nvgpu.mbarrier.arrive, by any number of threads."""
+        each = broadcast_to(mask, self._batch.shape)
+        rows, threads = self._first(mask)
+        at = self._ready(op, group, index, rows, threads)
+        self._same(op, index, rows, threads, mask)
+        self._arrive(op, group, at, rows, threads, each.sum(axis=1)[rows], mask)
+
+    def _arrive(
+        self, op: Operation, group: BarrierGroup, at: Array, rows: Array, threads: Array, count: Array, mask: Mask
+    ) -> None:
+        """So many arrivals in each of some blocks."""
+        full = (group.arrived[rows, at] == group.arrivals[rows, at]) & (group.expected[rows, at] == 0)
+        group.arrived[rows[full], at[full]] = 0
+        group.phases[rows[full], at[full]] += 1
+        if self._orders is not None:
+            phase = group.phases[rows, at]
+            self._arrivals.append(_Arrival(group, rows, at, phase, self._orders.arrive(mask)))
+        group.arrived[rows, at] += count
+        self.changes += 1
         bad = group.arrived[rows, at] > group.arrivals[rows, at]
         if bad.any():
             fact = "arrives once more than the phase takes; nobody has waited for it"
@@ -187,44 +226,71 @@ class MBarriers:
             byte = place * site.stored.itemsize
             self._batch.fail(site.op, f"byte {{byte}} is no multiple of {aligned}", where, byte=byte)
 
+    def is_over(self, group: BarrierGroup, index: Value, parity: Value, mask: Mask) -> bool:
+        """Whether a wait for these phases ends by what was started before, or won't ever."""
+        rows, threads = self._first(mask)
+        at = self._of(index, rows, threads)
+        waits = group.phases[rows, at] % 2 == self._of(parity, rows, threads)
+        arrived = group.arrived[rows, at] == group.arrivals[rows, at]
+        copied = self._copied(group, at, rows) == group.expected[rows, at]
+        return self.stuck or not np.any(waits & ~(arrived & copied))
+
     def wait(self, op: Operation, group: BarrierGroup, index: Value, parity: Value, _: Value, mask: Mask) -> None:
         """nvgpu.mbarrier.try_wait.parity: the phase must be completed by what was started before."""
-        waiting = broadcast_to(barrier(self._batch, op, mask), (self._batch.blocks, 1))
-        rows = np.flatnonzero(waiting)
+        rows, threads = self._first(mask)
         for value in (index, parity):
-            if varies(value) and (value != value[:, :1]).any():
-                self._batch.fail(op, "threads of a block wait for different phases", mask)
-        threads = np.zeros_like(rows)
+            self._same(op, value, rows, threads, mask)
         at = self._ready(op, group, index, rows, threads)
         now = group.phases[rows, at] % 2 == self._of(parity, rows, threads)
-        rows, at = rows[now], at[now]
-        copied = np.zeros(len(rows), np.int64)
-        place = np.full(self._batch.blocks, -1)
-        place[rows] = at
-        position = np.zeros(self._batch.blocks, np.int64)
-        position[rows] = np.arange(len(rows))
-        left: list[_Copy] = []
-        for each in self._pending:
-            done = (place[each.rows] == each.barrier) if each.group is group else np.zeros(len(each.rows), bool)
-            if done.any():
-                self._store(each, done)
-                copied[position[each.rows[done]]] += each.site.nbytes
-            if not done.all():
-                parts = (each.rows, each.barrier, each.at, each.data)
-                left.append(_Copy(each.site, each.space, group, *(part[~done] for part in parts)))
-        self._pending = left
+        copied = self._copied(group, at, rows)
         arrived, arrivals, expected = (each[rows, at] for each in (group.arrived, group.arrivals, group.expected))
-        bad = (arrived != arrivals) | (copied != expected)
+        bad = now & ((arrived != arrivals) | (copied != expected))
         if bad.any():
             first = int(bad.argmax())
             self._batch.fail(
                 op,
                 f"waits for a phase that is never complete, with {arrived[first]} of {arrivals[first]} arrivals and "
                 f"{copied[first]} of {expected[first]} bytes",
-                self._mask(rows[bad], np.zeros(int(bad.sum()), np.int64)),
+                self._mask(rows[bad], threads[bad]),
             )
-        group.phases[rows, at] += 1
-        group.arrived[rows, at] = group.expected[rows, at] = 0
+        place = np.full(self._batch.blocks, -1)
+        place[rows[now]] = at[now]
+        left: list[_Copy] = []
+        for each in self._pending:
+            done = (place[each.rows] == each.barrier) & (each.group is group)
+            if done.any():
+                self._store(each, done, mask)
+            if not done.all():
+                left.append(replace(each, **{name: getattr(each, name)[~done] for name in _BY_BLOCK}))
+        self._pending = left
+        group.phases[rows[now], at[now]] += 1
+        group.arrived[rows[now], at[now]] = group.expected[rows[now], at[now]] = 0
+        self.changes += 1
+        self._learn(group, rows, at, mask)
+
+    def _copied(self, group: BarrierGroup, at: Array, rows: Array) -> Array:
+        """The bytes of pending copies for a barrier in each of some blocks."""
+        found = np.zeros((self._batch.blocks, group.size), np.int64)
+        for each in self._pending:
+            if each.group is group:
+                found[each.rows, each.barrier] += each.site.nbytes
+        return cast("Array", found[rows, at])
+
+    def _learn(self, group: BarrierGroup, rows: Array, at: Array, mask: Mask) -> None:
+        """The threads that have waited know what came before the phase that is over."""
+        if self._orders is None:
+            return
+        place = np.full(self._batch.blocks, -1)
+        place[rows] = at
+        over = [
+            each
+            for each in self._arrivals
+            if each.group is group
+            and bool((place[each.rows] == each.barrier).all())
+            and bool((each.phase < group.phases[each.rows, each.barrier]).all())
+        ]
+        self._orders.learn([each.arrival for each in over], mask)
+        self._arrivals = [each for each in self._arrivals if all(each is not one for one in over)]
 
     def finish(self) -> None:
         """The end of the kernel, whose shared memory is another block's then."""
@@ -232,14 +298,14 @@ class MBarriers:
             copy = self._pending[0]
             self._batch.fail(copy.site.op, "nobody waits for the copy", self._mask(copy.rows, np.zeros_like(copy.rows)))
 
-    def _store(self, copy: _Copy, done: Array) -> None:
+    def _store(self, copy: _Copy, done: Array, waiting: Mask) -> None:
         size = copy.site.nbytes
         bytes = np.ascontiguousarray(copy.data[done].astype(copy.site.stored)).view(np.uint8)
         starts = copy.at[done] * copy.site.stored.itemsize
         for row, start, each in zip(copy.rows[done], starts, bytes, strict=True):
             copy.space.data[row, start : start + size] = each
         if isinstance(copy.space, checked_memory.CheckedShared):
-            copy.space.end_bulk(copy.site, copy.at[done], copy.rows[done])
+            copy.space.end_bulk(copy.site, copy.at[done], copy.rows[done], waiting)
 
     def _one_thread(self, op: Operation, mask: Mask) -> tuple[Array, Array]:
         """The blocks in which a thread is active, and that thread, of which there is one."""
@@ -247,8 +313,21 @@ class MBarriers:
         several = each & (each.sum(axis=1, keepdims=True) > 1)
         if several.any():
             self._batch.fail(op, "several threads of a block execute it", several)
+        return self._first(mask)
+
+    def _first(self, mask: Mask) -> tuple[Array, Array]:
+        """The blocks in which threads are active, and the first of these threads."""
+        each = broadcast_to(mask, self._batch.shape)
         rows = np.flatnonzero(each.any(axis=1))
         return rows, each[rows].argmax(axis=1)
+
+    def _same(self, op: Operation, value: Value, rows: Array, threads: Array, mask: Mask) -> None:
+        """Checks that a value is the same in all active threads of a block."""
+        if varies(value) and value.shape[1] > 1:
+            each = broadcast_to(value, self._batch.shape)[rows]
+            active = broadcast_to(mask, self._batch.shape)[rows]
+            if (active & (each != self._of(value, rows, threads)[:, None])).any():
+                self._batch.fail(op, "threads of a block wait for different phases", mask)
 
     def _of(self, value: Value, rows: Array, threads: Array) -> Array:
         """The value in some threads."""

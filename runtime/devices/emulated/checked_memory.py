@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 
 from ...device import Array
 from .batch import Batch, active
+from .copy_orders import CopyOrders
 from .marks import Marks, StoredMarks
 from .memory import GlobalMemory, MemoryView, PrivateMemory, SharedMemory, Site
 from .memory import viewed as unchecked_view
@@ -235,13 +236,26 @@ def _ones(site: Site) -> int:
 class CheckedShared(SharedMemory):
     """The shared memory of each block, in cells of the size of the smallest access."""
 
-    def __init__(self, batch: Batch, nbytes: int, cell: int, products: bool = False, fences: bool = False) -> None:
-        """`products` by warpgroups may read it, which see what ordinary stores write behind `fences` only."""
+    def __init__(
+        self,
+        batch: Batch,
+        nbytes: int,
+        cell: int,
+        *,
+        products: bool = False,
+        fences: bool = False,
+        bulk: bool = False,
+    ) -> None:
+        """`products` by warpgroups may read it, which see what ordinary stores write behind `fences` only.
+
+        `bulk`: there are bulk copies.
+        """
         super().__init__(batch, nbytes)
         self.cell = cell
         count = -(-nbytes // cell)
         self._stored = StoredMarks(batch, count, fences) if products else None
         self.races = Races(batch, count)
+        self.orders = CopyOrders(batch) if bulk else None
         self._written = Marks(batch, count)
         self._copied = Marks(batch, count)
         self._copies = 0
@@ -277,7 +291,7 @@ class CheckedShared(SharedMemory):
         bad = self._written.missing(first, count, mask)
         if bad is not None:
             self.fail(site.op, "reads bytes of shared memory that are uninitialised", bad)
-        self.races.note(Access(site.op, first, count, mask, False))
+        self._note(Access(site.op, first, count, mask, False))
         return super().load(site, at, mask)
 
     @override
@@ -309,6 +323,8 @@ class CheckedShared(SharedMemory):
         self.races.barrier(passed)
         if self._stored is not None:
             self._stored.barrier(passed)
+        if self.orders is not None:
+            self.orders.barrier(passed)
 
     def cluster_barrier(self, passed: Mask) -> None:
         """All threads of some blocks' clusters have met."""
@@ -330,7 +346,7 @@ class CheckedShared(SharedMemory):
         self._written.set(first, count, mask, True)
         if self._stored is not None:
             self._stored.store(first, count, mask)
-        self.races.note(Access(site.op, first, count, mask, True))
+        self._note(Access(site.op, first, count, mask, True))
         super().store(site, at, value, mask)
 
     def begin_copy(self, site: Site, at: Value, mask: Mask) -> None:
@@ -338,7 +354,7 @@ class CheckedShared(SharedMemory):
         self._check(site, at, mask)
         first, count = self._cells(site, at)
         self._check_writable(site.op, first, count, mask)
-        self.races.note(Access(site.op, first, count, mask, True))
+        self._note(Access(site.op, first, count, mask, True))
         self._copied.set(first, count, mask, True)
         self._copies += 1
 
@@ -363,17 +379,25 @@ class CheckedShared(SharedMemory):
         self._check_writable(site.op, first, count, mask)
         by = np.zeros(self.batch.shape, bool)
         by[rows, threads] = True
-        self.races.note(Access(site.op, first, count, by, True))
+        assert self.orders is not None
+        self.orders.begin(site.op, first, count, mask, by)
         self._copied.set(first, count, mask, True)
         self._copies += 1
 
-    def end_bulk(self, site: Site, at: Array, rows: Array) -> None:
-        """The bytes of a bulk copy are there, for all threads of these blocks."""
+    def end_bulk(self, site: Site, at: Array, rows: Array, waiting: Mask) -> None:
+        """The bytes of a bulk copy are there, as threads of these blocks know that have waited for it."""
         starts, mask = self._by_block(at, rows)
         self._copied.set(*self._cells(site, starts), mask, False)
         self._written.set(*self._cells(site, starts), mask, True)
         if self._stored is not None:
             self._stored.set(*self._cells(site, starts), mask, False)
+        assert self.orders is not None
+        self.orders.end(*self._cells(site, starts), mask, waiting)
+
+    def _note(self, access: Access) -> None:
+        self.races.note(access)
+        if self.orders is not None:
+            self.orders.access(access)
 
     def _by_block(self, at: Array, rows: Array) -> tuple[Value, Mask]:
         """Positions of some blocks, as a value and a mask."""
@@ -383,8 +407,9 @@ class CheckedShared(SharedMemory):
         starts[rows, 0], mask[rows, 0] = at, True
         return starts, mask
 
-    def begin_read(self, op: Operation, parts: Sequence[tuple[Value, int]], blocks: Mask) -> None:
+    def begin_read(self, op: Operation, parts: Sequence[tuple[Value, int]], mask: Mask) -> None:
         """Marks bytes, from a start on so many, as the operand of a product, which may be read until its end."""
+        blocks = _blocks(mask)
         for at, nbytes in parts:
             if outside(at, self.nbytes - nbytes + 1, blocks) is not None:
                 self.fail(op, f"{nbytes} bytes from byte {{at}} on are outside of shared memory", blocks, at=at)
@@ -395,7 +420,7 @@ class CheckedShared(SharedMemory):
                 self.fail(op, "reads bytes of shared memory that are uninitialised", bad)
             if self._stored is not None and (bad := self._stored.any(first, count, blocks)) is not None:
                 self.fail(op, "reads bytes of shared memory that ordinary stores wrote, which it need not see", bad)
-            self._note_read(op, first, count, blocks)
+            self._note_read(op, first, count, mask)
             self._read.set(first, count, blocks, True)
         self._reads = True
 
@@ -403,20 +428,31 @@ class CheckedShared(SharedMemory):
         self,
         done: Sequence[tuple[Operation, Sequence[tuple[Value, int]]]],
         rest: Sequence[Sequence[tuple[Value, int]]],
-        blocks: Mask,
+        mask: Mask,
     ) -> None:
         """Products are done, of which some bytes were operands until now; those of the rest still are."""
+        blocks = _blocks(mask)
         for op, parts in done:
             for at, nbytes in parts:
-                self._note_read(op, at // self.cell, nbytes // self.cell, blocks)
+                self._note_read(op, at // self.cell, nbytes // self.cell, mask)
                 self._read.set(at // self.cell, nbytes // self.cell, blocks, False)
         for at, nbytes in (part for parts in rest for part in parts):
             self._read.set(at // self.cell, nbytes // self.cell, blocks, True)
         self._reads = bool(rest)
 
-    def _note_read(self, op: Operation, first: Value, count: int, blocks: Mask) -> None:
-        """Records a read by all threads, each of an equal part: any other thread that writes races with it."""
-        readers = gcd(count, self.batch.threads)
-        thread = np.arange(self.batch.threads)[None]
+    def _note_read(self, op: Operation, first: Value, count: int, mask: Mask) -> None:
+        """Records a read by all threads of a mask, each of an equal part: any other one that writes races with it.
+
+        For copies each of them reads it all.
+        """
+        if self.orders is not None:
+            self.orders.access(Access(op, first, count, mask, False))
+        active = broadcast_to(mask, (1 if isinstance(mask, bool) else len(mask), self.batch.threads))
+        readers, thread = gcd(count, int(active.sum(axis=1).max())), active.cumsum(axis=1) - 1
         part = count // readers
-        self.races.note(Access(op, first + thread % readers * part, part, (thread < readers) & blocks, False))
+        self.races.note(Access(op, first + thread % readers * part, part, active & (thread < readers), False))
+
+
+def _blocks(mask: Mask) -> Mask:
+    """The blocks of which any thread is in a mask."""
+    return mask if isinstance(mask, bool) else np.asarray(mask.any(axis=1, keepdims=True))

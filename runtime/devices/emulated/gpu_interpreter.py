@@ -6,7 +6,7 @@ occasionally on a GPU: see checked_memory.py, races.py, warps.py, bulk_transfers
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from math import prod
 from typing import Any, cast
@@ -17,7 +17,9 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ....dialects.errors import CompileError, KernelError
 from ....dialects.gpu.kernels import FuncOp
+from ....dialects.gpu.mbarriers import BulkCopyOp
 from ....dialects.gpu.memory_spaces import PRIVATE, WORKGROUP
+from ....dialects.gpu.tensor_maps import TensorLoadOp
 from ....dialects.gpu.warpgroup import ProxyFenceOp, WarpgroupMmaOp
 from ....dialects.graph.fixed_sizes import settled_attribute
 from ....dialects.sizes.sizes import value_at
@@ -37,6 +39,7 @@ MOST_THREADS = 1 << 16
 HIGHEST_BIT = 1 << 31
 """Of a barrier's counter, which is turned over when all blocks have met."""
 _STORES = ("memref.store", "vector.store")
+_END = object()
 _BUFFERS = (
     "memref.load",
     "vector.load",
@@ -63,6 +66,7 @@ class Kernel:
         self._stored = _stored_arguments(function)
         self._multiplies = any(isinstance(op, WarpgroupMmaOp) for op in function.walk())
         self._fences = any(isinstance(op, ProxyFenceOp) for op in function.walk())
+        self._copies = any(isinstance(op, BulkCopyOp | TensorLoadOp) for op in function.walk())
         self._cluster = function.cluster
         self._cooperative = function.cooperative is not None
         self.text, self._given = translate(function)
@@ -139,7 +143,14 @@ class Kernel:
     def _shared_memory(self, batch: Batch, nbytes: int, checked: bool) -> SharedMemory:
         if not checked:
             return SharedMemory(batch, nbytes)
-        return CheckedShared(batch, nbytes, min(self._sizes.get("shared", {1})), self._multiplies, self._fences)
+        return CheckedShared(
+            batch,
+            nbytes,
+            min(self._sizes.get("shared", {1})),
+            products=self._multiplies,
+            fences=self._fences,
+            bulk=self._copies,
+        )
 
     def _window(
         self, batch: Batch, type: MemRefType[Attribute], given: GlobalRange, checked: bool, tracked: dict[int, Tracked]
@@ -184,7 +195,8 @@ class _Run:
         self._space = space
         self.shared = MemoryView(space, 0, (space.nbytes,), (1,), 1)
         self.copies = Copies(batch, checked)
-        self.barriers = MBarriers(batch, checked)
+        orders = space.orders if isinstance(space, CheckedShared) else None
+        self.barriers = MBarriers(batch, checked, orders)
         self.products = Products(batch, checked)
         self.id = batch.id
 
@@ -262,6 +274,14 @@ class _Run:
         assert isinstance(counter.space, GlobalMemory)
         turned = np.bitwise_xor(count, np.int32(-HIGHEST_BIT))
         GlobalMemory.store(counter.space, site, memory.place(site, counter, (0,), first), turned, first)
+
+    def concurrently(self, *sides: Iterator[None]) -> None:
+        """Sides of a branch, each up to where it waits; the one that waits for ever fails."""
+        going = list(sides)
+        while going:
+            before, ended = self.barriers.changes, len(going)
+            going = [each for each in going if next(each, _END) is None]
+            self.barriers.stuck = bool(going) and (self.barriers.changes, len(going)) == (before, ended)
 
     def finish(self) -> None:
         """Final checks of the batch's blocks."""

@@ -764,6 +764,10 @@ static void barrier_expect(emulated::Barrier* barrier, int bytes) {
   ++barrier->arrived;
   barrier->expected += bytes;
 }
+static void barrier_arrive(emulated::Barrier* barrier) {
+  if (!barrier->expected) emulated::complete(*barrier);  // a phase of arrivals alone ends by the last of them
+  barrier_expect(barrier, 0);
+}
 static void barrier_wait(emulated::Barrier* barrier, bool parity, int) {
   if (!barrier->arrivals) emulated::fail("a wait for a barrier that is not initialised");
   if (emulated::is_over(*barrier, parity)) return;
@@ -801,6 +805,10 @@ static void copy_box(void* to, const emulated::TensorMap& map, emulated::Barrier
 template <class T>
 static void behind(const T&) {}  // about machine code
 static void proxy_fence() {}  // every thread sees all of memory here
+template <int>
+static void increase_registers() {}
+template <int>
+static void decrease_registers() {}
 static void warpgroup_fence() { emulated::fiber->fenced = true; }
 static void warpgroup_commit() {
   emulated::fiber->fenced = false;
@@ -812,7 +820,8 @@ template <int K, class A, class Read>
 static void emulated_wgmma(float* sums, int columns, const A& a, const void* b, int line, Read read,
                            float (*element)(const void* b, int at)) {
   using namespace emulated;
-  if (block->threads % 128) fail("a product by a warpgroup in a block of %d threads", block->threads);
+  if (fiber->number / 128 * 128 + 128 > block->threads)
+    fail("a product by a warpgroup in a block of %d threads", block->threads);
   if (!fiber->fenced) fail("a product by a warpgroup without a fence before the first one of its group");
   if (reinterpret_cast<uintptr_t>(b) % 16) fail("a matrix in shared memory at an address that is no multiple of 16");
   Exchange mine = {};
@@ -863,6 +872,7 @@ __attribute__((noinline)) static void emulated_wait_for_products(int groups) {
 template <int Groups>
 static void warpgroup_wait() {
   emulated_wait_for_products(Groups);
+  emulated::exchange("waits for products", {});
 }
 
 template <int J>

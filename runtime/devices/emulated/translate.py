@@ -36,7 +36,7 @@ from ....dialects.errors import CompileError
 from ....dialects.gpu.cluster import ClusterLoadOp
 from ....dialects.gpu.grid_barrier import GridBarrierOp
 from ....dialects.gpu.kernels import FuncOp
-from ....dialects.gpu.mbarriers import BulkCopyOp, MBarrierCreateOp
+from ....dialects.gpu.mbarriers import BulkCopyOp, MBarrierCreateOp, MBarrierWaitOp
 from ....dialects.gpu.nvgpu import LINE_BYTES, AsyncCopyOp, AsyncWaitOp, LdMatrixOp
 from ....dialects.gpu.shuffle import ShuffleOp
 from ....dialects.gpu.tensor_maps import TensorLoadOp
@@ -85,6 +85,7 @@ class _Writer:
         self._numbers: dict[SSAValue, int] = {}
         self._masks = 0
         self._loops = 0
+        self._concurrent = False
 
     # names
 
@@ -174,6 +175,9 @@ class _Writer:
         self.depth -= 1
 
     def branch(self, op: scf.IfOp, mask: str) -> None:
+        if not op.results and all(map(_waits, op.regions)):
+            self.concurrent(op, mask)
+            return
         then, otherwise = self.mask(), self.mask()
         taken = [f"{self.name(result)}_a" for result in op.results]
         other = [f"{self.name(result)}_b" for result in op.results]
@@ -189,6 +193,20 @@ class _Writer:
             self.check_carried(op, result)
             function = "joined_lanes" if is_vector(result.type) else "joined"
             self.line(f"{self.name(result)} = {function}({then}, {otherwise}, {a}, {b})")
+
+    def concurrent(self, op: scf.IfOp, mask: str) -> None:
+        """A branch both sides of which wait for barriers, maybe for each other: generators, which take turns."""
+        then, otherwise = self.mask(), self.mask()
+        self.line(f"{then}, {otherwise} = split({self.name(op.cond)}, {mask})")
+        outer, self._concurrent = self._concurrent, True
+        sides: list[str] = []
+        for region, active in zip(op.regions, (then, otherwise), strict=True):
+            side = f"side{self._masks}_{len(sides)}"
+            self.line(f"def {side}():")
+            self.region(region, active, (), ())
+            sides.append(f"*([{side}()] if {active} is not False else [])")
+        self._concurrent = outer
+        self.line(f"run.concurrently({', '.join(sides)})")
 
     def loop(self, op: scf.ForOp, mask: str) -> None:
         counter, *carried = op.body.block.args
@@ -375,6 +393,13 @@ class _Writer:
         """Emits an op on one barrier of a group."""
         self.line(f"run.barriers.{method}({self.give('s', op)}, {self.names(op.operands)}{mask})")
 
+    def barrier_wait(self, op: MBarrierWaitOp, mask: str) -> None:
+        if self._concurrent:
+            barrier = ", ".join(map(self.name, (op.barriers, op.index, op.phase)))
+            self.line(f"while not run.barriers.is_over({barrier}, {mask}):")
+            self.line("    yield")
+        self.at_barrier("wait", op, mask)
+
     def bulk_copy(self, op: BulkCopyOp, mask: str) -> None:
         site = self.give("s", site_of(op, _type(op.source).element_type, op.elements.value.data))
         places = [
@@ -411,6 +436,11 @@ class _Writer:
 
     def nothing(self, op: Operation, mask: str) -> None:
         """The end of the function."""
+
+
+def _waits(region: Region) -> bool:
+    """Whether there are waits for barriers in a branch."""
+    return any(isinstance(op, MBarrierWaitOp) for op in region.walk())
 
 
 def _type(value: SSAValue) -> MemRefType[Attribute]:
@@ -465,11 +495,13 @@ _HANDLERS: dict[str, Callable[[_Writer, Any, str], None]] = {
     "nvgpu.mbarrier.init": lambda w, op, mask: w.at_barrier("init", op, mask),
     "nvgpu.mbarrier.fence": lambda w, _, mask: w.line(f"run.barriers.fence({mask})"),
     "nvgpu.mbarrier.arrive.expect_tx": lambda w, op, mask: w.at_barrier("expect", op, mask),
-    "nvgpu.mbarrier.try_wait.parity": lambda w, op, mask: w.at_barrier("wait", op, mask),
+    "nvgpu.mbarrier.arrive": lambda w, op, mask: w.at_barrier("arrive", op, mask),
+    "nvgpu.mbarrier.try_wait.parity": _Writer.barrier_wait,
     "nvgpu.bulk_async_copy": _Writer.bulk_copy,
     "nvgpu.proxy_fence": _Writer.step,
     "nvgpu.tma.create.descriptor": _Writer.same,
     "nvgpu.tma.async.load": _Writer.box_copy,
+    "nvgpu.setmaxregister": lambda w, op, mask: w.line(f"run.products.whole({w.give('s', op)}, {mask})"),
     "nvgpu.warpgroup.fence": _Writer.products_fence,
     "nvgpu.warpgroup.mma": _Writer.product,
     "nvgpu.warpgroup.commit": _Writer.products_commit,

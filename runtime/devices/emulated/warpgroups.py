@@ -15,7 +15,7 @@ from . import checked_memory, memory
 from .batch import Batch
 from .memory import MemoryView, PrivateMemory, SharedMemory, Site
 from .thread_values import Mask, Value, broadcast_to, varies, where
-from .warps import barrier, cut, left_matrix, toward_zero
+from .warps import cut, left_matrix, toward_zero
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class _Product:
 
 
 class Products:
-    """The pending products of a batch's threads. All threads of a block take part in each operation.
+    """The pending products of a batch's threads. Whole warpgroups take part in each operation.
 
-    The same blocks do from the fence before a product to the wait for it.
+    The same ones do from the fence before a product to the wait for it.
     """
 
     def __init__(self, batch: Batch, checked: bool) -> None:
@@ -49,8 +49,8 @@ class Products:
         self._sums: dict[PrivateMemory, list[Value]] = {}  # of which products are in flight
         self._groups = 0
         self._fenced = False
-        self._blocks: Mask = True
-        """Those that take part."""
+        self._part: Mask = True
+        """The threads that take part."""
 
     def fence(self, op: Operation, mask: Mask) -> None:
         """nvgpu.warpgroup.fence"""
@@ -74,15 +74,14 @@ class Products:
             self._batch.fail(op, "there is no fence before the first product of its group")
         chunk, column, zero = indices[-3:]
         bad = (zero != 0) | (column % 8 != 0) | (column + op.columns > op.line) | (chunk + 2 > b.sizes[-3])
-        if np.any(bad & self._blocks):
+        if np.any(bad & self._part):
             self._batch.fail(op, f"b starts inside of a core matrix, or ends outside of its {b.sizes[-3]} chunks")
         at = self._access.place(site, b, indices, mask) * site.stored.itemsize
-        if self._blocks is not True:
-            at = where(self._blocks, at, 0)
-        if varies(at):
-            if (at != at[:, :1]).any():
+        if varies(at) or self._part is not True:
+            first = where(self._part, at, 0).max(axis=1, keepdims=True)
+            if np.any((at != first) & self._part):
                 self._batch.fail(op, "threads of a block read b from different places")
-            at = at[:, :1]
+            at = first
         if np.any(at % 16):
             self._batch.fail(op, "byte {byte} is no multiple of 16", byte=at)
         if own not in self._sums:
@@ -92,7 +91,7 @@ class Products:
             own.in_flight = True
         product = _Product(op, site, a, space, at, own, self._groups)
         if isinstance(space, checked_memory.CheckedShared):
-            space.begin_read(op, product.parts, self._blocks)
+            space.begin_read(op, product.parts, self._part)
         self._pending.append(product)
 
     def wait(self, op: Operation, groups: int, mask: Mask) -> None:
@@ -103,14 +102,16 @@ class Products:
         for each in done:
             before = self._sums[each.sums]
             made = _multiplied(self._batch, each, before)
-            if self._blocks is not True:
-                made = [where(self._blocks, new, old) for new, old in zip(made, before, strict=True)]
+            if self._part is not True:
+                made = [where(self._part, new, old) for new, old in zip(made, before, strict=True)]
             self._sums[each.sums] = made
         for space in {each.space for each in done}:
             if isinstance(space, checked_memory.CheckedShared):
                 own = [(each.op, each.parts) for each in done if each.space is space]
                 rest = [each.parts for each in self._pending if each.space is space]
-                space.end_reads(own, rest, self._blocks)
+                space.end_reads(own, rest, self._part)
+                if space.orders is not None:
+                    space.orders.synchronise()
         for sums in {each.sums for each in done} - {each.sums for each in self._pending}:
             if any(slot is not None for slot in sums.slots):
                 self._batch.fail(done[-1].op, "its sums were written while it was in flight")
@@ -121,13 +122,23 @@ class Products:
         if self._pending:
             self._batch.fail(self._pending[0].op, "nobody waits for the product")
 
+    def whole(self, op: Operation, mask: Mask) -> Array:
+        """Checks that whole warpgroups take part."""
+        each = broadcast_to(mask, (np.shape(mask)[0] if varies(mask) else 1, self._batch.threads))
+        whole = self._batch.threads // WARPGROUP * WARPGROUP
+        if np.any(each[:, whole:]):
+            self._batch.fail(op, f"a block of {self._batch.threads} threads has an incomplete warpgroup", mask)
+        groups = each[:, :whole].reshape(len(each), -1, WARPGROUP)
+        if not np.all(groups == groups[..., :1]):
+            self._batch.fail(op, "some threads of a warpgroup take no part", mask)
+        return each
+
     def _all(self, op: Operation, mask: Mask) -> None:
-        if self._batch.threads % WARPGROUP:
-            self._batch.fail(op, f"a block of {self._batch.threads} threads has an incomplete warpgroup")
-        blocks = barrier(self._batch, op, mask)
-        if (self._pending or self._fenced) and (absent := np.asarray(blocks != self._blocks)).any():
-            self._batch.fail(op, "some threads take no part", absent)
-        self._blocks = blocks
+        each = self.whole(op, mask)
+        part = True if each.all() else each
+        if (self._pending or self._fenced) and (other := np.asarray(part != self._part)).any():
+            self._batch.fail(op, "other threads take part than before", other)
+        self._part = part
 
 
 def _multiplied(batch: Batch, product: _Product, sums: list[Value]) -> list[Value]:

@@ -588,3 +588,19 @@ func.func @f(%m: !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.add
   nvgpu.tma.async.load %m[%n, %n], %b[%n] to %t[%n, %n] : !nvgpu.tensormap.descriptor<tensor = memref<16x32xf32, #gpu.address_space<workgroup>>, swizzle = none, l2promo = none, oob = zero, interleave = none>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 1> -> memref<16x32xf32, #gpu.address_space<workgroup>>
   func.return
 }
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{registers 'double'; they may increase or decrease}}
+  nvgpu.setmaxregister double 232
+  func.return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{250 registers; there may be 24, 32, ..., 256}}
+  nvgpu.setmaxregister increase 250
+  func.return
+}

@@ -71,6 +71,8 @@ gpu.module @warps {
 // CHECK-NEXT:      nvgpu.mbarrier.arrive.expect_tx %b[%i], %c1 : !nvgpu.mbarrier.group<
 // CHECK-NEXT:      nvgpu.bulk_async_copy %x[%i], %t[%i, %i, %i, %i], %b[%i], 1024 : memref<4096xf32> to memref<3x4x64x4xf32, #gpu.address_space<workgroup>>, !nvgpu.mbarrier.group<
 // CHECK-NEXT:      nvgpu.mbarrier.try_wait.parity %b[%i], %phase, %c1 : !nvgpu.mbarrier.group<
+// CHECK-NEXT:      nvgpu.mbarrier.arrive %b[%i] : !nvgpu.mbarrier.group<
+// CHECK-NEXT:      nvgpu.setmaxregister increase 232
 // CHECK-NEXT:      nvgpu.proxy_fence
 // CHECK-NEXT:      nvgpu.warpgroup.fence
 // CHECK-NEXT:      nvgpu.warpgroup.mma %a, %t[%i, %i, %i, %i], %sums : vector<4xf32>, memref<3x4x64x4xf32, #gpu.address_space<workgroup>>, memref<8x4xf32, #gpu.address_space<private>>
@@ -93,6 +95,8 @@ gpu.module @warpgroups {
     nvgpu.mbarrier.arrive.expect_tx %b[%i], %c1 : !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>
     nvgpu.bulk_async_copy %x[%i], %t[%i, %i, %i, %i], %b[%i], 1024 : memref<4096xf32> to memref<3x4x64x4xf32, #gpu.address_space<workgroup>>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>
     nvgpu.mbarrier.try_wait.parity %b[%i], %phase, %c1 : !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>
+    nvgpu.mbarrier.arrive %b[%i] : !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>
+    nvgpu.setmaxregister increase 232
     nvgpu.proxy_fence
     nvgpu.warpgroup.fence
     nvgpu.warpgroup.mma %a, %t[%i, %i, %i, %i], %sums : vector<4xf32>, memref<3x4x64x4xf32, #gpu.address_space<workgroup>>, memref<8x4xf32, #gpu.address_space<private>>

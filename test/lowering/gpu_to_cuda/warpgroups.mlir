@@ -19,6 +19,8 @@ gpu.module @kernels {
   // CHECK-NEXT:    barrier_expect(&copied[i], 512);
   // CHECK-NEXT:    copy_bulk(tile, &x[i], 512, &copied[i]);
   // CHECK-NEXT:    barrier_wait(&copied[i], i == 1, 512);
+  // CHECK-NEXT:    barrier_arrive(&copied[i]);
+  // CHECK-NEXT:    increase_registers<232>();
   // CHECK-NEXT:    proxy_fence();
   // CHECK-NEXT:    const float early = sums[1][0];
   // CHECK-NEXT:    warpgroup_fence();
@@ -44,6 +46,8 @@ gpu.module @kernels {
       to memref<2x16x8xf16, #gpu.address_space<workgroup>>, !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 2>
     %odd = arith.cmpi eq, %i, %c1 : index
     nvgpu.mbarrier.try_wait.parity %copied[%i], %odd, %bytes : !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 2>
+    nvgpu.mbarrier.arrive %copied[%i] : !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 2>
+    nvgpu.setmaxregister increase 232
     %early = memref.load %sums[%c1, %c0] : memref<2x4xf32, #gpu.address_space<private>>
     nvgpu.proxy_fence
     nvgpu.warpgroup.fence

@@ -201,6 +201,7 @@ CORE_CASES = [
     (CoreMatrixPacking(8, 8), (5, 7), (1, 1, 2, 8, 4)),
     (CoreMatrixPacking(8, 64, transposed=True, half=True), (19, 37), (1, 3, 8, 8, 8)),
     (CoreMatrixPacking(16, 32, groups=2, brain=True), (34, 3, 3, 3), (2, 2, 4, 16, 8)),
+    (CoreMatrixPacking(8, 32, half=True, paired=True), (19, 37), (1, 5, 4, 8, 8)),
 ]
 
 
@@ -228,6 +229,12 @@ def test_core_matrices_keep_numbers_of_16_bits() -> None:
     assert packing.plain_type(packing.packed_type(bf16)) == bf16
     np.testing.assert_array_equal(packing.unpack(packed, (5, 3)), weight)
     assert packing.unpack(packed, (5, 3)).dtype == numpy_dtype(bf16)
+
+
+def test_core_matrices_with_neighbours_four_apart() -> None:
+    weight = np.arange(16.0, dtype=np.float32)[:, None]
+    packed = CoreMatrixPacking(8, 16, half=True, paired=True).pack(weight)
+    assert packed[0, 0, :, 0].tolist() == [[0, 4, 1, 5, 2, 6, 3, 7], [8, 12, 9, 13, 10, 14, 11, 15]]
 
 
 def test_core_matrices_of_split_numbers() -> None:

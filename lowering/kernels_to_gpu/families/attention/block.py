@@ -201,7 +201,7 @@ class AttentionBlock:
         rows = [self.row(number).place for number in numbers]
         places = [b.linear([*row, 0], self.query.strides, self.query.offset) for row in rows]
         lines = [b.view(self.query.buffer, place, [s.depth], self.query.strides[3:]) for place in places]
-        together = along if is_aligned(self.k, self.grid, self.query) and s.depth % along == 0 else 1
+        together = along if is_aligned(self.k, self.grid, self.query, self.lanes) and s.depth % along == 0 else 1
         steps, ragged = memref_type(near).get_shape()[0], s.depth % units.step != 0
 
         def numbers_of(line: SSAValue, first: Index) -> list[SSAValue]:

@@ -221,7 +221,7 @@ class _FlashTensorBlock(AttentionBlock):
         def store() -> None:
             place = b.linear(row.place, self.out.strides[:3], self.out.offset)
             target = b.view(self.out.buffer, place, [s.width], self.out.strides[3:])
-            self._store_columns(half, target, [], factor, is_aligned(self.k, self.grid, self.out))
+            self._store_columns(half, target, [], factor, is_aligned(self.k, self.grid, self.out, self.lanes))
 
         self.where_row_exists(number, store)
 
@@ -276,7 +276,7 @@ class _FlashTensorBlock(AttentionBlock):
             b.when(b.compare("eq", self.t, 0), sums)
         b.barrier()
 
-        lanes = 4 if s.width % 4 == 0 and is_aligned(self.k, self.grid, self.out) else 1
+        lanes = 4 if s.width % 4 == 0 and is_aligned(self.k, self.grid, self.out, self.lanes) else 1
 
         def some(item: Index, _: Sequence[SSAValue]) -> None:
             number, piece = b.delinearize(item, [o.tile_rows, s.width // lanes])

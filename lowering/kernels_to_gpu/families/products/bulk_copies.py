@@ -35,15 +35,20 @@ class BulkCopy:
     stages: int
     thread: SSAValue
     shared: SSAValue = field(init=False)
+    nbytes: int = field(init=False)
     asynchronous: bool = field(init=False, default=True)
 
     def __post_init__(self) -> None:
         b, element = self.b, memref_type(self.line).element_type
         shape = (self.stages, self.depth // self.chunk, self.columns, self.chunk)
         self.shared = b.shared(element, shape, "right_tile")
+        self.nbytes = self.depth * self.columns * bits_of(element) // 8
+
+    def prepare(self) -> None:
+        """Makes barriers of its own, for copies by the block's first thread."""
+        b = self.b
         self._barriers = b.mbarriers(self.stages, "copied")
         self._first = b.compare("eq", self.thread, 0)
-        self._bytes = self.depth * self.columns * bits_of(element) // 8
 
         def prepare() -> None:
             b.unrolled(self.stages, lambda stage: b.mbarrier_init(self._barriers, stage, 1))
@@ -57,13 +62,16 @@ class BulkCopy:
         b = self.b
 
         def copy() -> None:
-            b.mbarrier_expect(self._barriers, stage, self._bytes)
-            at = b.add(self.start, b.mul(start, self.columns))
-            b.copy_bulk(
-                self.line, [at], self.shared, [stage, 0, 0, 0], self._barriers, stage, self.depth * self.columns
-            )
+            b.mbarrier_expect(self._barriers, stage, self.nbytes)
+            self.copy(start, stage, self._barriers)
 
         b.when(self._first, copy)
+
+    def copy(self, start: Index, stage: Index, barriers: SSAValue) -> None:
+        """The same by one thread, for the stage's barrier."""
+        b, count = self.b, self.depth * self.columns
+        at = b.add(self.start, b.mul(start, self.columns))
+        b.copy_bulk(self.line, [at], self.shared, [stage, 0, 0, 0], barriers, stage, count)
 
     def finish(self, stage: Index) -> None:
         """Nothing goes through registers."""

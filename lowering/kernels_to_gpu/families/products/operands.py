@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from typing_extensions import override
@@ -113,11 +113,21 @@ class Operand(ABC):
 
 
 @dataclass(frozen=True)
+class Matrices:
+    """Where a matrix starts in its buffer: at element `offset`, and for its `number` further on."""
+
+    offset: int
+    dims: StridedDims
+    number: Index
+
+
+@dataclass(frozen=True)
 class MatrixOperand(Operand):
     """A matrix with a stride for each dimension of its rows, and one for its depth."""
 
     steps: StridedDims
     depth_stride: int
+    matrices: Matrices | None = field(default=None, kw_only=True)
 
     @override
     def row(self, b: ThreadBuilder, row: Index) -> tuple[Index, ...]:
@@ -257,7 +267,8 @@ def _matrix(
     ):
         lanes //= 2
     start = grid.b.add(offset, outer.offset(grid.b, batch))
-    return MatrixOperand(_line(grid, buffer), start, *sizes, lanes, by_depth, rows, depth_stride)
+    matrices, line = Matrices(offset, outer, batch), _line(grid, buffer)
+    return MatrixOperand(line, start, *sizes, lanes, by_depth, rows, depth_stride, matrices=matrices)
 
 
 def _lanes(k: GpuKernel, grid: Grid, buffer: SSAValue, widest: int) -> int:

@@ -6,6 +6,8 @@ for each tile of the depth:                     while the next ones are being co
         start sums += left * right[step]        one wgmma instruction, while the next fragment is read
     wait for the products
 
+With a warp that copies (producer_warp.py), rows come as boxes of their tensor (row_boxes.py).
+
 As 3xtf32, the tile's own sums start from zero, with the products of rounding errors; then follow those of the rounded
 numbers, and the tile's sums are added to the others.
 
@@ -17,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from typing_extensions import override
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
@@ -29,7 +32,11 @@ from ...gpu_kernel import GpuKernel, Grid
 from ...thread_builder import WARP, ThreadBuilder
 from .blocks import Blocks
 from .bulk_copies import bulk_copy
-from .outputs import Output
+from .cluster_sums import SharedWriter
+from .operands import MatrixOperand
+from .outputs import Output, Writer
+from .producer_warp import Ring
+from .row_boxes import BoxUnits, RowBoxes, fit_boxes
 from .row_statistics import RowStatistics
 from .tile_copies import TileCopy, write_pipeline
 
@@ -39,24 +46,39 @@ def lower(k: GpuKernel) -> None:
     schedule = k.schedule_as(Wgmma)
     output = Output(k, contraction_form(k.kernel))
     blocks = Blocks(schedule.bm, schedule.bn, schedule.bk, schedule.splits, schedule.cluster, output)
-    blocks.launch(k, schedule.threads, lambda grid: _write(k, grid, schedule, blocks))
+    # Where rows are at other places than boxes can be, all warps copy them.
+    by_boxes = schedule.producer and k.examine(lambda grid: fit_boxes(k, grid, blocks.here(k, grid).left))
+    threads = schedule.threads + (schedule.copying if by_boxes else 0)
+    blocks.launch(k, threads, lambda grid: _write(k, grid, schedule, blocks, by_boxes))
 
 
-def _write(k: GpuKernel, grid: Grid, schedule: Wgmma, blocks: Blocks) -> None:
+def _write(k: GpuKernel, grid: Grid, schedule: Wgmma, blocks: Blocks, by_boxes: bool) -> None:
     b, here = grid.b, blocks.here(k, grid)
     normalised, statistics = here.left_statistics, here.statistics
     narrow = schedule.half or schedule.brain
-    # Lanes read 8 rows and 4 depths, or pairs of them, at a time: padding of lines puts these into different banks.
-    copy = here.left_copy(schedule.stages, by_depth_pad=8 if narrow else 4, by_row_pad=4 if narrow else 8)
+    if by_boxes:
+        operand = here.left
+        assert isinstance(operand, MatrixOperand)
+        copy = RowBoxes(b, operand, schedule.bm, schedule.bk, schedule.stages, here.first_row)
+    else:
+        # Lanes read 8 rows and 4 depths, or pairs of them, at a time: padding of lines puts these into different banks.
+        # There is no room for it where boxes were to be copied.
+        pads = (0, 0) if schedule.producer else (8, 4) if narrow else (4, 8)
+        copy = here.left_copy(schedule.stages, by_depth_pad=pads[0], by_row_pad=pads[1])
     panel = b.add(b.mul(here.product, blocks.grid[1]), b.block_id(1))
     bulk = bulk_copy(k, grid, blocks.output.form, panel, schedule.bk, schedule.stages)
     lane = b.named(b.rem(grid.lane, WARP), "lane")
     group, place = b.named(b.div(lane, 4), "group"), b.named(b.rem(lane, 4), "place")
     # Warps have 16 adjacent rows each, and four of them the 64 of a warpgroup.
-    top = b.named(b.add(b.mul(b.div(grid.lane, WARP), ROWS * WARP // WARPGROUP), group), "warp_row")
+    warp_row = b.mul(b.div(grid.lane, WARP), ROWS * WARP // WARPGROUP)
+    top = b.named(b.add(warp_row, group), "warp_row")
     element = f16 if schedule.half else bf16 if schedule.brain else f32
     steps, chunks = schedule.bk // schedule.step, schedule.step // bulk.chunk
-    left = _Fragment(b, copy, element, steps, top, place, schedule.split, normalised)
+    paired = schedule.pairs(k.kernel)
+    left = _Fragment(b, copy, element, steps, top, place, schedule.split, paired, normalised)
+    if isinstance(copy, RowBoxes):
+        units = BoxUnits(b, copy, warp_row, lane, 4 if paired else 2)
+        left = _BoxFragment(b, copy, element, steps, top, place, schedule.split, paired, normalised, units)
     pieces = schedule.bn // 8
     sums = b.private(f32, (pieces, 4), "sums")
     own = b.private(f32, (pieces, 4), "tile_sums") if schedule.split else sums
@@ -94,20 +116,20 @@ def _write(k: GpuKernel, grid: Grid, schedule: Wgmma, blocks: Blocks) -> None:
         b.warpgroup_wait(0)
         each_sum(lambda at: b.store(Arithmetic(b, f32).add(b.load(sums, at), b.load(own, at)), sums, at))
 
-    def combine_moments() -> None:
+    def share_statistics() -> None:
         for each in (*([] if normalised is None else [normalised]), *statistics):
             each.write()
+
+    def combine_moments() -> None:
+        share_statistics()
         if normalised is not None:
             b.barrier()
             left.read_statistics(here.first_row)
 
-    each_sum(lambda at: b.store(zero, sums, at))
     compute = multiply_split if schedule.split else multiply
-    write_pipeline(b, [copy, bulk], here.first_depth, blocks.tiles, compute, combine_moments)
-    writer, lanes = here.writer(2)
     first_row, first_column = here.corner
 
-    def store(half: Index) -> None:
+    def store(writer: Writer | SharedWriter, lanes: int, half: Index) -> None:
         row = b.named(b.add(first_row, b.add(top, b.mul(half, 8))), "row")
 
         def columns(j: Index) -> None:
@@ -123,8 +145,24 @@ def _write(k: GpuKernel, grid: Grid, schedule: Wgmma, blocks: Blocks) -> None:
 
         blocks.where_row(b, row, lambda: b.unrolled(pieces, columns))
 
-    b.unrolled(2, store)
-    here.finish(writer)
+    def finish(where: SSAValue | None = None) -> None:
+        writer, lanes = here.writer(2)
+        b.where(where, lambda: b.unrolled(2, lambda half: store(writer, lanes, half)))
+        here.finish(writer)
+
+    each_sum(lambda at: b.store(zero, sums, at))
+    if not isinstance(copy, RowBoxes):
+        bulk.prepare()
+        write_pipeline(b, [copy, bulk], here.first_depth, blocks.tiles, compute, combine_moments)
+        finish()
+        return
+    ring = Ring(b, grid.lane, schedule, (copy, bulk), here.first_depth, blocks.tiles)
+    ring.prepare(share_statistics)
+    begin = None if normalised is None else lambda: left.read_statistics(here.first_row)
+    if blocks.in_shared:  # where a block meets as a whole
+        finish(ring.write(compute, begin, None))
+    else:
+        ring.write(compute, begin, finish)
 
 
 @dataclass
@@ -132,17 +170,18 @@ class _Fragment:
     """A thread's part of `steps` pieces of 64 rows of the left operand's tile, rounded to `element`.
 
     Number e is in row `first` + 8 * (e % 2), at depth `place` + 4 * (e / 2). In 16 bits, it is a pair of adjacent
-    depths, the first of them 2 * `place` + 8 * (e / 2).
+    depths, the first of them 2 * `place` + 8 * (e / 2); `paired`, at `place` + 8 * (e / 2) and four further on.
     """
 
     b: ThreadBuilder
-    copy: TileCopy
+    copy: TileCopy | RowBoxes
     element: Attribute
     steps: int
     first: Index
     place: Index
     split: bool
-    normalised: RowStatistics | None = None
+    paired: bool
+    normalised: RowStatistics | None
     _held: SSAValue = field(init=False)
     _rest: SSAValue = field(init=False)
     _rows: SSAValue | None = field(init=False)
@@ -173,7 +212,8 @@ class _Fragment:
 
         def one(e: Index) -> None:
             row = b.add(self.first, b.mul(b.rem(e, 2), 8))
-            at = b.add(depth, b.add(b.mul(self.place, pair), b.mul(b.div(e, 2), 4 * pair)))
+            own = self.place if self.paired else b.mul(self.place, pair)
+            at = b.add(depth, b.add(own, b.mul(b.div(e, 2), 4 * pair)))
             for number, value in enumerate(self._numbers(stage, row, at)):
                 self._round(self._normalised(value, b.rem(e, 2)), [step, b.add(b.mul(e, pair), number)])
 
@@ -188,9 +228,12 @@ class _Fragment:
 
     def _numbers(self, stage: Index, row: Index, depth: Index) -> list[SSAValue]:
         """The numbers of a row from `depth` on, as they are in shared memory."""
-        b, shared, pair = self.b, self.copy.shared, self.pair
+        assert isinstance(self.copy, TileCopy)
+        b, shared, pair, apart = self.b, self.copy.shared, self.pair, 4 if self.paired else 1
         if not self.copy.by_depth:
-            return [b.load(shared, [stage, b.add(depth, number), row]) for number in range(pair)]
+            return [b.load(shared, [stage, b.add(depth, number * apart), row]) for number in range(pair)]
+        if self.paired:
+            return [b.load(shared, [stage, row, b.add(depth, number * apart)]) for number in range(pair)]
         if pair == 1:
             return [b.load(shared, [stage, row, depth])]
         both = b.vload(shared, [stage, row, depth], pair)
@@ -214,3 +257,22 @@ class _Fragment:
     def small(self, step: Index) -> SSAValue:
         """The rounding errors of a step's numbers (3xtf32)."""
         return self.b.vload(self._rest, [step, 0], 4)
+
+
+@dataclass
+class _BoxFragment(_Fragment):
+    """The same, read from boxes by ldmatrix."""
+
+    units: BoxUnits
+
+    @override
+    def read(self, stage: Index, step: Index, depth: Index) -> None:
+        b = self.b
+        if self.element != f32 and not self.paired:
+            b.vstore(self.units.load(stage, step, 0), self._held, [step, 0])
+            return
+        for part in range(self.pair):
+            loaded = self.units.load(stage, step, part)
+            for number in range(4):
+                at = number if self.pair == 1 else 2 * (number % 2 + 2 * part) + number // 2
+                self._round(self._normalised(b.extract(loaded, number), number % 2), [step, at])

@@ -197,6 +197,8 @@ class Tiled:
     left_bytes: int = 4
     right_bytes: float = 4
     """Bytes of a number of each operand in memory."""
+    latency: float = PRODUCTS_STEP
+    """Seconds of latency in each step along the depth."""
     norms: float = 0
     """Seconds for the statistics of rows that are normalised, and for moments."""
 
@@ -223,7 +225,7 @@ class Tiled:
         most = ceil(blocks / (machines * self._reached(target)))
         together = min(self.resident(target), most)
         products = 2 * self.bm * self.bn * self.bk / (self.gflops / machines) * 1e-9
-        step = (products + self.reads * 1e-9) * together + PRODUCTS_STEP
+        step = (products + self.reads * 1e-9) * together + self.latency
         work = most / together * steps * step + most * self._storing()
         copied = blocks * steps * (self.bm * self.left_bytes + self.bn * self.right_bytes) * self.bk
         time = max(

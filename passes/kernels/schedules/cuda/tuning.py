@@ -162,3 +162,6 @@ tensor cores multiply: MMA_READS. Expected, not measured."""
 WGMMA_NORMALISED = 1.15
 """How much longer that takes where rows are normalised: one multiply-add for each number, beside a load and a
 conversion for two. Expected, not measured."""
+WGMMA_RING_STEP = 0.06e-6
+"""PRODUCTS_STEP where a warp of its own copies: the wait for a barrier (mbarrier) whose phase is complete, the first
+ldmatrix and the arrival, about 100 cycles, and no barrier of the block. Expected, not measured."""

@@ -22,6 +22,8 @@ from typing_extensions import override
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute
 
+from .....dialects.gpu.mbarriers import UNIT
+from .....dialects.gpu.tensor_maps import SWIZZLES, alignment_of
 from .....dialects.gpu.warpgroup import ROWS, WARPGROUP
 from .....dialects.graph.base import ElementwiseOp
 from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
@@ -32,14 +34,24 @@ from .....dialects.kernel.kernel_attributes import InterfaceAttr
 from .....dialects.kernel.targets import GpuAttr
 from .....dialects.sizes.sizes import bounds_of, is_fixed
 from ...element_flow import same_place_pairs
-from ...forms.contraction import ContractionForm, contraction_form
+from ...forms.contraction import ContractionForm, contraction_form, conv_geometry
 from ...forms.product import product_shape
 from ...kernel_facts import argument_index, constant_operands, item_bytes, plain_operands
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 from .cost import product_gflops
-from .products import MOST_ALONG_Z, Tiled, code_for, partial_sums, splits_for
-from .tuning import ROW_MOMENTS, ROW_STATISTICS, VECTOR_ROWS_MOST_ROWS, WGMMA_NORMALISED, WGMMA_REACHED, WGMMA_READS
+from .products import MOST_ALONG_Z, Tiled, code_for, lies_along_depth, partial_sums, splits_for
+from .tuning import (
+    MMA_READS,
+    PRODUCTS_STEP,
+    ROW_MOMENTS,
+    ROW_STATISTICS,
+    VECTOR_ROWS_MOST_ROWS,
+    WGMMA_NORMALISED,
+    WGMMA_REACHED,
+    WGMMA_READS,
+    WGMMA_RING_STEP,
+)
 
 ARCHITECTURE = "sm_90a"
 SIZES = tuple(product((128, 64), (256, 192, 128, 96, 64, 32)))
@@ -53,6 +65,11 @@ MOST_SPLIT = 128
 """Columns of a block of split numbers, of which registers hold two sums each."""
 STAGES = (4, 3)
 """Tiles of an operand in shared memory: as many as let all blocks be resident at once that could be with the least."""
+EVEN_REGISTERS = 168
+"""Registers of a thread where each of the four parts of a multiprocessor has three warps: two warpgroups and more."""
+REGISTERS = (232, 40)
+"""Those of two warpgroups that multiply, and of a third one that has given them its own; multiples of 8."""
+BOX_ALIGNMENT = alignment_of(max(SWIZZLES.values()))
 BARRIERS = 1024  # bytes of the stages' barriers, beside what a launch asks for and aligned as that is
 
 
@@ -80,16 +97,29 @@ class Wgmma(Schedule[GpuAttr]):
     """Whether they are split in two of tf32."""
     cluster: bool = False
     """Whether the blocks of a tile's parts are a cluster, and add their sums themselves."""
+    producer: bool = False
+    """Whether a warp of its own copies both operands, the rows as boxes of a tensor; see `_lies_in_boxes`."""
 
     @property
     def threads(self) -> int:
-        """Threads of a block."""
+        """Threads of a block that multiply."""
         return WARPGROUP * self.bm // ROWS
 
     @property
     def step(self) -> int:
         """Depth of one product."""
         return 16 if self.half or self.brain else 8
+
+    @property
+    def registers(self) -> int:
+        """Expected registers of a thread that multiplies."""
+        return self.bn // 2 * (1 + self.split) + 64
+
+    @property
+    def copying(self) -> int:
+        """Threads of a block that only copy: a warp, or a warpgroup that gives registers to two that need them."""
+        few = self.bm == ROWS or self.registers <= EVEN_REGISTERS
+        return 0 if not self.producer else GpuAttr.WARP if few else WARPGROUP
 
     @override
     @classmethod
@@ -112,32 +142,40 @@ class Wgmma(Schedule[GpuAttr]):
             for splits, cluster in splits_for(kernel, bm, bn, bk, target):
                 if splits > 1 and not cluster and (form.moments or form.normalises):
                     continue
-                ways = [cls(bm, bn, bk, stages, splits, half, brain, split, cluster) for stages in STAGES]
-                resident = [each._tiled(kernel, target).resident(target) for each in ways]
-                blocks = ceil(shape.rows / bm) * ceil(shape.columns / bn) * shape.batch * splits
-                needed = min(resident[-1], ceil(blocks / target.multiprocessors.data))
-                if needed:
-                    yield next(way for way, held in zip(ways, resident, strict=True) if held >= needed)
+                for producer in (False, True) if _lies_in_boxes(form) else (False,):
+                    ways = [cls(bm, bn, bk, stages, splits, half, brain, split, cluster, producer) for stages in STAGES]
+                    resident = [each._tiled(kernel, target).resident(target) for each in ways]
+                    blocks = ceil(shape.rows / bm) * ceil(shape.columns / bn) * shape.batch * splits
+                    needed = min(resident[-1], ceil(blocks / target.multiprocessors.data))
+                    if needed and not ((cluster or form.moments) and ways[0].copying == WARPGROUP):
+                        yield next(way for way, held in zip(ways, resident, strict=True) if held >= needed)
 
     def _tiled(self, kernel: KernelOp, target: GpuAttr) -> Tiled:
         form, machines = contraction_form(kernel), target.multiprocessors.data
         read, width = item_bytes(form.lhs), 2 if self.step == 16 else 8 if self.split else 4
         left = max(self.bm * (self.bk + 8), self.bk * (self.bm + 8)) * read
+        if self.producer:
+            left = self.bm * self.bk * read
         # Fragments are read while tensor cores multiply: the slower of both counts.
-        reading = self.bm * self.bk * read / WGMMA_READS * (WGMMA_NORMALISED if form.normalised else 1)
+        reading = self.bm * self.bk * read / (MMA_READS if self.producer else WGMMA_READS)
+        reading *= WGMMA_NORMALISED if form.normalised else 1
         most = 2 * self.bm * self.bn * self.bk * machines / reading
         norms = [*form.normalises, *([] if form.normalised is None else [form.normalised])]
+        statistics = len(norms) * self.bm * 8
+        if self.producer:  # whose boxes are behind them
+            statistics = ceil(statistics / BOX_ALIGNMENT) * BOX_ALIGNMENT
         return Tiled(
             self.bm,
             self.bn,
             self.bk,
             self.splits,
             self.cluster,
-            self.threads,
-            self.bn // 2 * (1 + self.split) + 64,
-            self.stages * (left + self.bn * self.bk * width) + BARRIERS + len(norms) * self.bm * 8,
+            self.threads + self.copying,
+            EVEN_REGISTERS if self.copying == WARPGROUP else self.registers,
+            self.stages * (left + self.bn * self.bk * width) + BARRIERS + statistics,
             min(product_gflops(target) * WGMMA_REACHED, most),
             right_bytes=width,
+            latency=WGMMA_RING_STEP if self.producer else PRODUCTS_STEP,
             norms=len(norms) * ROW_STATISTICS + self._moments(form),
         )
 
@@ -147,6 +185,10 @@ class Wgmma(Schedule[GpuAttr]):
             return 0.0
         lanes = self.bm * self.bn // 4 // (self.splits if self.cluster else 1)  # each has four columns
         return ceil(lanes / self.threads) * ROW_MOMENTS
+
+    def pairs(self, kernel: KernelOp) -> bool:
+        """Whether depths that lie four apart are neighbours: f32 that ldmatrix reads, and that become 16 bits."""
+        return self.producer and self.step == 16 and item_bytes(contraction_form(kernel).lhs) == 4
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
@@ -171,7 +213,7 @@ class Wgmma(Schedule[GpuAttr]):
         groups = root.groups.value.data if isinstance(root, ConvOp) else 1
         transposed = isinstance(root, MatmulOp) and root.transpose_b is not None
         kept = element_type_of_value(root.operands[1]) != f32
-        flags = (transposed, self.half, self.brain, kept, self.split)
+        flags = (transposed, self.half, self.brain, kept, self.split, self.pairs(kernel))
         return CoreMatrixPacking(self.bn, self._depth(kernel), groups, *flags)
 
     def _depth(self, kernel: KernelOp) -> int:
@@ -208,6 +250,17 @@ def _norms_fit(form: ContractionForm) -> bool:
     plain = isinstance(form.root, MatmulOp) and form.root.transpose_a is None
     pieces = form.moments is None or form.moments.length in (8, 16, 32)
     return not norms or (plain and pieces and all(element_type_of_value(each.x) == f32 for each in norms))
+
+
+def _lies_in_boxes(form: ContractionForm) -> bool:
+    """Whether rows can be copied as boxes of a tensor: lines of whole 16 bytes along the depth, of whole pictures."""
+    root = form.root
+    if isinstance(root, ConvOp):
+        geometry = conv_geometry(root)
+        if not geometry.pointwise or geometry.stride != (1, 1):
+            return False
+    depth = product_shape(root).depth
+    return lies_along_depth(form) and is_fixed(depth) and depth * item_bytes(form.lhs) % UNIT == 0
 
 
 def _has_weight(kernel: KernelOp, form: ContractionForm, precision: str) -> bool:

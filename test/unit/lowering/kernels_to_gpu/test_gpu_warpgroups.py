@@ -9,14 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from faults.campaign import Fault, mutated
+from faults.subjects import subject
 from gpu_models import check_launches, lowered, placed, run_launches
 from graph_runs import Case, Model, build
 from unit.lowering.kernels_to_gpu import test_gpu_contraction as cases
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.errors import CompileError
+from mini_infer.dialects.errors import CompileError, KernelError
+from mini_infer.dialects.gpu.warpgroup import WARPGROUP
 from mini_infer.dialects.graph.interpreter import interpret
-from mini_infer.dialects.graph.ops.contraction import MatmulOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.lowering.pipelines import Phase, phases, run_passes, run_phases
@@ -31,6 +34,15 @@ WAYS = (
     ("bf16", Wgmma(64, 16, 16, 4, splits=3, brain=True)),
     ("3xtf32", Wgmma(64, 32, 16, 3, split=True)),
 )
+
+PRODUCERS = (
+    ("tf32", Wgmma(64, 32, 16, 3, producer=True)),
+    ("fp16", Wgmma(128, 64, 32, 2, splits=2, half=True, producer=True)),
+    ("bf16", Wgmma(64, 16, 64, 4, splits=3, brain=True, producer=True)),
+    ("3xtf32", Wgmma(128, 128, 32, 2, split=True, producer=True)),  # a warpgroup copies
+    ("tf32", Wgmma(128, 32, 64, 3, splits=2, cluster=True, producer=True)),
+)
+"""With a warp that only copies."""
 
 
 def wide(m: Model) -> SSAValue:
@@ -47,6 +59,14 @@ def narrow(m: Model) -> SSAValue:
     return m(MatmulOp(m.input(20, 24, dtype=np.float16), m.weight(24, 40, dtype=np.float16)))
 
 
+def narrow_rows(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(70, 72, dtype=np.float16), m.weight(72, 40, dtype=np.float16)))
+
+
+def pointwise_groups(m: Model) -> SSAValue:
+    return m(ConvOp(m.input(2, 5, 7, 24), m.weight(18, 8, 1, 1), m.weight(18), groups=3, layout="NHWC"))
+
+
 PRODUCTS: tuple[Case, ...] = (cases.plain, cases.odd, cases.residual, cases.right_transposed, wide, by_row)
 
 
@@ -56,9 +76,54 @@ def test_warpgroups(number: int) -> None:
     check_launches(case, schedule, target=GpuAttr.named("sm_90a", precision), bound=cases.ROUNDED[precision])
 
 
+BOXED: tuple[Case, ...] = (wide, cases.plain, pointwise_groups, cases.pointwise, cases.residual)
+UNBOXED: tuple[Case, ...] = (cases.odd, by_row, cases.padded, cases.pointwise_with_steps)
+
+
+@pytest.mark.parametrize(("case", "number"), [*((case, i) for i, case in enumerate(BOXED)), (wide, 1), (wide, 3)])
+def test_a_warp_copies_boxes_of_rows(case: Case, number: int) -> None:
+    precision, schedule = PRODUCERS[number]
+    target = GpuAttr.named("sm_90a", precision)
+    made = check_launches(case, schedule, target=target, bound=cases.ROUNDED[precision])
+    assert made.launches[0].maps and made.launches[0].block[0] == schedule.threads + schedule.copying
+
+
+@pytest.mark.parametrize(("case", "number"), [(case, i) for i, case in enumerate(UNBOXED)])
+def test_rows_that_are_no_boxes_are_copied_by_all(case: Case, number: int) -> None:
+    precision, schedule = PRODUCERS[number]
+    target = GpuAttr.named("sm_90a", precision)
+    made = check_launches(case, schedule, target=target, bound=cases.ROUNDED[precision])
+    assert not made.launches[0].maps and made.launches[0].block[0] == schedule.threads
+    right = schedule.bn * (8 if schedule.split else 64 // schedule.step // 2)
+    assert made.launches[0].shared <= schedule.stages * schedule.bk * (schedule.bm * 4 + right)  # as with boxes
+
+
+def test_a_warp_copies_rows_of_16_bits_as_they_are() -> None:
+    made = check_launches(narrow_rows, PRODUCERS[1][1], target=GpuAttr.named("sm_90a", "fp16"), bound=1e-3)
+    assert [each.element for each in made.launches[0].maps] == ["f16"]
+
+
+RING = "product by warpgroups, with a warp that copies"
+RING_FAULTS = {
+    ("nobody waits for bulk copies", 0): "uninitialised|still being copied",
+    ("nobody waits for bulk copies", 1): "never complete|writes bytes that other threads may still access",
+    ("a barrier expects too many bytes", 0): "with 1 of 1 arrivals and 5120 of 5136 bytes",
+    ("nobody frees a stage", 0): "with 0 of 1 arrivals",
+    ("a stage is freed too early", 0): "writes bytes that other threads may still access, as nothing orders it",
+}
+
+
+@pytest.mark.parametrize(("kind", "number"), RING_FAULTS)
+def test_what_is_wrong_with_a_ring_is_found(kind: str, number: int) -> None:
+    made = mutated(Fault(RING, kind, number))
+    assert made is not None
+    with pytest.raises(KernelError, match=RING_FAULTS[kind, number]):
+        subject(RING).interpreted(made[0])
+
+
 @pytest.mark.parametrize("case", [cases.whole_numbers, cases.whole_filters])
 def test_nothing_that_is_whole_is_rounded(case: Case) -> None:
-    for precision, schedule in WAYS:
+    for precision, schedule in (*WAYS, *PRODUCERS):
         check_launches(case, schedule, target=GpuAttr.named("sm_90a", precision), bound=1e-12)
 
 
@@ -77,7 +142,7 @@ def test_what_is_no_number_reaches_its_own_row_and_column_only() -> None:
 
     m = build([unusual])
     (expected,) = interpret(m.module, m.inputs, m.ctx.blobs, precision=np.float64).values()
-    for precision, schedule in WAYS:
+    for precision, schedule in (*WAYS, *PRODUCERS):
         (got,) = run_launches(m, lowered(m, GpuAttr.named("sm_90a", precision), [schedule]))
         # Infinity can't be split in two numbers.
         np.testing.assert_array_equal(
@@ -86,7 +151,7 @@ def test_what_is_no_number_reaches_its_own_row_and_column_only() -> None:
 
 
 @pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")
-@pytest.mark.parametrize(("precision", "schedule"), WAYS)
+@pytest.mark.parametrize(("precision", "schedule"), [*WAYS, *PRODUCERS])
 def test_the_text_does_the_same(precision: str, schedule: Wgmma) -> None:
     m = build([wide])
     made = lowered(m, GpuAttr.named("sm_90a", precision), [schedule])
@@ -183,6 +248,33 @@ def test_machine_code_keeps_its_registers_and_its_products_in_flight(
         (tmp_path / "cubin").write_bytes(code)
         sass = subprocess.run([tool, tmp_path / "cubin"], capture_output=True, text=True, check=True).stdout
         assert f"HGMMA.64x{bn}x" in sass and "UBLKCP" in sass
+
+
+@pytest.mark.parametrize(("bm", "bn"), SIZES)
+@pytest.mark.parametrize("precision", BK)
+@pytest.mark.thinned(5)  # of 32 cases
+def test_machine_code_of_a_warp_that_copies(precision: str, bm: int, bn: int, tmp_path: Path) -> None:
+    """It copies boxes; where three warps share the registers of a part, two get those of the third."""
+    split = precision == "3xtf32" and bn <= MOST_SPLIT
+    kinds = precision == "fp16", precision == "bf16", split
+    schedule = Wgmma(bm, bn, BK[precision][-1], 2, 1, *kinds, producer=True)
+    text = cuda_text(lowered(build([large]), GpuAttr.named("sm_90a", precision), [schedule]).module)
+    code, log = nvrtc().compile(text, "sm_90a")
+    (needed,) = resources_in(log)
+    assert needed.spill_stores == needed.spill_loads == needed.stack == 0
+    assert "wgmma" not in log and "setmaxnreg" not in log  # ptxas tells of what it ignores
+    if tool := disassembler():
+        (tmp_path / "cubin").write_bytes(code)
+        sass = subprocess.run([tool, tmp_path / "cubin"], capture_output=True, text=True, check=True).stdout
+        assert all(each in sass for each in ("UTMALDG.2D", "UBLKCP", f"HGMMA.64x{bn}x", "LDSM"))
+        assert ("USETMAXREG" in sass) == (schedule.copying == WARPGROUP)
+
+
+def test_rows_of_whole_units_are_copied_by_a_warp_where_that_is_cheaper() -> None:
+    assert any(each.producer for each in candidates(large, "sm_90a", "fp16"))
+    assert any(each.producer for each in candidates(cases.pointwise, "sm_90a", "tf32"))
+    for case in UNBOXED:
+        assert not any(each.producer for each in candidates(case, "sm_90a", "tf32"))
 
 
 def test_other_kernels_have_nothing_of_it() -> None:

@@ -137,7 +137,6 @@ gpu.module @kernels {{
       nvgpu.tma.async.load %map[{corner}], %b[%n0] to %tile[{indices([0] * rank)}] : {kind}, {GROUP} -> {box}
     }}
     nvgpu.mbarrier.try_wait.parity %b[%n0], %false, %n1000 : {GROUP}
-    gpu.barrier
     scf.for %i = %tid to %n{count} step %n32 {{
       %e = memref.load %line[%i] : memref<{count}x{case.element}, #gpu.address_space<workgroup>>
       memref.store %e, %y[%bid, %i] : memref<{BLOCKS}x{count}x{case.element}>

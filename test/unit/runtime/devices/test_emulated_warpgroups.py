@@ -210,7 +210,7 @@ FAULTS = {
         INIT, INIT.replace("%b[%n], %c1", "%b[%n], %c2"), "1 of 2 arrivals and 256 of 256 bytes", TOO_LONG
     ),
     "every thread copies": Fault("scf.if %first", "scf.if %true", "several threads of a block execute it", "arrival"),
-    "a copy over what others still read": Fault(ORDER, "", r"reads bytes of shared memory that thread 0 of block 0"),
+    "a copy over what others still read": Fault(ORDER, "", "writes bytes that other threads may still access"),
     "nobody waits for a product": Fault(
         DONE, "", "writes bytes of shared memory that a product in flight may still read", "in flight"
     ),

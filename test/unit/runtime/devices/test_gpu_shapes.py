@@ -84,6 +84,42 @@ def test_tensor_cores(precision: str) -> None:
     assert engine.compiles == 1
 
 
+def projections(b: ModelBuilder) -> Sequence[str]:
+    """Products with many columns, whose rows are boxes of tensors."""
+    x = b.input("x", ["batch", "tokens", 128])
+    y = b.node("Relu", b.node("MatMul", x, b.weight(128, 512)))
+    return [b.node("MatMul", y, b.weight(512, 256))]
+
+
+PROJECTIONS = Case(projections, {"batch": (1, 2, 8), "tokens": (1, 96, 128)}, [[2, 96], [1, 1], [8, 128], [3, 77]])
+
+
+@pytest.mark.parametrize("emulator", EMULATORS)
+def test_maps_of_tensors_are_of_each_shape(emulator: str) -> None:
+    model, engine = model_of(projections), compiled(PROJECTIONS, emulator, gpu="sm_90a", precision="fp16")
+    for sizes in PROJECTIONS.sizes:
+        inputs = example_inputs(model, 1, **sizes)
+        (found,), (wanted,) = engine(inputs).values(), reference(model, inputs)
+        assert np.abs(found - wanted).max() < 3e-3 * np.abs(wanted).max(), sizes
+        maps = [each for launch in engine.plan_for({"x": inputs["x"].shape}).launches for each in launch.maps]
+        rows = sizes["batch"] * sizes["tokens"]
+        assert [each.sizes for each in maps] == [(rows, 128), (rows, 512)]
+    assert engine.compiles == 1
+
+
+def test_maps_are_made_at_the_addresses_of_bound_tensors(fake: FakeCupy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the driver's stand-in, with kernels as C++: eagerly, captured, replayed, and at another shape."""
+    monkeypatch.setattr(cuda_device.Cuda, "objects", text_as_cubin)
+    model = model_of(projections)
+    profile = mi.OptimizationProfile(dims=PROJECTIONS.dims)
+    engine = cast("DynamicEngine", mi.compile(model, profile=profile, device="cuda", precision="fp16"))
+    assert all(each.maps for each in engine.plan_for({"x": (2, 96, 128)}).launches)
+    for sizes in [*PROJECTIONS.sizes[:1] * 3, *PROJECTIONS.sizes[2:]]:
+        inputs = example_inputs(model, 1, **sizes)
+        (found,), (wanted,) = engine(inputs).values(), reference(model, inputs)
+        assert np.abs(found - wanted).max() < 3e-3 * np.abs(wanted).max(), sizes
+
+
 def heads(b: ModelBuilder) -> Sequence[str]:
     """Attention whose heads may have any size."""
     q, k, v = (b.input(name, [1, 2, "t", "d"]) for name in "qkv")
