@@ -148,7 +148,7 @@ class ExecutionContext(Stationary):
         self._memory, self._is_lent = self._arena.memory, arena is not None
         self._names = (*plan.input_names, *(spec.name for spec in plan.written[: len(plan.written) - len(plan.counts)]))
         self._bound: list[tuple[int, int] | None] = [None] * len(self._names)  # addresses, [start, end)
-        self._bound_are_apart = False
+        self._bound_are_apart = self._caches_are_apart = False
         self._counts = [Tensor.empty((), np.int64, device=plan.config.place) for _ in plan.counts]
         # Views, where this process reads that memory: to make one takes longer than a small model.
         self._count_views = [count.numpy() for count in self._counts if count.device == "cpu"]
@@ -263,7 +263,7 @@ class ExecutionContext(Stationary):
             cache = self.plan.cached.get(index)
             spec = self.plan.inputs[index] if cache is None else cache.room
             self._bound[index] = self._session.bind(index, spec, memory, written=cache is not None)
-            self._bound_are_apart = False
+            self._bound_are_apart = self._caches_are_apart = False
 
     def bind_output(self, name: str, memory: object) -> None:
         """Writes output `name` to this memory in following runs; as bind_input, and it must be writable.
@@ -363,8 +363,14 @@ class ExecutionContext(Stationary):
             if bound is None:
                 raise InvalidInputError(f"nothing is bound to '{name}'")
             spans.append((f"'{name}'", *bound))
-        inputs, cached, start = len(self.plan.inputs), self.plan.cached, self._memory.address
+        inputs, cached = len(self.plan.inputs), self.plan.cached
         found = [(low, high, index >= inputs or index in cached, what) for index, (what, low, high) in enumerate(spans)]
+        self._check_apart(found)
+        self._bound_are_apart = True
+
+    def _check_apart(self, found: list[tuple[int, int, bool, str]]) -> None:
+        """Raises InvalidInputError if written memory overlaps other: [low, high), whether it is written, and what."""
+        start = self._memory.address
         found.append((start, start + self.plan.arena_bytes, True, "the arena"))
         last: dict[bool, tuple[int, str]] = {}  # the furthest end so far of what is read, and of what is written
         for low, high, is_written, what in sorted(found):
@@ -374,7 +380,6 @@ class ExecutionContext(Stationary):
                     raise InvalidInputError(f"the memory of {pair[0]} overlaps that of {pair[1]}")
             if high > max(low, last.get(is_written, (0, ""))[0]):
                 last[is_written] = high, what
-        self._bound_are_apart = True
 
     def run(
         self, inputs: Mapping[str, Any], *, time_limit: float | None = None, hook: Hook | None = None
@@ -443,6 +448,10 @@ class ExecutionContext(Stationary):
                 arrays[number] = checked(spec, value)
             elif value is not None or self._bound[number] is None:
                 rooms[number] = room_of(cache, typed(spec, value), taken)
+        if left_out and not self._caches_are_apart:
+            bound = [(f"'{plan.input_names[each]}'", self._bound[each]) for each in plan.cached]
+            self._check_apart([(*span, True, name) for name, span in bound if span is not None])
+            self._caches_are_apart = True
         if taken or left_out:  # what else lies in these rooms may be overwritten before it is read
             for number, array in arrays.items():
                 if lies_in(array) in taken or reaches_into(array, left_out):
@@ -484,8 +493,8 @@ class ExecutionContext(Stationary):
     ) -> dict[str, Tensor]:
         """`run` that returns fresh tensors on the plan's device by name, which other libraries import by DLPack.
 
-        Inputs on the device, row-major and aligned, are read in place; others are copied. `stream` is that of
-        `execute`. Raises as `run`.
+        Inputs on the device, row-major and aligned, are read in place; others are copied. An output in a cache, given
+        back as an input, is updated in place. `stream` is that of `execute`. Raises as `run`.
         """
         outputs = self.run_ordered_tensors(self.plan.ordered(inputs), RunControl.of(time_limit), stream)
         return dict(zip(self.plan.output_names, outputs, strict=True))

@@ -117,7 +117,9 @@ def outside(plan: MemoryPlan, roles: Sequence[Role] = ("input", "output", "weigh
     if plan.tokens:
         room = sum(cache.room_bytes for cache in plan.caches)
         lines.append(f"  a token     {_both(plan.token_bytes)}")
-        lines.append(f"  room        {_both(room)} for {plan.tokens:,} tokens; a page of it takes memory once used")
+        lines.append(
+            f"  room        {_both(room)} for {plan.tokens:,} tokens; on a CPU, a page of it takes memory once used"
+        )
     return lines
 
 

@@ -95,6 +95,23 @@ def test_a_bound_cache_is_left_out(device: str) -> None:
     np.testing.assert_array_equal(host(memory)[:, :past], np.concatenate(CHUNKS, 1))
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_bound_caches_that_overlap_are_refused(device: str) -> None:
+    text = """
+    g (float[1, 4] x, float[P, 4] c, float[P, 4] d) => (float[T, 4] c2, float[T, 4] d2) {
+        c2 = Concat <axis = 0> (c, x)
+        d2 = Concat <axis = 0> (d, x)
+    }"""
+    profile, caches = mi.OptimizationProfile(dims={"P": (0, 4, 12)}), {"c": "c2", "d": "d2"}
+    made = cast("DynamicEngine", mi.compile(model_of(text), device=device, profile=profile, caches=caches))
+    context = made.plan_for({"x": (1, 4), "c": (1, 4), "d": (1, 4)}).create_execution_context()
+    memory = mi.Tensor.empty(context.plan.room("c").shape, np.float32, device=device)
+    for name in caches:
+        context.bind_input(name, memory)
+    with pytest.raises(mi.InvalidInputError, match="the memory of 'd' overlaps that of 'c'"):
+        context.run({"x": np.ones((1, 4), np.float32)})
+
+
 def test_an_input_in_a_bound_cache_is_copied() -> None:
     """It is read again once the cache is written."""
     text = """
