@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, cast
 
+import gpu_kernel_runs
 import ml_dtypes
 import numpy as np
 import pytest
 from gpu_text import parse
 from unit.lowering.kernels_to_gpu import test_cuda_arith as arithmetic
+from unit.lowering.kernels_to_gpu import test_gpu_attention_warpgroups as attention
 from unit.runtime.devices import test_emulated_tensor_maps as tensor_maps
 from unit.runtime.devices import test_emulated_text as threads
 from unit.runtime.devices import test_emulated_warpgroups as warpgroups
@@ -42,10 +44,10 @@ class GpuProgram:
         self._sizes = {op.sym_name.data: [_nbytes(each.type) for each in op.body.block.args] for op in functions}
 
     def run(self, launch: Launch, addresses: Sequence[int], seed: int = 0) -> None:
-        """Copies the arrays there, and back when the kernel is done."""
+        """Copies the kernel's arrays there, and back when it is done. Scratch that it doesn't use may follow them."""
         assert isinstance(self._code, CudaCode)
         gpu, sizes = self._device.gpu, self._sizes[launch.kernel]
-        here = [np.ctypeslib.as_array(_bytes_at(each, size)) for each, size in zip(addresses, sizes, strict=True)]
+        here = [np.ctypeslib.as_array(_bytes_at(each, size)) for each, size in zip(addresses, sizes, strict=False)]
         there = [self._device.allocate(size, 256) for size in sizes]
         stream, function = Stream(gpu), self._code.function(launch.kernel)
         with gpu.active(), faults(launch.kernel):
@@ -84,7 +86,7 @@ def program() -> Any:
 @pytest.fixture(autouse=True)
 def on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """The emulation's tests load programs for the GPU."""
-    for tests in (arithmetic, tensor_maps, threads, warpgroups):
+    for tests in (arithmetic, tensor_maps, threads, warpgroups, gpu_kernel_runs):
         monkeypatch.setattr(tests, "cuda_text", _as_it_is)
         monkeypatch.setattr(tests, "load", GpuProgram)
 
@@ -147,18 +149,29 @@ def test_a_product_takes_the_first_bits_of_f32(program: Any) -> None:
 @pytest.mark.parametrize("element", warpgroups.DTYPES)
 def test_products_of_a_warpgroup(element: str) -> None:
     """Layouts of fragments and of matrices in shared memory, and bulk copies: as above."""
-    _only_on_hopper()
+    _need_warpgroups()
     warpgroups.test_products_of_a_warpgroup(element, warpgroups.compiled)
 
 
 @pytest.mark.parametrize("case", tensor_maps.CASES)
 def test_boxes_of_tensors(case: tensor_maps.Case) -> None:
     """The driver's maps, swizzles, and zeros outside of a tensor."""
-    _only_on_hopper()
+    _need_warpgroups()
     tensor_maps.test_boxes(case, tensor_maps.compiled)
 
 
-def _only_on_hopper() -> None:
+def test_products_see_what_is_stored_behind_a_fence_and_a_barrier() -> None:
+    _need_warpgroups()
+    warpgroups.test_products_see_what_is_stored_behind_a_fence_and_a_barrier(warpgroups.compiled)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_attention_by_warpgroups(number: int) -> None:
+    _need_warpgroups()
+    attention.test_the_text_does_the_same(number)
+
+
+def _need_warpgroups() -> None:
     device: Any = device_named("cuda")
     if device.target(CONFIG).architecture.data != ARCHITECTURE:
         pytest.skip(f"what it tries is made for {ARCHITECTURE}")
