@@ -78,6 +78,7 @@ DEVICE_GRAPH = _text(
 KERNELS = _text(
     "split-means",  # before form-kernels: means of rows join the kernel that makes the rows
     "split-norms",  # before form-kernels: likewise moments, and what normalises rows those that read them
+    "narrow-rows",  # after split-norms: rows that are normalised are read as they are
     "form-kernels",  # ops that share a loop nest
     "fold-kernels",  # before choose-schedule, which asks for weights as they are read best
     "limit-threads",  # before choose-schedule, which cuts work for the threads there are

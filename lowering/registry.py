@@ -34,7 +34,7 @@ _OURS: dict[Level, dict[str, str]] = {
         "passes.graph.quantization": "quantize-weights,round-products,split-quantized-transpose",
         "passes.graph.streams": "stream-rows",
         "passes.graph.windows": "flatten-pointwise,split-pool",
-        "passes.kernels": "split-means,split-norms,form-kernels",
+        "passes.kernels": "split-means,split-norms,narrow-rows,form-kernels",
     },
     "kernels": {
         "passes.kernels": "fold-kernels,limit-threads,choose-schedule,split-weights,pack-weights",

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
 from ...dialects.graph.ops.attention import AttentionOp
+from ...dialects.graph.ops.conversion import CastOp
 from ...dialects.graph.ops.movement import TransposeOp
 from ...dialects.graph.values import ints, shape_of
 from .instance_base import AnyInstance
@@ -44,14 +45,16 @@ def mask_window(k: AnyInstance, mask: SSAValue) -> OperandWindow:
 
 
 def result_window(k: AnyInstance, root: AttentionOp) -> OperandWindow:
-    """The result, possibly through a transpose. Raises CompileError for any other op after the attention."""
+    """The result, possibly through a transpose, and rounded. Raises CompileError for other ops after the attention."""
     strides = list(strides_of(memref_type(k.results[0])))
     owner = k.yielded[0].owner
+    if isinstance(owner, CastOp):
+        owner = owner.x.owner
     if isinstance(owner, TransposeOp):
         own = [0] * len(strides)
         for axis, source in enumerate(ints(owner.permutation)):
             own[source] = strides[axis]
         strides = own
     elif owner is not root:
-        raise CompileError(f"{describe(k.kernel)}: only a transpose can follow attention in its kernel")
+        raise CompileError(f"{describe(k.kernel)}: only a transpose and a cast can follow attention in its kernel")
     return OperandWindow(k.results[0], 0, tuple(strides))

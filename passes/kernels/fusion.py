@@ -14,6 +14,8 @@ A group is a root and ops that ride along:
 - The means of the rows of pictures join the depthwise convolution that makes these: a second result.
 - What normalises the rows of a product's left-hand side, or of operands of its epilogue, for it alone, joins it, and so
   do the moments of the rows that it makes: a second result.
+- What widens numbers of 16 bits for a product that reads them as they are, alone, joins it.
+- Elementwise ops and gathers that make the rows of a normalisation join it; the rows may be a second result.
 - The cast of a weight of narrower elements joins the contraction that alone reads it, and those of keys and values, or
   their product with a scale for each row, the attention.
 - Elementwise ops and views that make the parts of a concatenation for it alone join it, with elementwise ops after it
@@ -33,6 +35,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.graph.base import ContractionOp, ElementwiseOp, GraphOp
@@ -41,6 +44,7 @@ from ...dialects.graph.ops.attention import AttentionOp
 from ...dialects.graph.ops.block_weight import BlockWeight
 from ...dialects.graph.ops.contraction import ConvOp, MatmulOp
 from ...dialects.graph.ops.conversion import CastOp
+from ...dialects.graph.ops.indexing import GatherOp
 from ...dialects.graph.ops.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from ...dialects.graph.ops.normalization import NormalizeOp, RowMomentsOp
 from ...dialects.graph.ops.quantization import DequantizeOp
@@ -52,7 +56,7 @@ from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype, s
 from ..geometry.axis_halves import halves_of
 from ..geometry.strided_views import strided_view
 from .forms.attention import scales_rows
-from .fusion_rules import FusionRules, weight_of
+from .fusion_rules import FusionRules, NormOp, weight_of
 
 # How many ops may follow each other before a group is down to one result again (gelu spelled out has 8), and how many
 # a prologue or a chain of views may have.
@@ -90,7 +94,8 @@ class Group:
 def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
     """Groups of the ops of a block of `main`, in the order of their last ops; without rules every op is one."""
     order = {op: position for position, op in enumerate(block.ops)}
-    taken: set[Operation] = set()
+    widening = [] if rules is None else [op for op in order if isinstance(op, CastOp) and _widens_rows(op, rules)]
+    taken: set[Operation] = {*widening}
     groups: list[Group] = []
 
     def add(op: GraphOp) -> None:
@@ -103,8 +108,11 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
                 _take_views(group, op, taken)
             if rules.takes_epilogue(op):
                 _take_epilogue(group, op, order, taken)
+            if isinstance(op, NormOp) and rules.makes_rows(op):
+                _take_rows(group, op, order, taken)
             if group.normalises:
                 _take_normalised(group, op, taken)
+                _absorb(group, [each for each in widening if each.result is op.operands[0]])
                 _take_moments(group, order, taken)
             if op.FORM == "map" and isinstance(op, ElementwiseOp) and rules.joins_operands():
                 _take_operands(group, taken)
@@ -112,6 +120,7 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
                 _take_halves(group, op, order, taken)
             if rules.writes_transposed(op):
                 _take_output_view(group, taken)
+                _take_rounding(group, taken, rules)
             if group.ops[0] is op and rules.takes_prologue(op) and not _rounds_for_bands(group, op, rules, taken):
                 _take_prologue(group, op, taken)
             if group.ops[0] is op and (pool := _only_pool(group, taken)) and rules.takes_pool(op, pool):
@@ -339,11 +348,34 @@ def _normalised_beside(op: Operation, shape: tuple[int, ...], taken: set[Operati
     return found
 
 
+def _take_rows(group: Group, root: NormOp, order: dict[Operation, int], taken: set[Operation]) -> None:
+    """Adds what makes the root's rows element by element; what else reads these comes behind the group."""
+    op, last = root.x.owner, order[group.ops[-1]]
+    if not isinstance(op, ElementwiseOp | GatherOp) or op in taken or op.parent is not root.parent:
+        return
+    if any(order[user] < last for user in _readers(op) if user not in group.members):
+        return
+    shape = shape_of(root.x)
+    if not _is_of(op, shape):
+        return
+    found = _sources([op], taken, lambda each: isinstance(each, ElementwiseOp | GatherOp) and _is_of(each, shape))
+    _absorb(group, [*found, op])
+
+
 def _take_normalised(group: Group, root: Operation, taken: set[Operation]) -> None:
     """Adds what normalises the rows of the root's left-hand side, for it alone."""
     op = root.operands[0].owner
     if isinstance(op, NormalizeOp) and op.parent is root.parent and op not in taken and op.result.has_one_use():
         _absorb(group, [op])
+
+
+def _widens_rows(op: CastOp, rules: FusionRules) -> bool:
+    """Whether an op widens the left-hand side of a product alone, whose code reads it as it is."""
+    readers = [use.operation for use in op.result.uses]
+    if len(readers) != 1 or not isinstance(product := readers[0], MatmulOp) or product.lhs is not op.result:
+        return False
+    narrow = element_type_of_value(op.x) == rules.narrow_rows()
+    return narrow and product.parent is op.parent and rules.normalises_rows(product)
 
 
 def _take_moments(group: Group, order: dict[Operation, int], taken: set[Operation]) -> None:
@@ -366,6 +398,16 @@ def _take_output_view(group: Group, taken: set[Operation]) -> None:
         if permutation[-1] == len(permutation) - 1:
             group.ops.append(users[0])
             group.members.add(users[0])
+
+
+def _take_rounding(group: Group, taken: set[Operation], rules: FusionRules) -> None:
+    """Adds the op that alone reads the group's result, and rounds it for products."""
+    users = _readers(group.ops[-1])
+    if len(users) != 1 or not isinstance(op := users[0], CastOp) or op in taken:
+        return
+    if element_type_of_value(op.result) == rules.narrow_rows() and element_type_of_value(op.x) == f32:
+        group.ops.append(op)
+        group.members.add(op)
 
 
 def _take_prologue(group: Group, root: Operation, taken: set[Operation]) -> None:

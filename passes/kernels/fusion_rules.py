@@ -6,14 +6,19 @@ Legality is not decided here: fusion.py ensures that `main` stays acyclic and th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TypeAlias
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.graph.ops.block_weight import BlockWeight
 from ...dialects.graph.ops.contraction import ConvOp, MatmulOp
 from ...dialects.graph.ops.conversion import CastOp
+from ...dialects.graph.ops.normalization import LayerNormOp, RmsNormOp
+from ...dialects.graph.ops.reduction import SoftmaxOp
 from ...dialects.graph.ops.structure import WeightOp
 from ...dialects.graph.ops.windows import MaxPoolOp
+
+NormOp: TypeAlias = LayerNormOp | RmsNormOp | SoftmaxOp
 
 
 def weight_of(root: Operation) -> SSAValue | None:
@@ -74,6 +79,14 @@ class FusionRules(ABC):
     @abstractmethod
     def makes_means(self, root: ConvOp) -> bool:
         """Whether the means of rows after `root` should be computed with it."""
+
+    @abstractmethod
+    def narrow_rows(self) -> Attribute | None:
+        """The type to which products that normalise rows round these, if they can read them rounded; None if not."""
+
+    @abstractmethod
+    def makes_rows(self, root: NormOp) -> bool:
+        """Whether elementwise ops and gathers that make the rows of `root` are computed with it."""
 
     @abstractmethod
     def normalises_rows(self, root: MatmulOp) -> bool:

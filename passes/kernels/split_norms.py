@@ -77,7 +77,7 @@ def _splits(op: LayerNormOp | RmsNormOp, rules: FusionRules) -> bool:
         or not all(isinstance(each.owner, Constant) for each in op.operands[1:])
     ):
         return False
-    if not _made_by_products(op.x, op, rules):
+    if not made_by_products(op.x, op, rules):
         return False
     users = [use.operation for use in op.result.uses]
     products = [each for each in users if _product_of(each, op.result, rules) is not None]
@@ -103,10 +103,10 @@ def _is_added(op: Operation, norm: Operation, rules: FusionRules) -> bool:
     if not isinstance(op, ElementwiseOp) or op.parent is not norm.parent or len(others) != 1:
         return False
     same = shape_of(op.results[0]) == shape_of(rows) == shape_of(others[0])
-    return same and others[0].has_one_use() and _made_by_products(others[0], norm, rules)
+    return same and others[0].has_one_use() and made_by_products(others[0], norm, rules)
 
 
-def _made_by_products(value: SSAValue, norm: Operation, rules: FusionRules) -> bool:
+def made_by_products(value: SSAValue, norm: Operation, rules: FusionRules) -> bool:
     """Whether a value is made by products that normalise rows, with elementwise ops that nothing else reads."""
     roots = [*_roots(value)]
     return bool(roots) and all(

@@ -18,6 +18,7 @@ If no kernel has anything to check, main is unchanged.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -79,12 +80,13 @@ class InsertChecks(ModulePass):
         if argument_with_role(main, STATUS) is not None:
             return
         checks = {name: list(checks_of(kernel)) for name, kernel in kernels_of(op).items()}
+        calls = Counter(call.callee.string_value() for call in calls_of(main))
         checked = [call for call in calls_of(main) if checks[call.callee.string_value()]]
         told: list[Attribute] = []
         starts = [0]
         for call in checked:
             for check in checks[call.callee.string_value()]:
-                told.append(_told(call, check))
+                told.append(_told(call, check, shared=calls[call.callee.string_value()] > 1))
             starts.append(len(told))
         if not told:
             return
@@ -98,11 +100,12 @@ class InsertChecks(ModulePass):
         count(ctx, self.name, "check", len(told))
 
 
-def _told(call: CallOp, check: IndexCheck | FailOp) -> Attribute:
+def _told(call: CallOp, check: IndexCheck | FailOp, *, shared: bool) -> Attribute:
     """The entry of a slot in `graph.checks`."""
     if isinstance(check, FailOp):
         return ArrayAttr([check.message])
-    # A kernel is shared by several nodes: the call has the name of its own.
-    node = node_name(call) or node_name(check.op)
+    # Of a kernel that several calls share, the call has the name of its own node; the kernel may have more than one.
+    names = node_name(call), node_name(check.op)
+    node = names[0] or names[1] if shared else names[1] or names[0]
     subject = f"{node} ({check.op.name})" if node else check.op.name
     return ArrayAttr([StringAttr(subject), int_attr(check.size)])

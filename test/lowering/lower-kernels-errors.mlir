@@ -134,7 +134,7 @@ func.func @main(%x: memref<1x4x4xf32>, %w: memref<1x1x4x8xf32>, %y: memref<1x4x8
 
 // -----
 
-// expected-error @unknown {{graph.kernel: only a transpose can follow attention in its kernel}}
+// expected-error @unknown {{graph.kernel: only a transpose and a cast can follow attention in its kernel}}
 graph.kernel @k(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32> attributes {schedule = #kernel.schedule<"attention", {mr = 6, nr = 8, lanes = 4}>, interface = #kernel.interface<>} {
   %a = graph.attention %x, %x, %x {scale = 0.5 : f64} : tensor<1x1x4x4xf32>
   %y = graph.relu %a : tensor<1x1x4x4xf32>

@@ -27,6 +27,7 @@ from ...dialects.errors import ConfigError
 from ...lowering.pipelines import parse_passes, remaining_phases, run_passes
 from ...passes.kernels.choose_schedule import ChooseSchedule
 from ...passes.kernels.form_kernels import FormKernels
+from ...passes.kernels.narrow_rows import NarrowRows
 from ...passes.kernels.split_norms import SplitNorms
 from ...runtime.compile.engine_phases import engine_phases
 from ...runtime.compile.module_to_plan import build_plan
@@ -72,7 +73,7 @@ def passes_of(given: Sequence[ModulePass], without: Sequence[str], forbid: Seque
     """The passes except those left out, with schedules forbidden."""
     for each in given:
         # Kernels are formed for the schedules that are available.
-        if isinstance(each, ChooseSchedule | FormKernels | SplitNorms):
+        if isinstance(each, ChooseSchedule | FormKernels | NarrowRows | SplitNorms):
             yield replace(each, forbid=(*each.forbid, *forbid))
         elif each.name not in without:
             yield each

@@ -60,6 +60,12 @@ class ContractionForm:
         return self.epilogue[-1].results[0] if self.epilogue else self.root.results[0]
 
     @property
+    def rows(self) -> SSAValue:
+        """The left-hand side as it is in memory, if a cast is all that makes it of that."""
+        wide = self.lhs.owner
+        return wide.x if isinstance(wide, CastOp) and self.prologue == (wide,) else self.lhs
+
+    @property
     def normalises(self) -> tuple[NormalizeOp, ...]:
         """Ops of the epilogue that normalise rows of an operand."""
         return tuple(op for op in self.epilogue if isinstance(op, NormalizeOp))

@@ -1,7 +1,7 @@
 """The form "rows": one reduction, softmax or normalisation with its fused ops.
 
-Before the root there may be elementwise and movement ops; after it elementwise ops that keep the shape, transposes and
-reshapes. choose-schedule and the code generator read kernels through this one form.
+Before the root there may be elementwise and movement ops, and gathers; after it elementwise ops that keep the shape,
+transposes and reshapes. choose-schedule and the code generator read kernels through this one form.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import ElementwiseOp, MovementOp, describe
+from ....dialects.graph.ops.indexing import GatherOp
 from ....dialects.graph.ops.movement import ReshapeOp, TransposeOp
 from ....dialects.graph.ops.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
 from ....dialects.graph.ops.reduction import ArgExtremumOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
@@ -112,7 +113,7 @@ def the_row_form(kernel: KernelOp) -> RowForm:
 
 
 def _fits(op: Operation, root: Operation) -> bool:
-    return op is root or isinstance(op, ElementwiseOp | MovementOp | YieldOp) or op.name == "graph.constant"
+    return op is root or isinstance(op, ElementwiseOp | MovementOp | GatherOp | YieldOp) or op.name == "graph.constant"
 
 
 def _is_written(value: SSAValue, behind: Container[SSAValue], form: RowForm) -> bool:

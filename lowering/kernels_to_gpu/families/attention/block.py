@@ -71,6 +71,7 @@ class AttentionBlock:
         )
         self.mask = None if root.mask is None else mask_window(grid, root.mask)
         self.out = result_window(grid, root)
+        self.stored = memref_type(self.out.buffer).element_type  # that of the result, or what it is rounded to
         b, s = self.b, self.sizes
         tiles = -(-s.queries * s.group // tile_rows)
         number = b.block_id()

@@ -27,8 +27,8 @@ from .....dialects.graph.values import element_type_of_value
 from .....passes.kernels.forms.attention import AttentionSizes, attention_sizes
 from .....passes.kernels.kernel_facts import the_root
 from .....passes.kernels.schedules.cuda.attention.flash import LANES, STAGES, Flash, padded_row, whole
-from ....kernel_code.arithmetic import Arithmetic
-from ....kernel_code.loop_builder import Index
+from ....kernel_code.arithmetic import Arithmetic, convert
+from ....kernel_code.loop_builder import Index, memref_type
 from ....kernel_code.operand_windows import result_window
 from ...gpu_kernel import GpuKernel, Grid
 from .block import AttentionBlock, divisor
@@ -239,11 +239,13 @@ class _FlashBlock(AttentionBlock):
             if factor is not None:
                 value = wide.mul(value, factor)
             if aligned and s.width % self.lanes == 0:
-                self._inside(first, lambda: b.vstore(value, target, [first]), self.columns * LANES * self.lanes)
+                rounded = convert(b, value, self.element, memref_type(target).element_type)
+                self._inside(first, lambda: b.vstore(rounded, target, [first]), self.columns * LANES * self.lanes)
                 return
 
             def store(at: Index, e: int) -> None:
-                b.store(b.extract(value, e), target, [at])
+                number = convert(b, b.extract(value, e), self.element, memref_type(target).element_type)
+                b.store(number, target, [at])
 
             for e in range(self.lanes):
                 at = b.add(first, e)
@@ -287,6 +289,7 @@ def _put_together(grid: Grid, root: AttentionOp, options: Flash, sizes: Attentio
         result, total = b.loop(0, options.splits, add, carried=[zero, zero])
         place = b.linear([*row, column], out.strides, out.offset)
         value = m.div(result, divisor(m, root, total, peak))
+        value = convert(b, value, m.type, memref_type(out.buffer).element_type)
         b.store(value, b.place(out.buffer, place), [])
 
     grid.items(s.batch * s.heads * s.queries * s.width, element)

@@ -32,6 +32,7 @@ from .....passes.kernels.schedules.cuda.attention.flash_tensor import (
     key_row,
     value_row,
 )
+from ....kernel_code.arithmetic import convert
 from ....kernel_code.loop_builder import Index, memref_type, vector_of
 from ...fragments import TensorUnits
 from ...gpu_kernel import GpuKernel, Grid
@@ -249,13 +250,14 @@ class _FlashTensorBlock(AttentionBlock):
 
         def store(piece: Index, start: int, column: Index) -> None:
             values = [value(piece, start + lane) for lane in range(lanes)]
+            stored = memref_type(target).element_type
             if lanes == 1:
-                b.store(values[0], target, [*at, column])
+                b.store(convert(b, values[0], f32, stored), target, [*at, column])
                 return
             vector = b.constant(0.0, vector_of(f32, lanes))
             for lane, each in enumerate(values):
                 vector = b.inserted(each, vector, lane)
-            b.vstore(vector, target, [*at, column])
+            b.vstore(convert(b, vector, f32, stored), target, [*at, column])
 
         b.unrolled(self.columns // together, some)
 
@@ -302,7 +304,8 @@ class _FlashTensorBlock(AttentionBlock):
             vector = b.constant(0.0, vector_of(f32, lanes))
             for lane, result in enumerate(results):
                 vector = b.inserted(m.div(result, divisor), vector, lane)
+            rounded = convert(b, vector, f32, self.stored)
             target = b.view(self.out.buffer, place, [lanes], [1])
-            self.where_row_exists(number, lambda: b.vstore(vector, target, [0]))
+            self.where_row_exists(number, lambda: b.vstore(rounded, target, [0]))
 
         b.loop(self.grid.lane, o.tile_rows * (s.width // lanes), some, step=self.grid.block)

@@ -34,7 +34,7 @@ from .....passes.kernels.forms.attention import attention_sizes
 from .....passes.kernels.kernel_facts import the_root
 from .....passes.kernels.schedules.cuda.attention.flash import padded_row, whole
 from .....passes.kernels.schedules.cuda.attention.flash_wgmma import COLUMNS, FlashWgmma
-from ....kernel_code.arithmetic import bits_of
+from ....kernel_code.arithmetic import bits_of, convert
 from ....kernel_code.loop_builder import Index, memref_type, vector_of
 from ...fragments import TensorUnits
 from ...gpu_kernel import GpuKernel, Grid
@@ -354,13 +354,13 @@ class _FlashWgmmaBlock(AttentionBlock):
             def write(n: Index, e: int, column: Index) -> None:
                 at = [n, 2 * half + e]
                 if lanes == 1:
-                    b.store(m.mul(b.load(self.results, at), factor), target, [column])
+                    b.store(convert(b, m.mul(b.load(self.results, at), factor), f32, self.stored), target, [column])
                 else:
                     values = [m.mul(b.load(self.results, [n, 2 * half + i]), factor) for i in range(2)]
                     pair = b.constant(0.0, vector_of(f32, 2))
                     for i, value in enumerate(values):
                         pair = b.inserted(value, pair, i)
-                    b.vstore(pair, target, [column])
+                    b.vstore(convert(b, pair, f32, self.stored), target, [column])
 
             b.unrolled(self.width // COLUMNS, piece)
 

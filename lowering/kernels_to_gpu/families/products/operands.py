@@ -189,7 +189,7 @@ def left_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index, 
     """The left-hand side, or the image, of the batch's product, read in at most `widest` elements."""
     b, root, shape = grid.b, form.root, product_shape(form.root)
     if isinstance(root, MatmulOp):
-        view = grid.window(form.lhs)
+        view = grid.window(form.rows)
         strides = _aligned(view.sizes, view.strides, len(shape.outer) + len(shape.inner) + 1)
         if root.transpose_a is not None:
             strides[-1], strides[-2] = strides[-2], strides[-1]

@@ -7,7 +7,7 @@ from math import inf
 
 from typing_extensions import override
 from xdsl.dialects.builtin import f32, f64
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from .....dialects.graph.base import ElementwiseOp, ReductionOp
 from .....dialects.graph.ops.attention import AttentionOp
@@ -20,7 +20,7 @@ from .....dialects.graph.values import element_type_of_value, ints, nbytes_of, s
 from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import now
 from ...forms.contraction import conv_geometry
-from ...fusion_rules import FusionRules, weight_of
+from ...fusion_rules import FusionRules, NormOp, weight_of
 from . import bands, depthwise, lrn, winograd
 from .products import tiled_product
 
@@ -112,6 +112,14 @@ class CpuFusionRules(FusionRules):
     @override
     def makes_means(self, root: ConvOp) -> bool:
         return depthwise.makes_means(root)
+
+    @override
+    def narrow_rows(self) -> Attribute | None:
+        return None  # what CPUs multiply of 16 bits is rounded by round-products
+
+    @override
+    def makes_rows(self, root: NormOp) -> bool:
+        return False  # each pass over a row would make it again
 
     @override
     def normalises_rows(self, root: MatmulOp) -> bool:

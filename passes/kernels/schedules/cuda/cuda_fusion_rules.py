@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 from xdsl.dialects.builtin import bf16, f16, f32
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from .....dialects.graph.base import ElementwiseOp, ReductionOp
 from .....dialects.graph.ops.attention import AttentionOp
@@ -15,9 +15,12 @@ from .....dialects.graph.ops.conversion import CastOp
 from .....dialects.graph.ops.windows import MaxPoolOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel.targets import GpuAttr
-from ...fusion_rules import FusionRules
+from .....dialects.sizes.sizes import bounds_of
+from ...fusion_rules import FusionRules, NormOp
+from ..schedule import LARGEST_TILE
 from .products import takes_blocks
-from .wgmma import has_warpgroups, multiplies_rows
+from .tuning import ROWS_KEPT_WORDS
+from .wgmma import ELEMENTS, has_warpgroups, multiplies_rows
 
 
 def rules(target: GpuAttr, forbid: Sequence[str] = ()) -> FusionRules:
@@ -29,6 +32,7 @@ class CudaFusionRules(FusionRules):
     """Completed sums are in registers, so elementwise ops after them are applied there."""
 
     def __init__(self, target: GpuAttr, forbid: Sequence[str]) -> None:
+        self._precision = target.precision.data
         self._by_warpgroups = "wgmma" not in forbid and has_warpgroups(target)
 
     @override
@@ -82,6 +86,16 @@ class CudaFusionRules(FusionRules):
     @override
     def makes_means(self, root: ConvOp) -> bool:
         return False  # two kernels would be launched for the means of pictures instead of one
+
+    @override
+    def narrow_rows(self) -> Attribute | None:
+        narrow = ELEMENTS.get(self._precision, f32)
+        return narrow if self._by_warpgroups and narrow != f32 else None
+
+    @override
+    def makes_rows(self, root: NormOp) -> bool:
+        last = [*root.whole_axes] == [len(shape_of(root.x)) - 1]
+        return last and bounds_of(shape_of(root.x)[-1])[1] <= ROWS_KEPT_WORDS * LARGEST_TILE  # kept in registers
 
     @override
     def normalises_rows(self, root: MatmulOp) -> bool:

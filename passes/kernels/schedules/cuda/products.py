@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32, i32
@@ -59,14 +59,15 @@ def code_for(
 
     Supported are floats of at most 32 bits, or products `of_bytes`, operands that are windows on arguments,
     channels-last convolutions of rank 1 or 2; with `of_blocks` right-hand sides that are block-quantised, too, and with
-    `of_norms` rows that are normalised when they are read, or whose moments are a result.
+    `of_norms` rows that are normalised or widened when they are read, or whose moments are a result.
     """
     form = contraction_form(kernel)
     root, values = form.root, (*form.root.operands, *form.root.results)
     results = 1 if form.moments is None else 2
-    if form.prologue or form.halves or form.pool is not None or len(kernel.terminator.operands) != results:
+    prologue = form.prologue and form.rows is form.lhs
+    if prologue or form.halves or form.pool is not None or len(kernel.terminator.operands) != results:
         return None
-    if not of_norms and (form.normalised or form.normalises or form.moments):
+    if not of_norms and (form.prologue or form.normalised or form.normalises or form.moments):
         return None
     if any(0 in shape_of(value) for value in values):
         return None
@@ -82,7 +83,7 @@ def code_for(
     if form.blocks is not None:
         arguments: set[SSAValue] = set(kernel.arguments)
         return form if of_blocks and takes_blocks(root) and strided_view(form.lhs).base in arguments else None
-    return form if reads_windows(kernel, form) else None
+    return form if reads_windows(kernel, replace(form, lhs=form.rows)) else None
 
 
 def runs_along_depth(form: ContractionForm) -> bool:

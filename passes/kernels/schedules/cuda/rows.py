@@ -9,6 +9,7 @@ from typing import cast
 from xdsl.dialects.builtin import FixedBitwidthType, i32
 from xdsl.ir import Attribute
 
+from .....dialects.graph.ops.indexing import GatherOp
 from .....dialects.graph.ops.normalization import RmsNormOp
 from .....dialects.graph.ops.reduction import ArgExtremumOp, CumulativeOp, ReduceOp
 from .....dialects.graph.ops.structure import KernelOp
@@ -109,4 +110,6 @@ def seconds(
         stream_seconds(nbytes, x, blocks, block, min(ROWS_IN_FLIGHT, each * size), target),
         arithmetic_seconds(kernel, target, max(share, 1e-6)),
     )
-    return launches * LAUNCH + work + again * LATENCY + reductions * exchange
+    # Rows of a table are read once their numbers are.
+    waits = again + any(isinstance(op, GatherOp) for op in kernel.body.block.ops)
+    return launches * LAUNCH + work + waits * LATENCY + reductions * exchange

@@ -152,7 +152,7 @@ class Wgmma(Schedule[GpuAttr]):
 
     def _tiled(self, kernel: KernelOp, target: GpuAttr) -> Tiled:
         form, machines = contraction_form(kernel), target.multiprocessors.data
-        read, width = item_bytes(form.lhs), 2 if self.step == 16 else 8 if self.split else 4
+        read, width = item_bytes(form.rows), 2 if self.step == 16 else 8 if self.split else 4
         left = max(self.bm * (self.bk + 8), self.bk * (self.bm + 8)) * read
         if self.producer:
             left = self.bm * self.bk * read

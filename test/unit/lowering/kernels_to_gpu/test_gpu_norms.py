@@ -10,24 +10,31 @@ import numpy as np
 import pytest
 from gpu_models import Launches, check_launches, lowered, placed, run_launches
 from graph_runs import Case, Model, build
+from models.builder import ModelBuilder
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import FloatAttr, f32
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+import mini_infer as mi
 from mini_infer.dialects.errors import KernelError
 from mini_infer.dialects.gpu.cluster import ClusterBarrierOp
 from mini_infer.dialects.gpu.kernels import BarrierOp, FuncOp
 from mini_infer.dialects.gpu.shuffle import ShuffleOp
 from mini_infer.dialects.graph.interpreter import interpret
+from mini_infer.dialects.graph.ops.attention import AttentionOp
 from mini_infer.dialects.graph.ops.contraction import MatmulOp
-from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MinOp, MulOp
+from mini_infer.dialects.graph.ops.indexing import GatherOp
+from mini_infer.dialects.graph.ops.movement import ConcatOp, ReshapeOp, TransposeOp
 from mini_infer.dialects.graph.ops.normalization import LayerNormOp, NormalizeOp, RmsNormOp, RowMomentsOp
+from mini_infer.dialects.graph.ops.reduction import SoftmaxOp
 from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.lowering.pipelines import Phase, run_phases
+from mini_infer.passes.kernels.schedules.cuda.elements import Elements
 from mini_infer.passes.kernels.schedules.cuda.wgmma import Wgmma
 from mini_infer.runtime.devices.cuda.nvrtc import compile_kernels
 from mini_infer.runtime.devices.emulated.compiled import COMPILERS, load
@@ -89,6 +96,11 @@ BOUND = {"tf32": 2e-3, "3xtf32": 4e-6, "fp16": 2e-3, "bf16": 2e-2}
 @pytest.mark.parametrize(("case", "schedule", "precision"), WAYS)
 def test_products_normalise(case: Case, schedule: Wgmma, precision: str) -> None:
     check_launches(case, schedule, target=GpuAttr.named("sm_90a", precision), bound=BOUND[precision])
+
+
+@pytest.mark.parametrize("case", [made, read, added])
+def test_where_warpgroups_are_left_out_each_element_is_computed(case: Case) -> None:
+    check_launches(case, Elements(64), target=GpuAttr.named("sm_90a", "tf32"), bound=1e-4)
 
 
 def by_text(m: Model, made: Launches, seed: int) -> list[Array]:
@@ -198,3 +210,80 @@ def test_the_interpreter_finds(name: str) -> None:
             run_launches(m, made)
     else:
         assert not np.allclose(run_launches(m, made), [expected], rtol=1e-3)
+
+
+def embedded(m: Model, columns: int, root: type[LayerNormOp] | type[RmsNormOp] | type[SoftmaxOp]) -> SSAValue:
+    """Rows of tables, added and normalised in one kernel, which stores them, too."""
+    words, kinds = m.input(50, columns), m.input(2, columns)
+    numbers = [m.input(data=m.random(3, 7, dtype=np.int64) % size) for size in (50, 2)]
+    rows = m(AddOp(m(GatherOp(words, numbers[0], 0)), m(GatherOp(kinds, numbers[1], 0))))
+    rows = m(AddOp(rows, m.weight(7, columns)))
+    y = m(SoftmaxOp(rows, 2) if issubclass(root, SoftmaxOp) else root(rows, m.weight(columns), axis=2))
+    return m(ConcatOp([m(ReluOp(rows)), y], 0))
+
+
+@pytest.mark.parametrize("root", [LayerNormOp, RmsNormOp, SoftmaxOp])
+@pytest.mark.parametrize("columns", [64, 70, 768])
+def test_rows_are_made_by_the_kernel_that_normalises_them(
+    columns: int, root: type[LayerNormOp] | type[RmsNormOp] | type[SoftmaxOp]
+) -> None:
+    made = check_launches(lambda m: embedded(m, columns, root))
+    assert [each.kernel.rpartition("_")[0] for each in made.launches[:2]] == [f"{root.name[6:]}_0_check", root.name[6:]]
+    assert len(made.launches) == 3
+
+
+def test_an_index_out_of_range_names_its_node() -> None:
+    """Not that of the normalisation whose kernel reads the table."""
+    b = ModelBuilder("embedding", 0)
+    rows = b.node("Gather", b.weight(50, 64), b.input("i", [5], np.int64))
+    model = b.model([b.node("LayerNormalization", rows, b.weight(64))])
+    on_gpu = mi.compile(model, device="cuda-emulated", cache=False)
+    assert len(on_gpu.plan.launches) == 2
+    with pytest.raises(mi.InvalidInputError, match=r"\(graph.gather\): index 50 is outside"):
+        on_gpu({"i": np.arange(46, 51)})
+
+
+def between(m: Model) -> SSAValue:
+    """A chain of products with numbers that f16 has no room for, of a depth that isn't that of tiles."""
+    y = m(ReluOp(m(AddOp(m(MatmulOp(m.input(ROWS, 96, scale=400), m.weight(96, 72))), m.weight(72, scale=1e4)))))
+    return m(MatmulOp(m(MinOp(y, m.constant(6e4))), m.weight(72, 40)))
+
+
+@pytest.mark.parametrize(
+    ("precision", "schedule"), [("fp16", HALF), ("bf16", replace(HALF, half=False, brain=True)), ("fp16", None)]
+)
+def test_rows_that_are_stored_rounded_change_no_bit(precision: str, schedule: Wgmma | None) -> None:
+    m, target = build([between]), GpuAttr.named("sm_90a", precision)
+    ways = [] if schedule is None else [schedule]
+    wide = lowered(m, target, ways)
+    m.module.attributes["kernel.target"] = target
+    run_phases(m.ctx, m.module, [Phase("graph", "narrow-rows")])
+    narrow = lowered(m, target, ways)
+    (expected,), (got,) = run_launches(m, wide), run_launches(m, narrow)
+    np.testing.assert_array_equal(got, expected)
+    assert [each.kernel for each in narrow.launches] == ["matmul_cast_0", "matmul_0"]
+    assert len(wide.launches) == 2 and np.isfinite(got).all()
+    if any(map(shutil.which, COMPILERS)):
+        np.testing.assert_array_equal(by_text(m, narrow, 1), [expected])
+
+
+def attended(m: Model) -> SSAValue:
+    """An attention whose heads lie side by side for the product that reads them."""
+    query, key, value = (m.input(1, 2, ROWS, 32) for _ in range(3))
+    x = m(TransposeOp(m(AttentionOp(query, key, value, scale=0.2)), (0, 2, 1, 3)))
+    return m(MatmulOp(m(ReshapeOp(x, (ROWS, 64))), m.weight(64, 40)))
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+def test_so_are_those_of_an_attention(precision: str) -> None:
+    m, target = build([attended]), GpuAttr.named("sm_90a", precision)
+    wide = lowered(m, target)
+    m.module.attributes["kernel.target"] = target
+    run_phases(m.ctx, m.module, [Phase("graph", "narrow-rows")])
+    narrow = lowered(m, target)
+    (expected,), (got,) = run_launches(m, wide), run_launches(m, narrow)
+    np.testing.assert_array_equal(got, expected)
+    assert [each.kernel for each in narrow.launches] == ["attention_cast_0", "matmul_0"]
+    assert len(wide.launches) == 2
+    if any(map(shutil.which, COMPILERS)):
+        np.testing.assert_array_equal(by_text(m, narrow, 1), by_text(m, wide, 1))
