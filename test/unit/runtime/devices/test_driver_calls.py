@@ -18,7 +18,12 @@ MAP = TensorMap(0, 0, "f16", (50, 64), (256,), (16, 32), 64)
 
 def test_dimensions_are_told_from_the_innermost_one_on(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Any] = []
-    library = SimpleNamespace(cuTensorMapEncodeTiled=lambda *given: told.extend(given) or 0)
+
+    def encode(*given: Any) -> int:
+        told.extend(given)
+        return 0
+
+    library = SimpleNamespace(cuTensorMapEncodeTiled=encode)
     monkeypatch.setattr(driver_calls, "driver", lambda: library)
     made = driver_calls.encoded(MAP, 4096)
     assert made.size == 1 and made.dtype.itemsize == 128  # which CuPy passes by value
