@@ -33,6 +33,13 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "tiled batches": {},
     "bands of rows": {},
     "on a GPU": {"device": "cuda-emulated", "gpu": "sm_90a", "threads": None, "compile_threads": None},
+    "on a GPU, by warpgroups": {
+        "device": "cuda-emulated",
+        "gpu": "sm_90a",
+        "precision": "3xtf32",  # nearly that of f32
+        "threads": None,
+        "compile_threads": None,
+    },
 }
 TILED, STREAMED = "tiled batches", "bands of rows"
 FORCED: Mapping[str, Callable[[], AbstractContextManager[None]]] = {

@@ -65,7 +65,6 @@ USELESS: dict[str, str] = {
     "run --device cuda --threads 2": "--threads does nothing on the device 'cuda'",
     "plan --device cuda --gpu sm_20": "--gpu is 'sm_20'; it must be one of sm_80, sm_90a, sm_100a",
     "run --reference --cache x=y": "--cache does nothing with --reference",
-    "run --device cuda --cache x=y": "--cache does nothing on the device 'cuda'",
     "run --reference --device cuda": "--device does nothing with --reference",
     "run --device gpu": "--device 'gpu' is not supported; there is 'cpu', 'cuda'",
     "plan --no-plan-memory --strategy pools": "--strategy pools does nothing with --no-plan-memory",

@@ -41,6 +41,7 @@ LEFT_OUT = {
     "mini-infer generate phi/ --tokenizer phi/tokenizer.json --prompt 'Once upon a time' --temperature 0.7",
     "mini-infer run MODEL.onnx --device cuda",
     "mini-infer run bert.onnx --device cuda --range tokens=1,128,512",
+    "mini-infer generate llama.onnx --device cuda --prompt 5 17 130 --tokens 20",
 }
 MODELS = ("resnet50.onnx", "vgg16.onnx", "build/resnet50.onnx", "MODEL.onnx", "YOUR.onnx")
 

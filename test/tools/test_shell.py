@@ -28,7 +28,7 @@ def test_the_version_is_told(program: str) -> None:
         ("mini-infer", "pl", ["plan"]),
         ("mini-infer", "bench --js", ["--json"]),
         ("mini-opt", "--to bu", ["buffers"]),
-        ("mini-opt", "-p cse,fold", ["cse,fold-constants", "cse,fold-batch-norm"]),
+        ("mini-opt", "-p cse,fold", ["cse,fold-constants", "cse,fold-batch-norm", "cse,fold-kernels"]),
     ],
 )
 def test_the_shell_completes_words(program: str, words: str, completions: list[str]) -> None:

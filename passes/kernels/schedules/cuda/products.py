@@ -124,7 +124,7 @@ def sums_of(form: ContractionForm) -> Attribute:
 def lies_along_depth(form: ContractionForm) -> bool:
     """Whether the left-hand side is contiguous along the depth."""
     root = form.root
-    return isinstance(root, ConvOp) or strided_view(root.lhs).strides[-2 if root.transpose_a is not None else -1] == 1
+    return isinstance(root, ConvOp) or strided_view(form.rows).strides[-2 if root.transpose_a is not None else -1] == 1
 
 
 ROUNDED = {"tf32": "tf32", "fp16": "f16", "bf16": "bf16"}
@@ -198,8 +198,8 @@ class Tiled:
     left_bytes: int = 4
     right_bytes: float = 4
     """Bytes of a number of each operand in memory."""
-    latency: float = PRODUCTS_STEP
-    """Seconds of latency in each step along the depth."""
+    latency: float | None = None
+    """Seconds of latency in each step along the depth; PRODUCTS_STEP."""
     norms: float = 0
     """Seconds for the statistics of rows that are normalised, and for moments."""
 
@@ -226,7 +226,7 @@ class Tiled:
         most = ceil(blocks / (machines * self._reached(target)))
         together = min(self.resident(target), most)
         products = 2 * self.bm * self.bn * self.bk / (self.gflops / machines) * 1e-9
-        step = (products + self.reads * 1e-9) * together + self.latency
+        step = (products + self.reads * 1e-9) * together + (PRODUCTS_STEP if self.latency is None else self.latency)
         work = most / together * steps * step + most * self._storing()
         copied = blocks * steps * (self.bm * self.left_bytes + self.bn * self.right_bytes) * self.bk
         time = max(

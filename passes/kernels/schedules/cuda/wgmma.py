@@ -43,7 +43,6 @@ from .cost import product_gflops
 from .products import MOST_ALONG_Z, Tiled, code_for, lies_along_depth, partial_sums, splits_for
 from .tuning import (
     MMA_READS,
-    PRODUCTS_STEP,
     ROW_MOMENTS,
     ROW_STATISTICS,
     VECTOR_ROWS_MOST_ROWS,
@@ -175,7 +174,7 @@ class Wgmma(Schedule[GpuAttr]):
             self.stages * (left + self.bn * self.bk * width) + BARRIERS + statistics,
             min(product_gflops(target) * WGMMA_REACHED, most),
             right_bytes=width,
-            latency=WGMMA_RING_STEP if self.producer else PRODUCTS_STEP,
+            latency=WGMMA_RING_STEP if self.producer else None,
             norms=len(norms) * ROW_STATISTICS + self._moments(form),
         )
 
@@ -188,7 +187,7 @@ class Wgmma(Schedule[GpuAttr]):
 
     def pairs(self, kernel: KernelOp) -> bool:
         """Whether depths that lie four apart are neighbours: f32 that ldmatrix reads, and that become 16 bits."""
-        return self.producer and self.step == 16 and item_bytes(contraction_form(kernel).lhs) == 4
+        return self.producer and self.step == 16 and item_bytes(contraction_form(kernel).rows) == 4
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
@@ -260,7 +259,7 @@ def _lies_in_boxes(form: ContractionForm) -> bool:
         if not geometry.pointwise or geometry.stride != (1, 1):
             return False
     depth = product_shape(root).depth
-    return lies_along_depth(form) and is_fixed(depth) and depth * item_bytes(form.lhs) % UNIT == 0
+    return lies_along_depth(form) and is_fixed(depth) and depth * item_bytes(form.rows) % UNIT == 0
 
 
 def _has_weight(kernel: KernelOp, form: ContractionForm, precision: str) -> bool:
