@@ -47,14 +47,14 @@ class Launches:
 
 
 def lowered(m: Model, target: GpuAttr, schedules: Iterable[AnySchedule] = ()) -> Launches:
-    """A graph module as launches; contractions get the given schedule, all else the cheapest."""
+    """A graph module as launches; kernels that the given schedule is for get it, all others the cheapest."""
     module, given = m.module.clone(), list(schedules)
     module.attributes["kernel.target"] = target
     run_phases(m.ctx, module, [Phase("graph", "form-kernels,limit-threads")], verify=False)
     for kernel in module.ops:
-        contraction = isinstance(kernel, KernelOp) and cast("FormAttr", kernel.form).kind.data == "contraction"
-        if contraction and given:
-            assert isinstance(kernel, KernelOp)
+        if not isinstance(kernel, KernelOp) or not given:
+            continue
+        if cast("FormAttr", kernel.form).kind.data in given[0].forms:
             kernel.schedule, kernel.interface = given[0].attribute(), given[0].interface(kernel)
     down = [Phase("kernels", "choose-schedule,pack-weights"), *phases(device="cuda")[3:5], Phase("launches", LAUNCHES)]
     run_phases(m.ctx, module, down)
