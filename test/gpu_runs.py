@@ -19,10 +19,10 @@ from mini_infer.runtime.devices.emulated.checked_memory import GlobalRange
 from mini_infer.runtime.devices.emulated.compiled import COMPILERS
 from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 
-EMULATORS = [
-    "interpreter",
-    pytest.param("compiled", marks=pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")),
-]
+HAS_COMPILER = any(map(shutil.which, COMPILERS))
+NEEDS_COMPILER = pytest.mark.skipif(not HAS_COMPILER, reason="no C++ compiler")
+"""Of tests that compile the text of kernels for this machine's CPU."""
+EMULATORS = ["interpreter", pytest.param("compiled", marks=NEEDS_COMPILER)]
 """The ways in which GPU code is run without a GPU, as parameters of a test."""
 
 

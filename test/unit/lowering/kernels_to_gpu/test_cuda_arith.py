@@ -5,21 +5,21 @@ Every operation is a function of its own in one module for each of the two, on n
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from gpu_runs import NEEDS_COMPILER
 from gpu_text import parse
 from llvm_jit import DTYPES, Code
 
 from mini_infer.lowering.gpu_to_cuda.cuda_text import HANDLERS, cuda_text
 from mini_infer.lowering.gpu_to_cuda.device_program import Argument, Launch
-from mini_infer.runtime.devices.emulated.compiled import COMPILERS, Program, load
+from mini_infer.runtime.devices.emulated.compiled import Program, load
 
-pytestmark = pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")
+pytestmark = NEEDS_COMPILER
 
 SIZE, LANES = 64, 4
 FLOATS = ("f16", "bf16", "f32", "f64")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from gpu_kernel_runs import check, compiled
+from gpu_runs import NEEDS_COMPILER
 from kernel_runs import Writer, compare, kernel_of, reference
 from unit.lowering.kernels_to_gpu.test_gpu_attention import ROUNDED, SIZES, Case, attention, by_tokens
-from unit.lowering.kernels_to_gpu.test_gpu_warpgroups import disassembler
+from unit.lowering.kernels_to_gpu.test_gpu_warpgroups import machine_code
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
@@ -28,8 +27,6 @@ from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.passes.kernels.schedules.cuda.attention.flash_tensor import FlashTensor
 from mini_infer.passes.kernels.schedules.cuda.attention.flash_wgmma import PRECISIONS, FlashWgmma
-from mini_infer.runtime.devices.cuda.nvrtc import nvrtc, resources_in
-from mini_infer.runtime.devices.emulated.compiled import COMPILERS
 from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 
 TILES = [FlashWgmma(1, 32), FlashWgmma(2, 64), FlashWgmma(1, 128), FlashWgmma(3, 16)]
@@ -100,7 +97,7 @@ def test_errors_are_those_of_products_by_single_warps(precision: str) -> None:
     assert errors[0] < 1.05 * errors[1]
 
 
-@pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")
+@NEEDS_COMPILER
 @pytest.mark.parametrize("number", range(3))
 def test_the_text_does_the_same(number: int) -> None:
     body, arrays = CASES[-1 - number]()
@@ -168,13 +165,7 @@ def test_machine_code_keeps_its_registers_and_its_products_in_flight(
     case = attention((1, 1), 512, 512, depth, depth, causal=True)
     for schedule in (each for each in candidates(case, HOPPER[precision]) if each.warpgroups == 2):
         text = cuda_text(compiled("attention", *case, target=HOPPER[precision], given=schedule).module)
-        code, log = nvrtc().compile(text, "sm_90a")
-        (needed,) = resources_in(log)
-        assert needed.spill_stores == needed.spill_loads == needed.stack == 0
-        assert "wgmma" not in log  # ptxas tells of products that it lets wait for each other
-        if tool := disassembler():
-            (tmp_path / "cubin").write_bytes(code)
-            sass = subprocess.run([tool, tmp_path / "cubin"], capture_output=True, text=True, check=True).stdout
+        if sass := machine_code(text, tmp_path):
             assert f"HGMMA.64x{schedule.keys}x" in sass and f"HGMMA.64x{depth}x" in sass
             meanwhile = sass.partition("DEPBAR.LE gsb0, 0x1")[2].partition("DEPBAR.LE gsb0, 0x0")[0]
             assert meanwhile.count("MUFU.EX2") >= schedule.keys // 2  # powers, while values are multiplied

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from gpu_models import Launches, check_launches, lowered, placed, run_launches
+from gpu_runs import NEEDS_COMPILER
 from graph_runs import Case, Model, build
 from models.builder import ModelBuilder
 from onnx.numpy_helper import to_array
@@ -34,7 +34,7 @@ from mini_infer.passes.kernels.schedules.cuda.mma import Mma
 from mini_infer.passes.kernels.schedules.cuda.tiles import Tiles
 from mini_infer.passes.kernels.schedules.cuda.wgmma import Wgmma
 from mini_infer.runtime.devices.cuda.nvrtc import compile_kernels
-from mini_infer.runtime.devices.emulated.compiled import COMPILERS, load
+from mini_infer.runtime.devices.emulated.compiled import load
 
 
 def tails(m: Model) -> SSAValue:
@@ -91,7 +91,7 @@ def test_a_cluster_gives_the_bits_of_two_launches(case: Case, schedule: Tiles | 
     np.testing.assert_array_equal(run_launches(m, together), run_launches(m, apart))
 
 
-@pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")
+@NEEDS_COMPILER
 @pytest.mark.thinned(3)
 @pytest.mark.parametrize(("case", "schedule", "precision"), WAYS)
 def test_so_does_the_text(case: Case, schedule: Tiles | Mma | Wgmma, precision: str) -> None:
@@ -156,7 +156,7 @@ def test_the_interpreter_finds(name: str) -> None:
         assert not np.array_equal(run_launches(m, made), [expected])
 
 
-@pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")
+@NEEDS_COMPILER
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_text_tells(name: str) -> None:

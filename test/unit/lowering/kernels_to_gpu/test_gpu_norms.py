@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from gpu_models import Launches, check_launches, lowered, placed, run_launches
+from gpu_runs import HAS_COMPILER, NEEDS_COMPILER
 from graph_runs import Case, Model, build
 from models.builder import ModelBuilder
 from xdsl.dialects import arith, vector
@@ -37,7 +37,7 @@ from mini_infer.lowering.pipelines import Phase, run_phases
 from mini_infer.passes.kernels.schedules.cuda.elements import Elements
 from mini_infer.passes.kernels.schedules.cuda.wgmma import Wgmma
 from mini_infer.runtime.devices.cuda.nvrtc import compile_kernels
-from mini_infer.runtime.devices.emulated.compiled import COMPILERS, load
+from mini_infer.runtime.devices.emulated.compiled import load
 
 ROWS = 77  # not a multiple of a tile's
 
@@ -111,7 +111,7 @@ def by_text(m: Model, made: Launches, seed: int) -> list[Array]:
     return outputs
 
 
-@pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")
+@NEEDS_COMPILER
 @pytest.mark.thinned(3)
 @pytest.mark.parametrize(("case", "schedule", "precision"), WAYS)
 def test_so_does_the_text(case: Case, schedule: Wgmma, precision: str) -> None:
@@ -263,7 +263,7 @@ def test_rows_that_are_stored_rounded_change_no_bit(precision: str, schedule: Wg
     np.testing.assert_array_equal(got, expected)
     assert [each.kernel for each in narrow.launches] == ["matmul_cast_0", "matmul_0"]
     assert len(wide.launches) == 2 and np.isfinite(got).all()
-    if any(map(shutil.which, COMPILERS)):
+    if HAS_COMPILER:
         np.testing.assert_array_equal(by_text(m, narrow, 1), [expected])
 
 
@@ -285,5 +285,5 @@ def test_so_are_those_of_an_attention(precision: str) -> None:
     np.testing.assert_array_equal(got, expected)
     assert [each.kernel for each in narrow.launches] == ["attention_cast_0", "matmul_0"]
     assert len(wide.launches) == 2
-    if any(map(shutil.which, COMPILERS)):
+    if HAS_COMPILER:
         np.testing.assert_array_equal(by_text(m, narrow, 1), by_text(m, wide, 1))

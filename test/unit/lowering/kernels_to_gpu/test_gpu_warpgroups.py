@@ -12,6 +12,7 @@ import pytest
 from faults.campaign import Fault, mutated
 from faults.subjects import subject
 from gpu_models import check_launches, lowered, placed, run_launches
+from gpu_runs import NEEDS_COMPILER
 from graph_runs import Case, Model, build
 from unit.lowering.kernels_to_gpu import test_gpu_contraction as cases
 from xdsl.ir import SSAValue
@@ -26,7 +27,7 @@ from mini_infer.lowering.pipelines import Phase, phases, run_passes, run_phases
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule, choices_of
 from mini_infer.passes.kernels.schedules.cuda.wgmma import BK, MOST_SPLIT, SIZES, Wgmma
 from mini_infer.runtime.devices.cuda.nvrtc import nvrtc, resources_in
-from mini_infer.runtime.devices.emulated.compiled import COMPILERS, load
+from mini_infer.runtime.devices.emulated.compiled import load
 
 WAYS = (
     ("tf32", Wgmma(64, 32, 16, 3)),
@@ -150,7 +151,7 @@ def test_what_is_no_number_reaches_its_own_row_and_column_only() -> None:
         )
 
 
-@pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")
+@NEEDS_COMPILER
 @pytest.mark.parametrize(("precision", "schedule"), [*WAYS, *PRODUCERS])
 def test_the_text_does_the_same(precision: str, schedule: Wgmma) -> None:
     m = build([wide])
@@ -229,6 +230,19 @@ def disassembler() -> str | None:
     return shutil.which("nvdisasm") or next(map(str, wheels), None)
 
 
+def machine_code(text: str, folder: Path) -> str:
+    """The disassembled code of a kernel that keeps its registers and its products in flight; "" without a tool."""
+    code, log = nvrtc().compile(text, "sm_90a")
+    (needed,) = resources_in(log)
+    assert needed.spill_stores == needed.spill_loads == needed.stack == 0
+    assert "wgmma" not in log  # ptxas tells of products that it lets wait for each other
+    assert "setmaxnreg" not in log  # and of what it ignores
+    if (tool := disassembler()) is None:
+        return ""
+    (folder / "cubin").write_bytes(code)
+    return subprocess.run([tool, folder / "cubin"], capture_output=True, text=True, check=True).stdout
+
+
 @pytest.mark.parametrize(("bm", "bn"), SIZES)
 @pytest.mark.parametrize("precision", BK)
 @pytest.mark.thinned(5)  # of 48 cases
@@ -240,13 +254,7 @@ def test_machine_code_keeps_its_registers_and_its_products_in_flight(
     text = cuda_text(lowered(build([large]), GpuAttr.named("sm_90a", precision), [schedule]).module)
     kind = {"fp16": "k16.f32.f16.f16", "bf16": "k16.f32.bf16.bf16"}.get(precision, "k8.f32.tf32.tf32")
     assert f"wgmma.mma_async.sync.aligned.m64n{bn}{kind}" in text and "cp.async.bulk.shared::cluster" in text
-    code, log = nvrtc().compile(text, "sm_90a")
-    (needed,) = resources_in(log)
-    assert needed.spill_stores == needed.spill_loads == needed.stack == 0
-    assert "wgmma" not in log  # ptxas tells of products that it lets wait for each other
-    if tool := disassembler():
-        (tmp_path / "cubin").write_bytes(code)
-        sass = subprocess.run([tool, tmp_path / "cubin"], capture_output=True, text=True, check=True).stdout
+    if sass := machine_code(text, tmp_path):
         assert f"HGMMA.64x{bn}x" in sass and "UBLKCP" in sass
 
 
@@ -259,13 +267,7 @@ def test_machine_code_of_a_warp_that_copies(precision: str, bm: int, bn: int, tm
     kinds = precision == "fp16", precision == "bf16", split
     schedule = Wgmma(bm, bn, BK[precision][-1], 2, 1, *kinds, producer=True)
     text = cuda_text(lowered(build([large]), GpuAttr.named("sm_90a", precision), [schedule]).module)
-    code, log = nvrtc().compile(text, "sm_90a")
-    (needed,) = resources_in(log)
-    assert needed.spill_stores == needed.spill_loads == needed.stack == 0
-    assert "wgmma" not in log and "setmaxnreg" not in log  # ptxas tells of what it ignores
-    if tool := disassembler():
-        (tmp_path / "cubin").write_bytes(code)
-        sass = subprocess.run([tool, tmp_path / "cubin"], capture_output=True, text=True, check=True).stdout
+    if sass := machine_code(text, tmp_path):
         assert all(each in sass for each in ("UTMALDG.2D", "UBLKCP", f"HGMMA.64x{bn}x", "LDSM"))
         assert ("USETMAXREG" in sass) == (schedule.copying == WARPGROUP)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fake_cupy import FakeCupy, array_at, fake, text_as_cubin
+from gpu_runs import NEEDS_COMPILER
 from models.build import SMALL_MODELS, ModelBuilder, wide_lstm
 from models.judging import Judge
 
@@ -26,7 +26,6 @@ from mini_infer.runtime.device import Array
 from mini_infer.runtime.devices.cuda import cuda_device
 from mini_infer.runtime.devices.cuda import cupy_calls as cuda
 from mini_infer.runtime.devices.cuda.cuda_session import CudaSession
-from mini_infer.runtime.devices.emulated.compiled import COMPILERS
 from mini_infer.runtime.memory import allocators
 
 assert fake  # the fixture
@@ -528,7 +527,7 @@ def test_the_cubin_is_loaded(fake: FakeCupy, monkeypatch: pytest.MonkeyPatch) ->
     np.testing.assert_array_equal(run(plan.create_execution_context()), EXPECTED)
 
 
-@pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")
+@NEEDS_COMPILER
 def test_a_whole_model(fake: FakeCupy, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its kernels' own text, as C++: eagerly, captured and replayed, once on other inputs."""
     monkeypatch.setattr(cuda_device.Cuda, "objects", text_as_cubin)

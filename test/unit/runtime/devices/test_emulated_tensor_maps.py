@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from gpu_runs import NEEDS_COMPILER
 from gpu_text import parse
 from unit.lowering.kernels_to_gpu.test_gpu_warpgroups import disassembler
 
@@ -24,7 +24,7 @@ from mini_infer.lowering.gpu_to_cuda.device_program import Argument, Launch
 from mini_infer.lowering.gpu_to_cuda.launch_list import launch_list
 from mini_infer.runtime.devices.cuda.nvrtc import nvrtc
 from mini_infer.runtime.devices.emulated.checked_memory import GlobalRange
-from mini_infer.runtime.devices.emulated.compiled import COMPILERS, load
+from mini_infer.runtime.devices.emulated.compiled import load
 from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 
 DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
@@ -162,7 +162,7 @@ def compiled(text: str, x: Array, y: Array) -> None:
         program.run(launch, [x.ctypes.data, y.ctypes.data], seed)
 
 
-BY_TEXT = pytest.param(compiled, marks=pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no compiler"))
+BY_TEXT = pytest.param(compiled, marks=NEEDS_COMPILER)
 CASES = [
     Case("f32", "swizzle_128b", (50, 40), (64, 1), 16, (16, 32), (-3, 16), 22),  # rows and columns are missing
     Case("f32", "swizzle_64b", (50, 40), (40, 1), 0, (24, 16), (40, -8), 1),

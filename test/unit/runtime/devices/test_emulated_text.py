@@ -11,6 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from gpu_runs import NEEDS_COMPILER
 from gpu_runs import run as interpret
 from gpu_text import parse
 from text_models import model_of
@@ -21,9 +22,9 @@ from mini_infer.dialects.gpu.kernels import FuncOp
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.lowering.gpu_to_cuda.device_program import Argument, Launch
 from mini_infer.runtime.devices.emulated import compiled
-from mini_infer.runtime.devices.emulated.compiled import COMPILERS, Program, load
+from mini_infer.runtime.devices.emulated.compiled import Program, load
 
-pytestmark = pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")
+pytestmark = NEEDS_COMPILER
 
 THREADS = 64
 CONSTANTS = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -10,6 +9,7 @@ from functools import cache
 import ml_dtypes
 import numpy as np
 import pytest
+from gpu_runs import NEEDS_COMPILER
 from gpu_text import parse
 
 from mini_infer.dialects.errors import KernelError
@@ -19,7 +19,7 @@ from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.lowering.gpu_to_cuda.launch_list import Argument, Launch
 from mini_infer.runtime.devices.emulated.checked_memory import GlobalRange
-from mini_infer.runtime.devices.emulated.compiled import COMPILERS, load
+from mini_infer.runtime.devices.emulated.compiled import load
 from mini_infer.runtime.devices.emulated.gpu_interpreter import Kernel
 
 ROWS, COLUMNS, TILES, STAGES = 64, 8, 5, 3
@@ -171,7 +171,7 @@ def _element(a: Array) -> str:
     return next(name for name, dtype in DTYPES.items() if a.dtype == dtype)
 
 
-BY_TEXT = pytest.param(compiled, marks=pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no compiler"))
+BY_TEXT = pytest.param(compiled, marks=NEEDS_COMPILER)
 
 
 @pytest.mark.parametrize("run", [interpreted, BY_TEXT])
@@ -281,7 +281,7 @@ def test_products_see_what_is_stored_behind_a_fence_and_a_barrier(run: Callable[
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no compiler")
+@NEEDS_COMPILER
 @pytest.mark.parametrize("name", [name for name in FAULTS if FAULTS[name].text != "no difference"])
 def test_the_compiled_text_tells(name: str) -> None:
     """By a message, or by wrong numbers for some order of its threads."""

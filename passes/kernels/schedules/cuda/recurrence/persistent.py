@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from ......dialects.graph.ops.recurrence import RecurrenceOp
 from ......dialects.graph.ops.structure import KernelOp
-from ......dialects.graph.values import element_type_of_value, shape_of
+from ......dialects.graph.values import shape_of
 from ......dialects.kernel.kernel_attributes import InterfaceAttr
 from ......dialects.kernel.targets import GpuAttr
 from ....forms.recurrence import between_phases, check_recurrence
@@ -22,7 +22,7 @@ from ....kernel_facts import item_bytes, the_root
 from ...schedule import Schedule, TileSize
 from ...scratch import ScratchLayout
 from ..tuning import LATENCY, LAUNCH
-from .steps import best_for_input, product_seconds
+from .steps import best_for_input, input_products, product_seconds
 
 LANES = (8, 16, 32)
 ROWS = (1, 2, 4, 8)
@@ -95,7 +95,4 @@ class Persistent(Schedule[GpuAttr]):
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
         """The input products, in the order of each direction's steps."""
-        root = the_root(kernel, RecurrenceOp)
-        steps, directions, batch, hidden = shape_of(root.y)
-        shape = (steps, directions, batch, root.GATES * hidden)
-        return ScratchLayout.of(shared=[("from_input", element_type_of_value(root.y), shape)])
+        return ScratchLayout.of(shared=[input_products(the_root(kernel, RecurrenceOp))])

@@ -24,8 +24,8 @@ from ....forms.recurrence import check_recurrence
 from ....kernel_facts import item_bytes, the_root
 from ...scratch import ScratchLayout
 from ..tuning import CLUSTER_LATENCY, CLUSTER_MEETING, CLUSTER_READS
-from .spread import LANES, ROWS, Spread, phases_of
-from .steps import best_for_input
+from .spread import Spread, phases_of
+from .steps import best_for_input, input_products
 
 CLUSTERS = (2, 4, MOST_BLOCKS_OF_A_CLUSTER)
 MOST_LANES = 4
@@ -52,17 +52,10 @@ class PersistentCluster(Spread):
         if not target.has_clusters or element_type_of_value(root.y) != f32 or not hidden:
             return
         for blocks in CLUSTERS:
-            for lanes in LANES:
-                together = max(MOST_LANES, GpuAttr.WARP // lanes)
-                units = -(-hidden // blocks // together) * together
-                if units * lanes > GpuAttr.BLOCK_THREADS:
-                    continue
-                for rows in (each for each in ROWS if each <= lanes):
-                    for of_registers in (True, False):
-                        made = cls(units, lanes, rows, *inputs).filled(root, target, of_registers)
-                        held = made is not None and made.in_registers + made.in_shared == made.vectors(root)
-                        if made is not None and held and made.cluster(root) > 1:
-                            yield made
+            for made in cls.over(root, target, blocks, inputs, MOST_LANES):
+                held = made.in_registers + made.in_shared == made.vectors(root)
+                if held and made.cluster(root) > 1:
+                    yield made
 
     @override
     def exchanged(self, root: RecurrenceOp) -> int:
@@ -88,7 +81,4 @@ class PersistentCluster(Spread):
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
         """The input products, in the order of each direction's steps."""
-        root = the_root(kernel, RecurrenceOp)
-        steps, directions, batch, hidden = shape_of(root.y)
-        shape = (steps, directions, batch, root.GATES * hidden)
-        return ScratchLayout.of(shared=[("from_input", element_type_of_value(root.y), shape)])
+        return ScratchLayout.of(shared=[input_products(the_root(kernel, RecurrenceOp))])

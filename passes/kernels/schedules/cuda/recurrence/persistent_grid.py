@@ -22,8 +22,8 @@ from ....forms.recurrence import between_phases, check_recurrence, states_of
 from ....kernel_facts import item_bytes, the_root
 from ...scratch import ScratchLayout
 from ..tuning import GRID_LATENCY, GRID_MEETING, PER_MULTIPROCESSOR
-from .spread import LANES, ROWS, Spread, phases_of
-from .steps import best_for_input
+from .spread import Spread, phases_of
+from .steps import best_for_input, input_products
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,7 @@ class PersistentGrid(Spread):
         of_direction = target.multiprocessors.data // shape_of(root.y)[1]
         if not of_direction or not hidden:
             return
-        for lanes in LANES:
-            together = GpuAttr.WARP // lanes
-            units = -(-hidden // of_direction // together) * together
-            if units * lanes > GpuAttr.BLOCK_THREADS:
-                continue
-            for rows in (each for each in ROWS if each <= lanes):
-                for of_registers in (True, False):
-                    made = cls(units, lanes, rows, *inputs).filled(root, target, of_registers)
-                    if made is not None:
-                        yield made
+        yield from cls.over(root, target, of_direction, inputs)
 
     @override
     def exchanged(self, root: RecurrenceOp) -> int:
@@ -78,12 +69,12 @@ class PersistentGrid(Spread):
         The counter is that of the grid's barrier.
         """
         root = the_root(kernel, RecurrenceOp)
-        steps, directions, batch, hidden = shape_of(root.y)
+        _, directions, batch, hidden = shape_of(root.y)
         element, state = element_type_of_value(root.y), (directions, batch, hidden)
         others = [name for name in (*states_of(root), *between_phases(root)) if name != "h"]
         return ScratchLayout.of(
             shared=[
-                ("from_input", element, (steps, directions, batch, root.GATES * hidden)),
+                input_products(root),
                 ("h", element, (2, *state)),
                 *((name, element, (1, *state)) for name in others),
                 ("counter", i32, (1,)),

@@ -7,6 +7,7 @@ ones in registers, the next ones in shared memory. Those for which there is no r
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -67,6 +68,22 @@ class Spread(Schedule[GpuAttr]):
         weights = self.in_shared * root.GATES * self.threads
         rows = self.rows * self.vectors(root) * self.lanes
         return (weights + rows) * _vector(root) * item_bytes(root.y) + self.exchanged(root)
+
+    @classmethod
+    def over(
+        cls, root: RecurrenceOp, target: GpuAttr, blocks: int, inputs: tuple[int, int], together: int = 1
+    ) -> Iterator[Self]:
+        """With the units of a direction on so many blocks at most; a block has a multiple of `together` of them."""
+        for lanes in LANES:
+            least = max(together, GpuAttr.WARP // lanes)
+            units = -(-root.hidden.value.data // blocks // least) * least
+            if units * lanes > GpuAttr.BLOCK_THREADS:
+                continue
+            for rows in (each for each in ROWS if each <= lanes):
+                for of_registers in (True, False):
+                    made = cls(units, lanes, rows, *inputs).filled(root, target, of_registers)
+                    if made is not None:
+                        yield made
 
     def filled(self, root: RecurrenceOp, target: GpuAttr, of_registers: bool) -> Self | None:
         """The same with as many weights on chip as fit, some of them in registers; None if not even a state does."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from typing_extensions import override
+from xdsl.ir import Attribute
 
 from ......dialects.graph.ops.recurrence import RecurrenceOp
 from ......dialects.graph.ops.structure import KernelOp
@@ -73,11 +74,11 @@ class Steps(Schedule[GpuAttr]):
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
         """The input products in the order of each direction's steps, states around a step, and temporaries."""
         root = the_root(kernel, RecurrenceOp)
-        steps, directions, batch, hidden = shape_of(root.y)
+        _, directions, batch, hidden = shape_of(root.y)
         element, states = element_type_of_value(root.y), (directions, batch, hidden)
         return ScratchLayout.of(
             shared=[
-                ("from_input", element, (steps, directions, batch, root.GATES * hidden)),
+                input_products(root),
                 *((name, element, (2, *states)) for name in states_of(root)),
                 *((name, element, (1, *states)) for name in between_phases(root)),
             ]
@@ -87,6 +88,12 @@ class Steps(Schedule[GpuAttr]):
 def blocks_of(units: int, lanes: int, of_rows: int, rows: int) -> int:
     """Number of blocks for all units and rows of one direction."""
     return -(-units * lanes // BLOCK) * -(-of_rows // rows)
+
+
+def input_products(root: RecurrenceOp) -> tuple[str, Attribute, tuple[int, ...]]:
+    """The part of the scratch with the input's share of all gates, in the order of each direction's steps."""
+    steps, directions, batch, hidden = shape_of(root.y)
+    return "from_input", element_type_of_value(root.y), (steps, directions, batch, root.GATES * hidden)
 
 
 def best_for_input(root: RecurrenceOp, target: GpuAttr) -> tuple[int, int]:
